@@ -1,0 +1,1 @@
+"""hourglass: the differentially private mean that cannot be beaten."""

@@ -1,0 +1,98 @@
+"""The one door through which all randomness comes.
+
+A source of bits hands out words: independent, uniform integers in [0, 2^width). Every
+sampler takes its source as an argument; the product passes :class:`SecureBits`. Narrow
+words (width 1, 2, 4) make the branches that never happen at 64 bits happen all the time,
+which is how the tests reach them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["BLOCK", "SECURE", "Bits", "SecureBits", "SeededBits", "Words"]
+
+Words = npt.NDArray[np.uint64]
+
+#: Samplers work in blocks of this many values, so that their buffers stay in cache.
+BLOCK: Final = 1 << 14
+
+
+class Bits(Protocol):
+    """A source of independent uniform words."""
+
+    @property
+    def width(self) -> int:
+        """Bits in a word, 1 to 64."""
+
+    @property
+    def private(self) -> bool:
+        """Whether what is made of these words may be published as private."""
+
+    def words(self, size: int) -> Words:
+        """``size`` fresh words."""
+
+
+class SecureBits:
+    """The operating system's cryptographic generator, read afresh at every call.
+
+    Nothing is kept between calls, so a forked or cloned process cannot repeat a word.
+    """
+
+    width: Final = 64
+    private: Final = True
+
+    def words(self, size: int) -> Words:
+        """``size`` fresh 64-bit words."""
+        return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+
+    def __repr__(self) -> str:
+        return "SecureBits()"
+
+
+class SeededBits:
+    """A reproducible stream for tests and examples: SHAKE-128 of the seed and a counter.
+
+    It must be built by hand, and a release made with it says ``private=False``.
+    """
+
+    private: Final = False
+
+    def __init__(self, seed: int, *, width: int = 64) -> None:
+        if not 1 <= width <= 64:
+            raise ValueError(f"width={width} must be between 1 and 64 bits")
+        self.width: Final = width
+        self._seed = seed
+        self._calls = 0
+
+    def words(self, size: int) -> Words:
+        """``size`` words, the next of this seed's stream."""
+        self._calls += 1
+        stream = hashlib.shake_128(f"{self._seed}:{self._calls}".encode())
+        words = np.frombuffer(stream.digest(8 * size), dtype="<u8")
+        return words >> np.uint64(64 - self.width)
+
+    def __repr__(self) -> str:
+        return f"SeededBits({self._seed}, width={self.width})"
+
+
+#: The source that every release uses unless a test passes another.
+SECURE: Final = SecureBits()
+
+
+def next_word(bits: Bits) -> int:
+    """One more word, as a Python integer: for the rare branches that need more digits."""
+    return int(bits.words(1)[0])
+
+
+def in_blocks(size: int, draw: Any) -> tuple[npt.NDArray[Any], ...]:
+    """Concatenate ``draw(n)``, a tuple of arrays, over blocks of at most BLOCK values."""
+    if size <= BLOCK:
+        return tuple(draw(size))
+    blocks = [draw(min(BLOCK, size - start)) for start in range(0, size, BLOCK)]
+    return tuple(np.concatenate(column) for column in zip(*blocks, strict=True))

@@ -1,0 +1,126 @@
+"""The hourglass: the optimal noise for a sum and a count whose records come and go.
+
+Kulesza, Suresh, Wang, "Mean estimation in the add-remove model of differential privacy"
+(ICML 2024), on an integer lattice. The proof of every marked line stands under the same
+mark in ``hourglass.proof.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..exact import DEFAULT_BITS, Enclosure, exp_minus
+from ..grid import check_centre, check_grid
+from ..privacy import exact_epsilon
+from .bits import SECURE, Bits, in_blocks
+from .ladder import Ladder
+from .staircase import Staircase, optimal_centre, stair
+
+__all__ = ["Hourglass"]
+
+
+@dataclass(frozen=True)
+class Hourglass:
+    """(X, K) on the integers: P(x, k) = (1-b)/(1+b) b^(|j| + |k-j|) / Z, j = j(x).
+
+    X is a discrete staircase on the grid and K = j(X) + T, T two-sided geometric. Contract:
+    ``sample(size)`` is distributed as ``size`` independent pairs of that law. Added to the
+    totals (S, N) of records q in 0..G it is epsilon-DP in the add-remove model: a neighbour
+    moves (S, N) by (q, 1), which moves the level |j| + |k-j| by exactly one.  [H2] [H3]
+    (The paper's Algorithm 4 and Theorem 4.)
+
+    ``centre`` is the half-width c of the centre stair; left out, it is the one of least
+    variance for this epsilon and grid.
+    """
+
+    epsilon: Fraction
+    grid: int
+    centre: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))
+        object.__setattr__(self, "grid", check_grid(self.grid))
+        centre = optimal_centre(self.epsilon, self.grid) if self.centre is None else self.centre
+        object.__setattr__(self, "centre", check_centre(centre, self.grid))
+
+    def sample(self, size: int | None = None, *, bits: Bits = SECURE) -> tuple[Any, Any]:
+        """``size`` independent pairs as two int64 arrays (X in cells, K), or two integers."""
+        if size is None:
+            x, k = self._draw(1, bits)
+            return int(x[0]), int(k[0])
+        x, k = in_blocks(size, lambda n: self._draw(n, bits))
+        return x, k
+
+    def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        x, j, coin = self.marginal_x.draw(size, bits)
+        t = self._magnitude.sample(size, bits)
+        return x, j + np.where(coin, -t, t)  # the signed stair, not its height  [H2]
+
+    @cached_property
+    def marginal_x(self) -> Staircase:
+        """The law of X alone.  [H4]"""
+        return Staircase(self.epsilon, self.grid, self.centre)
+
+    @cached_property
+    def _magnitude(self) -> Ladder:
+        """The law of |T|, T = K - j(X)."""
+        return Ladder(self.epsilon, 1, 2)
+
+    @property
+    def c(self) -> int:
+        """The half-width of the centre stair, in cells."""
+        return self.marginal_x.c
+
+    def level(self, x: int, k: int) -> int:
+        """|j| + |k - j|: how many steps of exp(-epsilon) below the top.  [H2]"""
+        j = stair(x, self.grid, self.c)
+        return abs(j) + abs(k - j)
+
+    def pmf(self, x: int, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(X = x, K = k), enclosed."""
+        b = exp_minus(self.epsilon, bits)
+        power = exp_minus(self.level(x, k) * self.epsilon, bits)
+        return (1 - b) / (1 + b) * power / self.marginal_x.normaliser(bits)
+
+    def count_pmf(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(K = k) = (1-b)/(1+b) b^|k| ((2c+1) + G(|k| + 2b^2/(1-b^2))) / Z.  [H7]"""
+        b = exp_minus(self.epsilon, bits)
+        cells = 2 * self.c + 1 + self.grid * (abs(k) + 2 * b**2 / (1 - b**2))
+        power = exp_minus(abs(k) * self.epsilon, bits)
+        return (1 - b) / (1 + b) * power * cells / self.marginal_x.normaliser(bits)
+
+    def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(K >= k), k >= 1: the sum of :meth:`count_pmf` over k, k+1, ...  [H7]"""
+        if k < 1:
+            return 1 - self.count_tail(1 - k, bits=bits)
+        b = exp_minus(self.epsilon, bits)
+        cells = 2 * self.c + 1 + self.grid * (k + b / (1 - b) + 2 * b**2 / (1 - b**2))
+        power = exp_minus(k * self.epsilon, bits)
+        return power * cells / (1 + b) / self.marginal_x.normaliser(bits)
+
+    @property
+    def mean(self) -> tuple[int, int]:
+        """Both zero, by symmetry."""
+        return 0, 0
+
+    @cached_property
+    def variance(self) -> tuple[Enclosure, Enclosure]:
+        """(Var X, Var K), X in cells: Var K = (2 Var X + 2 C) / G^2.  [H5]"""
+        var_x = self.marginal_x.variance
+        return var_x, (2 * var_x + 2 * self.covariance) / self.grid**2
+
+    @cached_property
+    def covariance(self) -> Enclosure:
+        """C = Cov(X, GK - X) in cells squared; zero at the continuous optimum.  [H5] [H6]"""
+        b = exp_minus(self.epsilon, 2 * DEFAULT_BITS)
+        lean = self.grid**2 * (2 * self.c + 1 - self.grid) * b / (1 - b) ** 2
+        stairs = 2 * self.grid**2 * b / (1 - b) ** 2
+        return -lean / self.marginal_x.normaliser(2 * DEFAULT_BITS) - (
+            self.marginal_x.variance - stairs
+        )

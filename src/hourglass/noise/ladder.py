@@ -1,0 +1,202 @@
+"""The law that everything here is made of: a ladder whose rungs fall off by exp(-rate).
+
+Rung 0 has weight ``first``, rung i >= 1 has weight ``other * b^i`` with b = exp(-rate).
+The magnitude of a two-sided geometric is Ladder(rate, 1, 2), the stair |j| of the staircase
+Ladder(epsilon, 2c+1, 2G), a plain geometric Ladder(rate, 1, 1).
+
+Two exact samplers, chosen by the rate alone, never by a draw:
+
+* ``table``: one word a sample, looked up among the first digits of the cumulated
+  probabilities. Short tables only, so for rates that are not tiny.
+* ``digits``: the binary digits of a geometric are independent coins; one word a digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..exact import DEFAULT_BITS, Enclosure, exp_minus, floor_scaled
+from .bernoulli import Bernoulli
+from .bits import Bits, Words, next_word
+
+__all__ = ["Ladder"]
+
+#: Longest table of cumulated probabilities; with 64-bit words that is rate >= 0.044.
+TABLE_LIMIT: Final = 1024
+#: An integer array is int64 if even this many windows end to end fit; a draw that needs
+#: more has probability below 2^-512 and raises rather than wraps.
+WINDOWS: Final = 8
+#: log 2 to three digits, rounded up: a tail of exp(-width * log 2) is below 2^-width.
+LOG2_UP: Final = Fraction(694, 1000)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Weights ``first, other b, other b^2, ...`` on rungs 0, 1, 2, ...; b = exp(-rate).
+
+    Contract: ``sample(size, bits)`` is distributed as ``size`` independent rungs with
+    P(0) = first / Z and P(i) = other b^i / Z, Z = first + other b/(1-b).
+    """
+
+    rate: Fraction
+    first: int
+    other: int
+
+    def pmf(self, rung: int, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(rung), enclosed."""
+        if rung < 0:
+            return Enclosure.of(0)
+        b = exp_minus(self.rate, bits)
+        weight = (
+            Enclosure.of(self.first)
+            if rung == 0
+            else self.other * exp_minus(rung * self.rate, bits)
+        )
+        return weight * (1 - b) / self._total(b)
+
+    def tail(self, rung: int, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(at least ``rung``), enclosed."""
+        if rung <= 0:
+            return Enclosure.of(1)
+        b = exp_minus(self.rate, bits)
+        return self.other * exp_minus(rung * self.rate, bits) / self._total(b)
+
+    def _total(self, b: Enclosure) -> Enclosure:
+        """(1-b) Z."""
+        return self.first * (1 - b) + self.other * b
+
+    def sample(self, size: int, bits: Bits) -> npt.NDArray[Any]:
+        """``size`` independent rungs: int64, or Python integers where those could overflow."""
+        if self.table_length(bits.width) <= TABLE_LIMIT:
+            return self.sample_by_table(size, bits)
+        return self.sample_by_digits(size, bits)
+
+    # --- one word a sample ------------------------------------------------------------
+
+    def table_length(self, width: int) -> int:
+        """How many rungs until the tail is below 2^-width."""
+        return int(width * LOG2_UP / self.rate) + 1 + self.other.bit_length()
+
+    def sample_by_table(self, size: int, bits: Bits) -> npt.NDArray[np.int64]:
+        """Invert the cumulated law: the rung is the number of F(i) that are at most U.
+
+        A word fixes the first digits of U. It settles every comparison with F(i) but those
+        whose first digits are the word itself; then U is read on.
+        """
+        table = _table(self, bits.width)
+        words = bits.words(size)
+        rungs = np.searchsorted(table, words, side="left")
+        for index in np.flatnonzero(table[np.minimum(rungs, len(table) - 1)] == words):
+            rungs[index] = self._settle(int(words[index]), int(rungs[index]), bits)
+        return rungs.astype(np.int64, copy=False)
+
+    def _settle(self, prefix: int, rung: int, bits: Bits) -> int:
+        """Read U on until it differs from every F(i); ``rung`` of them are below it so far."""
+        digits = bits.width
+        while True:
+            prefix = prefix << bits.width | next_word(bits)
+            digits += bits.width
+            while (threshold := self.threshold(rung, digits)) < prefix:
+                rung += 1
+            if prefix < threshold:
+                return rung
+
+    def threshold(self, rung: int, digits: int) -> int:
+        """floor(2^digits F(rung)), F the probability of this rung or a lower one."""
+        return floor_scaled(lambda precision: 1 - self.tail(rung + 1, precision), digits)
+
+    # --- one word a digit -------------------------------------------------------------
+
+    def digits_needed(self, width: int) -> int:
+        """The least m with b^(2^m) below 2^-width."""
+        return (int(width * LOG2_UP / self.rate) + 1).bit_length()
+
+    def sample_by_digits(self, size: int, bits: Bits) -> npt.NDArray[Any]:
+        """Rung 0 by a coin; past it, 1 + a geometric made of independent binary digits."""
+        past = ~self._zero.sample(size, bits)
+        return np.where(past, self._sample_geometric(size, bits) + 1, 0)
+
+    def _sample_geometric(self, size: int, bits: Bits) -> npt.NDArray[Any]:
+        """P(n) = (1-b) b^n: digit i is 1 with probability B/(1+B), B = b^(2^i).
+
+        The digits 0..m-1 make the law of n modulo 2^m; b^(2^m) is the probability that
+        2^m more are passed, and then, by memorylessness, the same again.
+        """
+        m = self.digits_needed(bits.width)
+        *digits, past = _digit_coins(self.rate, m)
+        halves = np.zeros((2, size), dtype=np.int64)  # each fits however wide the whole is
+        for place, coin in enumerate(digits):
+            halves[place // 32] += coin.sample(size, bits).astype(np.int64) << place % 32
+        wide = WINDOWS << m >= 1 << 62
+        low, high = halves.astype(object) if wide else halves
+        values = low + (high << 32)
+        index = np.arange(size)
+        for _ in range(WINDOWS):
+            index = index[past.sample(index.size, bits)]
+            if not index.size:
+                return values
+            values[index] += 1 << m
+        raise ArithmeticError(f"a geometric draw passed {WINDOWS} windows of 2^{m}")
+
+    @cached_property
+    def _zero(self) -> Bernoulli:
+        return Bernoulli(lambda precision: self.pmf(0, precision))
+
+
+@lru_cache(maxsize=64)
+def _table(ladder: Ladder, width: int) -> Words:
+    table = np.array(list(_thresholds(ladder, width)), dtype=np.uint64)
+    table.flags.writeable = False
+    return table
+
+
+def _thresholds(ladder: Ladder, width: int) -> Iterator[int]:
+    """floor(2^width F(i)) for i = 0, 1, ...: integer enclosures of b^i by repeated products."""
+    precision = width + 64
+    while True:
+        one = 1 << precision
+        b = exp_minus(ladder.rate, precision + 16)
+        scale = ladder.other / ladder._total(b)
+        b_low, b_high = _outward(b, one)
+        power_low, power_high = _outward(scale, one)
+        table = []
+        for _ in range(ladder.table_length(width)):
+            power_low = power_low * b_low >> precision
+            power_high = -(-power_high * b_high >> precision)
+            low = (one - power_high) >> (precision - width)
+            if low != (one - power_low) >> (precision - width):
+                break
+            table.append(low)
+        else:
+            return iter(table)
+        precision *= 2
+
+
+def _outward(value: Enclosure, one: int) -> tuple[int, int]:
+    """The enclosure in fixed point, its ends rounded outward."""
+    low, high = value.low * one, value.high * one
+    return low.numerator // low.denominator, -(-high.numerator // high.denominator)
+
+
+@lru_cache(maxsize=64)
+def _digit_coins(rate: Fraction, m: int) -> list[Bernoulli]:
+    """Digits 0..m-1 and, last, the coin that says another 2^m were passed."""
+
+    def digit(i: int) -> Bernoulli:
+        power = rate * (1 << i)
+
+        def probability(precision: int) -> Enclosure:
+            B = exp_minus(power, precision)
+            return B / (1 + B)
+
+        return Bernoulli(probability)
+
+    past = rate * (1 << m)
+    return [digit(i) for i in range(m)] + [Bernoulli(lambda precision: exp_minus(past, precision))]

@@ -1,0 +1,64 @@
+"""The discrete Laplace law, also called the two-sided geometric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..exact import DEFAULT_BITS, Enclosure, exp_minus
+from ..privacy import exact_rate
+from .bits import SECURE, Bits, in_blocks
+from .ladder import Ladder
+
+__all__ = ["DiscreteLaplace"]
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """P(x) = (1-a)/(1+a) a^|x| on all integers, a = exp(-rate).
+
+    Contract: ``sample(size)`` is distributed as ``size`` independent draws of that law.
+    Added to an integer of sensitivity d it is (d * rate)-DP: the ratio of P(x) and P(x+d) is
+    at most a^-d. (Ghosh, Roughgarden, Sundararajan 2009; the lattice form of the Laplace
+    noise in the algorithms of Kulesza, Suresh, Wang 2024, Section 4.)
+    """
+
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", exact_rate(self.rate))
+
+    def sample(self, size: int | None = None, *, bits: Bits = SECURE) -> Any:
+        """``size`` independent draws as an array, or one integer."""
+        if size is None:
+            return int(self.sample(1, bits=bits)[0])
+        return in_blocks(size, lambda n: (self._draw(n, bits),))[0]
+
+    def _draw(self, size: int, bits: Bits) -> npt.NDArray[Any]:
+        magnitude = self._magnitude.sample(size, bits)
+        return np.where(bits.words(size) & np.uint64(1), -magnitude, magnitude)
+
+    @cached_property
+    def _magnitude(self) -> Ladder:
+        return Ladder(self.rate, 1, 2)
+
+    def pmf(self, x: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(x), enclosed."""
+        a = exp_minus(self.rate, bits)
+        return (1 - a) / (1 + a) * exp_minus(abs(x) * self.rate, bits)
+
+    @property
+    def mean(self) -> int:
+        """Zero, by symmetry."""
+        return 0
+
+    @cached_property
+    def variance(self) -> Enclosure:
+        """2a/(1-a)^2."""
+        a = exp_minus(self.rate)
+        return 2 * a / (1 - a) ** 2

@@ -1,0 +1,1 @@
+"""Where totals come from."""
