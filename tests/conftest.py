@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from hourglass.noise.bits import Words
+
+settings.register_profile("house", deadline=None)
+settings.load_profile("house")
 
 
 class ScriptEndedError(Exception):
