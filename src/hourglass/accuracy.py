@@ -27,7 +27,7 @@ def sigma2(epsilon: Any) -> float:
     """
     e = float(exact_epsilon(epsilon))
     b = math.exp(-e)
-    return ((b * (1 + b) / 2) ** (2 / 3) + b) / math.expm1(-e) ** 2
+    return (math.pow(b * (1 + b) / 2, 2 / 3) + b) / math.expm1(-e) ** 2
 
 
 def gamma(epsilon: Any) -> float:
@@ -39,7 +39,7 @@ def gamma(epsilon: Any) -> float:
     beta = 1 / math.expm1(float(exact_epsilon(epsilon)))
     # The cube root less beta, without the loss of digits for large beta.
     excess = (3 * beta**2 + beta) / 2
-    root = (beta**3 + excess) ** (1 / 3)
+    root = math.cbrt(beta**3 + excess)
     return excess / (root**2 + root * beta + beta**2)
 
 

@@ -56,6 +56,9 @@ class Algorithm(Protocol):
     def moments(self) -> Moments:
         """The second moments of the noise."""
 
+    def __hash__(self) -> int:
+        """Equal algorithms share what is computed from them."""
+
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
         """The totals with fresh noise; for groups one each; ``size`` times over for a study."""
 
@@ -142,7 +145,7 @@ class StaircaseMean(_OnGrid):
         return Moments(variance, variance, Enclosure.of(0))
 
 
-class _SumAndCount(_OnGrid):
+class SumAndCount(_OnGrid):
     """Half of epsilon on a sum of ``parts * q + offset`` per record, half on the count."""
 
     @property
@@ -190,7 +193,7 @@ class _SumAndCount(_OnGrid):
         )
 
 
-class ShiftedMean(_SumAndCount):
+class ShiftedMean(SumAndCount):
     """Shifted: the sum of distances from the middle, in half cells, and the count."""
 
     name: ClassVar[str] = "shifted"
@@ -206,7 +209,7 @@ class ShiftedMean(_SumAndCount):
         return -self.grid.cells
 
 
-class IndependentMean(_SumAndCount):
+class IndependentMean(SumAndCount):
     """Independent: the plain sum and the count.
 
     The sum is counted from the cell boundary nearest to zero, less than half a cell off, so

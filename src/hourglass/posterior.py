@@ -1,9 +1,10 @@
 """The posterior mean under hourglass noise: the better estimate for small groups.
 
-Prior: 1/n on the size n >= 1 (as log (n+1/2)/(n-1/2), which sums in closed form); on where the mean lies in the range, alpha in [0, 1], half
-Beta(1/2, 1/2), which knows nothing, and half Beta(15/2, 15/2), which holds that means of
-groups lie well inside the bounds. (The first alone shrinks too little to help at the middle,
-a flat prior never stops paying at the ends; docs/decisions/posterior.md has the figures.)
+Prior: 1/n on the size n >= 1 (as log (n+1/2)/(n-1/2), which sums in closed form). On where
+the mean lies in the range, alpha in [0, 1]: half Beta(1/2, 1/2), which knows nothing, and
+half Beta(15/2, 15/2), which holds that means of groups lie well inside the bounds. (The
+first alone shrinks too little to help at the middle, a flat prior never stops paying at the
+ends; docs/decisions/posterior.md has the figures.)
 
 Given a size, the noise's density is constant on each stair, and a symmetric Beta(p, p) with
 p = m + 1/2 has closed forms for the mass F(a) below a and its first moment M(a). With

@@ -1,0 +1,174 @@
+"""The answer: frozen, safe to publish, and clear about what it promises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from . import estimate
+from .accuracy import error_at
+from .algorithms import Algorithm, make
+from .grid import Bounds, Grid
+from .interval import Interval, interval
+from .posterior import posterior_shares
+from .report import decimals_for, html_table, number, text_table
+from .totals import NoisyTotals
+
+__all__ = ["Release"]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A private mean, with the sum and the count that come with it at no further cost.
+
+    ``mean`` lies within the bounds; ``sum`` is unbiased; ``count`` is a whole number, zero or
+    more. ``expected_error`` is the root mean squared error of the mean that the noise leads
+    one to expect, read off the noisy answer itself. ``private`` is False if the random bits
+    were not secret, ``adjacency`` "swap" if the number of records is not protected.
+    """
+
+    mean: float
+    sum: float
+    count: int
+    epsilon: Fraction
+    bounds: Bounds
+    grid: int
+    algorithm: str
+    estimator: str
+    expected_error: float
+    adjacency: str
+    unit: str
+    private: bool
+    noisy_totals: NoisyTotals = field(repr=False)
+    _algorithm: Algorithm = field(repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        algorithm: Algorithm,
+        noisy: NoisyTotals,
+        *,
+        estimator: str,
+        private: bool,
+        unit: str = "row",
+    ) -> Release:
+        """The release that noisy totals lead to: everything here is post-processing."""
+        grid = algorithm.grid
+        if estimator == "posterior":
+            share = Fraction(float(posterior_shares(noisy, algorithm.law)[0]))  # type: ignore[attr-defined]
+            mean = float(Fraction(grid.bounds.lower) + grid.bounds.width * share)
+        else:
+            mean = estimate.mean(noisy, grid, estimator)
+        return cls(
+            mean=mean,
+            sum=estimate.sum_(noisy, grid),
+            count=estimate.count(noisy),
+            epsilon=algorithm.epsilon,
+            bounds=grid.bounds,
+            grid=grid.cells,
+            algorithm=algorithm.name,
+            estimator=estimator,
+            expected_error=error_at(algorithm, float(noisy.size), mean),
+            adjacency=algorithm.adjacency,
+            unit=unit,
+            private=private,
+            noisy_totals=noisy,
+            _algorithm=algorithm,
+        )
+
+    def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
+        """An interval that holds the data's mean (``of="sum"``, ``of="count"``: the others').
+
+        Exact for every number of records: over the noise, at least ``confidence`` of such
+        intervals hold the value of the data, clamped to the bounds.
+        """
+        point = {"mean": self.mean, "sum": self.sum, "count": self.count}.get(of, 0.0)
+        return interval(self._algorithm, self.noisy_totals, confidence, of, point)
+
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Everything as plain values that JSON can hold."""
+        return {
+            "mean": self.mean,
+            "sum": self.sum,
+            "count": self.count,
+            "intervals": {
+                of: {"confidence": confidence, "low": found.low, "high": found.high}
+                for of in ("mean", "sum", "count")
+                for found in [self.interval(confidence, of=of)]
+            },
+            "expected_error": self.expected_error,
+            "epsilon": str(self.epsilon),
+            "bounds": [self.bounds.lower, self.bounds.upper],
+            "grid": self.grid,
+            "own_grid": self._algorithm.grid.own,
+            "algorithm": self.algorithm,
+            "estimator": self.estimator,
+            "adjacency": self.adjacency,
+            "unit": self.unit,
+            "private": self.private,
+            "noisy_totals": {
+                "cells": self.noisy_totals.cells,
+                "rest": self.noisy_totals.rest,
+                "parts": self.noisy_totals.parts,
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, answer: dict[str, Any]) -> Release:
+        """The release that :meth:`to_dict` wrote down: the same noise, the same answer."""
+        bounds = Bounds(*answer["bounds"])
+        grid = Grid(bounds, answer["grid"], answer["own_grid"])
+        algorithm = make(answer["algorithm"], Fraction(answer["epsilon"]), grid)
+        noisy = NoisyTotals(grid=grid.cells, **answer["noisy_totals"])
+        return cls.of(
+            algorithm,
+            noisy,
+            estimator=answer["estimator"],
+            private=answer["private"],
+            unit=answer["unit"],
+        )
+
+    def __str__(self) -> str:
+        head, rows = self._table()
+        lines = [text_table(head, rows), "", *self._notes()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head, rows = self._table()
+        notes = "".join(f"<p>{note}</p>" for note in self._notes())
+        return html_table(head, rows, f"private mean, epsilon = {_decimal(self.epsilon)}") + notes
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        decimals = decimals_for(self.expected_error)
+        sum_decimals = decimals_for(self.interval(of="sum").high - self.sum)
+        rows = []
+        for of, value, places in (
+            ("mean", self.mean, decimals),
+            ("sum", self.sum, sum_decimals),
+            ("count", self.count, 0),
+        ):
+            low, high = self.interval(of=of)
+            rows.append([of, number(value, places), number(low, places), number(high, places)])
+        return ["", "private", "95 % from", "to"], rows
+
+    def _notes(self) -> list[str]:
+        lower, upper = self.bounds
+        notes = [
+            f"epsilon {_decimal(self.epsilon)}, {self.algorithm}, bounds {lower} to {upper}, "
+            f"grid {self.grid}, one {self.unit} {_ADJACENCY[self.adjacency]}"
+        ]
+        if self.adjacency == "swap":
+            notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
+        if not self.private:
+            notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
+        return notes
+
+
+_ADJACENCY = {"add-remove": "added or removed", "swap": "replaced"}
+
+
+def _decimal(epsilon: Fraction) -> str:
+    """The decimal if it is short, else the ratio."""
+    text = f"{float(epsilon):.12g}"
+    return text if Fraction(text) == epsilon else str(epsilon)

@@ -1,0 +1,51 @@
+"""Answers as people read them: a table on a terminal, a table in a notebook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+__all__ = ["decimals_for", "html_table", "number", "text_table"]
+
+
+def decimals_for(error: float) -> int:
+    """So many decimals that two digits of the error show."""
+    if not error > 0 or not math.isfinite(error):
+        return 2
+    return min(15, max(0, 1 - math.floor(math.log10(error))))
+
+
+def number(value: float, decimals: int) -> str:
+    """A number with thousands set apart, or in powers of ten where it is too long to read."""
+    if not math.isfinite(value) or abs(value) >= 1e15:
+        return f"{value:.6g}"
+    return f"{value:,.{decimals}f}"
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns lined up: the first to the left, the others to the right."""
+    cells = [list(head), *[list(row) for row in rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    lines = [
+        "  ".join(
+            text.ljust(width) if i == 0 else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+    lines.insert(1, "  ".join("─" * width for width in widths))
+    return "\n".join(lines)
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+    """The same as a table of HTML, every cell escaped."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return (
+        f'<table class="hourglass"><caption>{escape(caption)}</caption>'
+        f"<thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
+    )
