@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["EXHIBIT"]
 
 EPSILONS: Final = tuple(Fraction(i, 2) for i in (1, 2, 4, 6, 8, 12, 16))
-GRID: Final = Grid(Bounds(0, 1), 200)
+GRID: Final = Grid(Bounds(0, 1), 2000)
 
 #: A gain of a few per cent wants more runs than the paper's.
 RUNS: Final = 10
@@ -66,10 +66,14 @@ def _points(settings: Settings, tick: Tick) -> Iterator[Point]:
 
 @lru_cache(maxsize=64)
 def tuned(epsilon: Fraction, means: tuple[float, ...]) -> Hourglass:
-    """The centre of least leading error averaged over these means, all centres tried."""
-    laws = (Hourglass(epsilon, GRID.cells, centre) for centre in range(GRID.cells))
-    key: Callable[[Hourglass], float] = lambda law: _leading(law, means)  # noqa: E731
-    return min(laws, key=key)
+    """The centre of least leading error averaged over these means: every 20th, then closer."""
+
+    def best(centres: range) -> Hourglass:
+        laws = (Hourglass(epsilon, GRID.cells, centre) for centre in centres)
+        return min(laws, key=lambda law: _leading(law, means))
+
+    near = best(range(0, GRID.cells, 20)).c
+    return best(range(max(0, near - 20), min(GRID.cells, near + 21)))
 
 
 def _leading(law: Hourglass, means: tuple[float, ...]) -> float:
@@ -109,11 +113,8 @@ def draw(table: Table) -> Figure:
             charts.marks(ax, points, look, line=False)
         ax.set(xlabel=charts.EPSILON, title=f"judged by the\n{panel}")
     axes[0].set_ylabel("error / default's error")
-    handles = [
-        axes[0].plot([], [], color=k.colour, linestyle=k.dash, marker=k.mark, label=k.label)[0]
-        for k in LOOKS.values()
-    ]
-    drawn.legend(handles=handles, loc="outside upper left", ncols=2)
+    axes[0].set_ylim(0.78, 1.27)
+    charts.legend(drawn, axes[0], LOOKS.values(), 2)
     return drawn
 
 
@@ -133,12 +134,12 @@ def claims(table: Table) -> tuple[Claim, ...]:
             "ε ≥ 1/2, and raises the worst by 2 to 5 %.",
             f"average lower by {min(average):.1f} to {max(average):.1f} %, worst higher by "
             f"{min(cost):.1f} to {max(cost):.1f} %; measured points within {off:.1f} s.e.",
-            off <= SIGMAS and 2.5 <= min(average) and max(average) <= 5.5,
+            off <= SIGMAS and min(average) >= 2.5 and max(average) <= 5.5,
         ),
         Claim(
             "A centre tuned for the middle lowers the error there by 9 to 19 %.",
             f"lower by {min(middle):.1f} to {max(middle):.1f} %",
-            off <= SIGMAS and 8.5 <= min(middle) and max(middle) <= 19.5,
+            off <= SIGMAS and min(middle) >= 8.5 and max(middle) <= 19.5,
         ),
     )
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .exhibit import Point, Table
 from .style import LOOKS, Look, figure, label_ends, plain_log_ticks
+from .sweeps import BOUND
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 __all__ = ["EPSILON", "draw_series", "marks", "over_epsilon", "over_means", "over_records"]
 
@@ -46,18 +48,38 @@ def draw_series(
     return ends
 
 
-def over_epsilon(table: Table, title: str, *, log: bool) -> Figure:
-    """The error over epsilon: E1 and E3."""
-    drawn, ax = figure(6.6, 3.7)
+def over_epsilon(table: Table, title: str, *, log: bool, close: Sequence[str]) -> Figure:
+    """The error over epsilon, and that of the best relative to the bound: E1 and E3."""
+    drawn, (left, right) = figure(7.8, 3.9, 2, width_ratios=(1.25, 1))
     if log:
-        ax.set_yscale("log")
-        plain_log_ticks(ax.yaxis, (0.02, 0.05, 0.1, 0.2, 0.5, 1))
-    ends = draw_series(ax, table)
+        left.set_yscale("log")
+        plain_log_ticks(left.yaxis, (0.02, 0.05, 0.1, 0.2, 0.5, 1))
+    draw_series(left, table)
     if not log:
-        ax.set_ylim(bottom=0)
-    ax.set(xlabel=EPSILON, ylabel=ERROR, title=title)
-    label_ends(ax, ends)
+        left.set_ylim(0, 4.4)
+    relative = [
+        p.over(table.at(BOUND, p.x)) for name in (*close, BOUND) for p in table.series(name)
+    ]
+    names = {f"{name} / {BOUND}": LOOKS[name] for name in (*close, BOUND)}
+    draw_series(right, Table(table.x, "relative", tuple(relative)), looks=names)
+    left.set(xlabel=EPSILON, ylabel=ERROR, title=title)
+    right.set(xlabel=EPSILON, ylabel="error / lower bound", title="close to the bound")
+    legend(drawn, left, (LOOKS[name] for name in table.series_names()), 3)
     return drawn
+
+
+def _handle(ax: Axes, look: Look) -> Line2D:
+    """What stands for a series in a legend."""
+    dash = look.dash or "none"
+    (line,) = ax.plot([], [], color=look.colour, linestyle=dash, marker=look.mark or "none")
+    line.set_label(look.label)
+    return line
+
+
+def legend(drawn: Figure, ax: Axes, looks: Iterable[Look], columns: int) -> None:
+    """A legend above all panels."""
+    handles = [_handle(ax, look) for look in looks]
+    drawn.legend(handles=handles, loc="outside upper left", ncols=columns)
 
 
 def over_means(table: Table, title: str, records: int, *, ticks: Sequence[float] = ()) -> Figure:
@@ -77,7 +99,7 @@ def over_means(table: Table, title: str, records: int, *, ticks: Sequence[float]
     )
     draw_series(near, edge)
     ends = draw_series(whole, table)
-    near.set(xlabel="mean of the data, × n", ylabel=ERROR, title="close to zero")
+    near.set(xlabel="sum of the data (records)", ylabel=ERROR, title="close to zero")
     whole.set(xlabel="mean of the data, as a share of the range", title=title, xlim=(-0.02, 1.02))
     label_ends(whole, ends)
     return drawn

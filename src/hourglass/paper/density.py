@@ -53,7 +53,7 @@ def draw(table: Table) -> Figure:
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
 
-    drawn, ax = figure(6.6, 5.4)
+    drawn, ax = figure(5.4, 5.5)
     deepest = max(int(p.y) for p in table.points)
     shades = colormaps["cividis"].resampled(deepest + 1)
     for count, stretches in _rows(table):
@@ -67,7 +67,7 @@ def draw(table: Table) -> Figure:
                     fontsize=9)  # fmt: skip
     ax.set(xlim=(-REACH, REACH), ylim=(-REACH - 0.5, REACH + 0.5), aspect="equal")
     ax.set(xlabel="noise on the sum X (records)", ylabel="noise on the count K (records)")
-    ax.set_title("level of the density e^(−ε·level), γ = 0.4")
+    ax.set_title("Levels of the hourglass density, γ = 0.4")
     ax.grid(visible=False)
     return drawn
 

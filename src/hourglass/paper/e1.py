@@ -24,7 +24,9 @@ def table(settings: Settings, tick: Tick) -> Table:
 
 def draw(table: Table) -> Figure:
     """Lines over epsilon."""
-    return charts.over_epsilon(table, "Laplace algorithms, mean 0.01", log=False)
+    return charts.over_epsilon(
+        table, "Laplace algorithms, mean 0.01", log=False, close=("laplace", "swap")
+    )
 
 
 def claims(table: Table) -> tuple[Claim, ...]:

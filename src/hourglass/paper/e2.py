@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from . import charts, sweeps
-from .exhibit import SIGMAS, Claim, Exhibit, Settings, Table, Tick
+from .exhibit import SIGMAS, Claim, Exhibit, Settings, Table, Tick, all_above
 from .shape import edge_scale, m_shape
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
     below = {p.x: p for p in table.series("laplace")}
     inner = [p for p in table.series("shifted") if 0.01 <= p.x <= 0.99]
     shifted = [p.over(below[p.x]) for p in inner]
-    independent = [p.over(below[p.x]) for p in table.series("independent") if p.x in below]
+    independent = [p.over(below[p.x]) for p in table.series("independent")]
     return (
         Claim(
             "Transformed Laplace has half the error of shifted Laplace at every mean.",
@@ -45,7 +45,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
         Claim(
             "Independent Laplace is worse than either at every mean.",
             f"independent / transformed: {charts.spread(independent)}",
-            all(p.y - SIGMAS * p.se > 2 for p in independent),
+            all_above(independent, 2),
         ),
         m_shape(table, "laplace"),
     )

@@ -27,7 +27,9 @@ def table(settings: Settings, tick: Tick) -> Table:
 
 def draw(table: Table) -> Figure:
     """Lines over epsilon, the error on a log scale."""
-    return charts.over_epsilon(table, "Staircase and hourglass, mean 0.01", log=True)
+    return charts.over_epsilon(
+        table, "Staircase and hourglass, mean 0.01", log=True, close=("hourglass", "swap")
+    )
 
 
 def claims(table: Table) -> tuple[Claim, ...]:
@@ -74,9 +76,7 @@ def _rates(table: Table) -> Claim:
         "For large ε the error falls as e^(-2ε/3) with hourglass, as e^(-ε/2) with the staircase.",
         f"exponents between ε = 8 and 10: {slopes['hourglass']:.3f} and "
         f"{slopes['staircase']:.3f} (limits 0.667 and 0.500)",
-        all(
-            gap <= 0.06 + SIGMAS * se for gap, se in zip(near, errors.values(), strict=True)
-        ),
+        all(gap <= 0.06 + SIGMAS * se for gap, se in zip(near, errors.values(), strict=True)),
     )
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from . import charts, sweeps
-from .exhibit import SIGMAS, Claim, Exhibit, Settings, Table, Tick
+from .exhibit import SIGMAS, Claim, Exhibit, Settings, Table, Tick, all_above
 from .shape import edge_scale, m_shape
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
         Claim(
             "Hourglass beats the 2-d staircase at every mean.",
             f"staircase / hourglass: {charts.spread(ratio)}",
-            all(p.y - SIGMAS * p.se > 1 for p in ratio),
+            all_above(ratio, 1),
         ),
     )
 

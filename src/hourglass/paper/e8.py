@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import charts, e7, sweeps
-from .exhibit import SIGMAS, Claim, Exhibit, Settings, Table, Tick
+from .exhibit import Claim, Exhibit, Settings, Table, Tick, all_above
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
             "staircase / hourglass: "
             + ", ".join(f"{p.y:.2f}" for p in ratio)
             + f" for |D| = 1 to 64 (s.e. up to {max(p.se for p in ratio):.3f})",
-            all(p.y - SIGMAS * p.se > 1 for p in ratio),
+            all_above(ratio, 1),
         ),
     )
 

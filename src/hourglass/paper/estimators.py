@@ -62,14 +62,10 @@ def draw(table: Table) -> Figure:
         ax.set_xscale("log", base=2)
         ax.set_yscale("log")
         plain_log_ticks(ax.xaxis, SIZES)
-        ends = charts.draw_series(ax, table, panel, LOOKS)
+        charts.draw_series(ax, table, panel, LOOKS)
         ax.set(xlabel="records in the data |D|", title=f"mean {panel}")
-    axes[0].set_ylabel("mean squared error (share of range, squared)")
-    handles = [
-        axes[0].plot([], [], color=k.colour, linestyle=k.dash, marker=k.mark, label=k.label)[0]
-        for _, _, k in ends
-    ]
-    drawn.legend(handles=handles, loc="outside upper left", ncols=3)
+    axes[0].set_ylabel("mean squared error / range²")
+    charts.legend(drawn, axes[0], LOOKS.values(), 3)
     return drawn
 
 

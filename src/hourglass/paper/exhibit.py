@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,6 +20,8 @@ __all__ = ["FULL_RECORDS", "FULL_RUNS", "Claim", "Exhibit", "Point", "Settings",
 #: The size of the paper's own experiments.
 FULL_RECORDS: Final = 10_000
 FULL_RUNS: Final = 100_000
+#: Below this a standard error means nothing.
+MIN_RUNS: Final = 40
 
 #: Called once for every point measured, so that progress can be shown.
 Tick = Callable[[], None]
@@ -47,11 +49,13 @@ class Settings:
 
     def part(self, factor: int) -> Settings:
         """The same with a fraction of the runs: for what costs more."""
-        return replace(self, runs=max(100, self.runs // factor))
+        return replace(self, runs=max(MIN_RUNS, self.runs // factor))
 
     def __post_init__(self) -> None:
-        if self.runs < 100:
-            raise OptionError(f"runs={self.runs} is too few for a standard error; give 100 or more")
+        if self.runs < MIN_RUNS:
+            raise OptionError(
+                f"runs={self.runs} is too few for a standard error; give {MIN_RUNS} or more"
+            )
         if self.records < 100:
             raise OptionError(
                 f"records={self.records}: the large-data experiments want 100 records or more"
@@ -158,11 +162,27 @@ def _points(rows: list[list[str]]) -> Iterator[Point]:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed, what was measured, and whether that bears it out."""
+    """What is claimed, what was measured, and whether that bears it out.
+
+    ``holds`` is None where the runs are too few to tell.
+    """
 
     text: str
     measured: str
-    holds: bool
+    holds: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a word."""
+        return "too few runs" if self.holds is None else ("yes" if self.holds else "no")
+
+
+def all_above(points: Iterable[Point], value: float) -> bool | None:
+    """Whether all points lie above the value: by SIGMAS, not at all, or too close to tell."""
+    heights = [(p.y - value, SIGMAS * p.se) for p in points]
+    if any(height < -margin for height, margin in heights):
+        return False
+    return True if all(height > margin for height, margin in heights) else None
 
 
 @dataclass(frozen=True)

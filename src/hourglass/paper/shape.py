@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .exhibit import SIGMAS, Claim, Point, Table
+import math
+
+from .exhibit import Claim, Point, Table, all_above
 from .style import LOOKS
 
 __all__ = ["edge_scale", "m_shape"]
@@ -13,8 +15,8 @@ def edge_scale(table: Table) -> int:
     return round(0.25 / min(p.x for p in table.points if p.x > 0))
 
 
-def _above(high: Point, low: Point) -> bool:
-    return high.y - low.y > SIGMAS * (high.se**2 + low.se**2) ** 0.5
+def _rise(high: Point, low: Point) -> Point:
+    return Point("", high.x, high.y - low.y, math.hypot(high.se, low.se))
 
 
 def m_shape(table: Table, series: str) -> Claim:
@@ -29,5 +31,5 @@ def m_shape(table: Table, series: str) -> Claim:
         "has the shape of an M, as clipping helps close to 0 and 1.",
         f"ends {points[0].y:.3f} and {points[-1].y:.3f}, peaks {left.y:.3f} and {right.y:.3f}, "
         f"middle {middle.y:.3f}",
-        all(_above(peak, low) for peak in (left, right) for low in lows),
+        all_above((_rise(peak, low) for peak in (left, right) for low in lows), 0),
     )

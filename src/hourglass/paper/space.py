@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..grid import Bounds, Grid
 from ..totals import Totals
@@ -17,6 +17,8 @@ __all__ = ["EXHIBIT"]
 
 #: A coarse grid, so that its cells can be seen.
 GRID: Final = Grid(Bounds(0, 1), 8)
+#: Text along a line.
+_ALONG: Final[dict[str, Any]] = {"rotation_mode": "anchor", "ha": "center"}
 PLAIN, TRANSFORMED = "sum and count", "the two transformed sums"
 
 
@@ -47,10 +49,11 @@ def draw(table: Table) -> Figure:
     )
     left.text(0.5, 1.1, "add a record", ha="center", va="bottom")
     left.text(-0.5, -1.1, "remove a record", ha="center", va="top")
-    right.text(0.6, 0.62, "add a record", ha="left", va="bottom")
-    right.text(-0.6, -0.62, "remove a record", ha="right", va="top")
-    right.text(0.98, -0.62, "no record\nmoves here", ha="center", va="center", fontsize=8.5)
-    right.text(-0.98, 0.62, "no record\nmoves here", ha="center", va="center", fontsize=8.5)
+    left.text(-0.56, 0.06, "convex hull", rotation=63.4, **_ALONG, va="bottom")
+    right.text(0.56, 0.56, "add a record", rotation=-45, **_ALONG, va="bottom")
+    right.text(-0.56, -0.56, "remove a record", rotation=-45, **_ALONG, va="top")
+    for sign in (1, -1):
+        right.text(0.34 * sign, -0.34 * sign, "no record\nmoves here", ha="center", va="center")
     return drawn
 
 

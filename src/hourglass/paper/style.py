@@ -108,9 +108,7 @@ def _matplotlib() -> Any:
     return matplotlib
 
 
-def label_ends(
-    ax: Axes, ends: Sequence[tuple[float, float, Look]], *, gap: float = 0.065
-) -> None:
+def label_ends(ax: Axes, ends: Sequence[tuple[float, float, Look]], *, gap: float = 0.065) -> None:
     """Name each line at its right end (x, y), moved apart where names would collide."""
     heights = [_height(ax, y) for _, y, _ in ends]
     order = sorted(range(len(ends)), key=lambda i: heights[i])
@@ -146,9 +144,7 @@ def _apart(places: Sequence[float], gap: float) -> list[float]:
             wish, size = groups.pop()
             groups[-1][0] += wish
             groups[-1][1] += size
-    return [
-        _bottom(group, gap) + gap * step for group in groups for step in range(int(group[1]))
-    ]
+    return [_bottom(group, gap) + gap * step for group in groups for step in range(int(group[1]))]
 
 
 def _bottom(group: list[float], gap: float) -> float:
