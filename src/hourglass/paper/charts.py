@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .exhibit import Point, Table
@@ -57,15 +58,25 @@ def over_epsilon(table: Table, title: str, *, log: bool, close: Sequence[str]) -
     draw_series(left, table)
     if not log:
         left.set_ylim(0, 4.4)
-    relative = [
-        p.over(table.at(BOUND, p.x)) for name in (*close, BOUND) for p in table.series(name)
-    ]
-    names = {f"{name} / {BOUND}": LOOKS[name] for name in (*close, BOUND)}
-    draw_series(right, Table(table.x, "relative", tuple(relative)), looks=names)
+    _relative(right, table, close)
     left.set(xlabel=EPSILON, ylabel=ERROR, title=title)
-    right.set(xlabel=EPSILON, ylabel="error / lower bound", title="close to the bound")
-    legend(drawn, left, (LOOKS[name] for name in table.series_names()), 3)
+    right.set(xlabel=EPSILON, ylabel="error / lower bound", title="close up; lines: closed forms")
+    names = table.series_names()
+    legend(drawn, left, (LOOKS[name] for name in names), 3 if len(names) > 4 else 4)
     return drawn
+
+
+def _relative(ax: Axes, table: Table, close: Sequence[str]) -> None:
+    """Marks of the measured errors over the bound, a little apart, and their closed forms."""
+    bound = {p.x: p for p in table.series(BOUND)}
+    step = min(bound) / 10
+    for i, name in enumerate(close):
+        look, points = LOOKS[name], [p.over(bound[p.x]) for p in table.series(name)]
+        form = [p.closed_form for p in points]
+        if look.dash:
+            ax.plot([p.x for p in points], form, color=look.colour, linestyle=look.dash)
+        marks(ax, [replace(p, x=p.x + i * step) for p in points], look, line=False)
+    ax.axhline(1, color=LOOKS[BOUND].colour)
 
 
 def _handle(ax: Axes, look: Look) -> Line2D:

@@ -23,8 +23,8 @@ __all__ = ["EXHIBIT"]
 
 EPSILON: Final = Fraction(1)
 MEANS: Final = (0.01, 0.25, 0.5)
-#: The posterior costs a hundred times the noise: a fifth of the runs are given to this study.
-SHARE: Final = 5
+#: The posterior costs a hundred times the noise: a tenth of the runs are given to this study.
+SHARE: Final = 10
 LOOKS: Final = {
     "ratio": Look("#777777", (0, (1.3, 1.7)), "s", "ratio (the paper's)"),
     "projected": Look("#D55E00", "-", "o", "projected"),

@@ -27,8 +27,8 @@ MIN_RUNS: Final = 40
 Tick = Callable[[], None]
 
 #: How far, in standard errors, a measured value may lie from what it is held against. A
-#: normal value passes it with probability 6e-7.
-SIGMAS: Final = 5.0
+#: normal value passes it with probability 2e-9, one of a hundred with 2e-7.
+SIGMAS: Final = 6.0
 
 
 @dataclass(frozen=True)

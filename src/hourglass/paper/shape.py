@@ -20,7 +20,7 @@ def _rise(high: Point, low: Point) -> Point:
 
 
 def m_shape(table: Table, series: str) -> Claim:
-    """Peaks on both sides above both ends and above the middle, by five standard errors."""
+    """Peaks on both sides above both ends and above the middle, beyond chance."""
     points = table.series(series)
     middle = table.at(series, 0.5)
     left = max((p for p in points if 0 < p.x < 0.5), key=lambda p: p.y)

@@ -53,7 +53,7 @@ def draw(table: Table) -> Figure:
     right.text(0.56, 0.56, "add a record", rotation=-45, **_ALONG, va="bottom")
     right.text(-0.56, -0.56, "remove a record", rotation=-45, **_ALONG, va="top")
     for sign in (1, -1):
-        right.text(0.34 * sign, -0.34 * sign, "no record\nmoves here", ha="center", va="center")
+        right.text(0.3 * sign, -0.3 * sign, "never\nreached", ha="center", va="center")
     return drawn
 
 

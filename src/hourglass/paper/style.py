@@ -81,6 +81,7 @@ def house_style() -> Iterator[None]:
             "lines.linewidth": 1.5,
             "lines.markersize": 4.8,
             "legend.frameon": False,
+            "legend.handlelength": 3.0,
             "svg.hashsalt": "hourglass",
             "svg.fonttype": "none",
         }
