@@ -11,7 +11,7 @@ from .conftest import Tables
 from .test_claims import scaled, verdicts
 
 
-@pytest.mark.parametrize("name", ["parabola", "grids", "estimators", "intervals", "centre"])
+@pytest.mark.parametrize("name", ["parabola", "grids", "intervals", "centre"])
 def test_the_claims_hold(tables: Tables, name: str) -> None:
     claims = EXHIBITS[name].claims(tables(name))
     assert claims
@@ -44,31 +44,33 @@ def test_ratings_can_lie_above_the_real_valued_optimum(tables: Tables) -> None:
 
 
 def test_projected_gains_at_the_ends_and_pays_in_the_middle(tables: Tables) -> None:
-    # The same draws, so ratios are far surer than their standard errors: at 4,000 runs the
-    # gain at (0.01, 2 records) is 0.7 +- 0.03 and the cost at (0.5, 2) is 1.11 +- 0.02.
+    # We once held that projected is never worse, and the posterior at most twice as bad; both
+    # are refuted. Made on the same 4,000 draws, the gain at (0.01, 2 records) is 0.71 and the
+    # cost at (0.5, 2) 1.12, each +- 0.02 over 25 seeds: every limit is six of those away.
     table = tables("estimators")
     gain = table.at("projected", 2, "0.01").y / table.at("ratio", 2, "0.01").y
     cost = table.at("projected", 2, "0.5").y / table.at("ratio", 2, "0.5").y
     assert gain < 0.88
     assert 1 < cost < 1.25
-    assert verdicts("estimators", scaled(table, "projected", 1.3))[0] is False
+    assert verdicts("estimators", table) == [False, True, True, False]
+    assert verdicts("estimators", scaled(table, "projected", 1.3))[1] is False
 
 
 def test_the_posterior_helps_in_the_middle(tables: Tables) -> None:
-    # From 0.057 to 0.019 at four records; half would be seven standard errors off.
+    # From 0.057 to 0.019 at four records: a ratio of 0.330 +- 0.005 over seeds.
     table = tables("estimators")
     assert table.at("posterior", 4, "0.5").y < 0.5 * table.at("projected", 4, "0.5").y
-    assert verdicts("estimators", scaled(table, "posterior", 2))[1] is False
+    assert verdicts("estimators", scaled(table, "posterior", 2))[2] is False
 
 
 def test_the_interval_covers(tables: Tables) -> None:
-    # 100 intervals a point: coverage below 0.95 - 6 s.e. = 0.82 has probability 4e-7 a point
-    # under exact coverage (binomial), and all 1,800 together must reach 0.95 - 6 s.e. = 0.919.
+    # All 1,800 intervals together: under exact coverage less than 0.919 has probability 1e-8
+    # (binomial); an interval that covers 80 % fails it always. The claim itself is judged
+    # point by point.
     table = tables("intervals")
     coverage = [p for p in table.points if p.panel == "coverage"]
     assert sum(p.y for p in coverage) / len(coverage) > 0.919
-    # An interval that covers 80 % would fail that; so would one that is always the range,
-    # whose width does not fall:
+    # An interval that is always the whole range would cover too; its width would not fall.
     width = table.series("1", "width")
     assert width[-1].y < 0.01 < width[0].y
     short = [scaled(table, series, 0.8) for series in ("0.5", "1", "4")]

@@ -37,9 +37,10 @@ def page(shown: Sequence[Shown], settings: Settings) -> str:
 <style>{_STYLE}</style></head>
 <body>
 <h1>Mean estimation in the add-remove model, reproduced</h1>
-<p>Every number on this page was measured in one run: {settings.runs:,} runs a point and
-{settings.records:,} records where the data are large. Bars in the pictures are two standard
-errors. The noise is the exact sampler that releases use; the data are synthetic.</p>
+<p>Every number on this page was computed in this run of the command: {settings.runs:,} runs a
+point unless a figure says otherwise, and {settings.records:,} records where the data are large.
+Bars in the pictures are two standard errors. The noise is the exact sampler that releases use;
+the data are synthetic.</p>
 {_part("The claims of the paper", "The experiments and pictures of the paper", paper)}
 {_part("Our own claims", "Beyond the paper", beyond)}
 </body>
@@ -52,7 +53,7 @@ def _part(claims_title: str, title: str, shown: Sequence[Shown]) -> str:
         return ""
     rows = [(s.exhibit.name, claim) for s in shown for claim in s.claims]
     table = f"<h2>{claims_title}</h2>\n{_claims_html(rows)}" if rows else ""
-    return f"{table}\n<h2>{title}</h2>\n" + "\n".join(map(_figure, shown))
+    return f"{table}\n<h2>{title}</h2>\n" + "\n".join(_figure(s) for s in shown)
 
 
 def _figure(shown: Shown) -> str:
@@ -61,8 +62,13 @@ def _figure(shown: Shown) -> str:
     return (
         f'<figure id="{exhibit.name}"><img src="{shown.picture.name}" alt="{alt}">'
         f"<figcaption><b>{exhibit.name}. {escape(exhibit.title)}.</b> {escape(exhibit.caption)} "
+        f"{_runs(shown)} "
         f'<a href="{shown.csv.name}">{shown.csv.name}</a></figcaption></figure>'
     )
+
+
+def _runs(shown: Shown) -> str:
+    return f"{shown.runs:,} runs a point." if shown.runs else "Computed, not sampled."
 
 
 def _claims_html(rows: Iterable[tuple[str, Claim]]) -> str:

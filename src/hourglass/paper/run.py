@@ -29,6 +29,7 @@ class Shown:
     picture: Path
     csv: Path
     claims: tuple[Claim, ...]
+    runs: int
 
 
 def chosen(names: Iterable[str], exhibits: Mapping[str, Exhibit]) -> list[Exhibit]:
@@ -71,4 +72,4 @@ def _show(
     with house_style():
         metadata = {"Date": None} if picture_format == "svg" else None
         exhibit.draw(table).savefig(picture, dpi=_DPI, metadata=metadata)
-    return Shown(exhibit, picture, csv, exhibit.claims(table))
+    return Shown(exhibit, picture, csv, exhibit.claims(table), max(p.runs for p in table.points))
