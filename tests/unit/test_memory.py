@@ -31,7 +31,7 @@ WHOLE = {
     "int8": np.array(NUMBERS, dtype=np.int8),
     "uint64": np.array(NUMBERS, dtype=np.uint64),
     "big-endian": np.array(NUMBERS, dtype=">i4"),
-    "masked": np.ma.masked_array(np.array([*NUMBERS, 99]), mask=[0, 0, 0, 0, 0, 1]),
+    "masked": np.ma.masked_array(np.array([*NUMBERS, 99]), mask=[False] * 5 + [True]),
     "pandas": pd.Series(NUMBERS),
     "pandas index": pd.Index(NUMBERS),
     "pandas Int64": pd.Series([*NUMBERS, None], dtype="Int64"),
@@ -47,10 +47,10 @@ REAL = {
     "float32": np.array([*NUMBERS, np.nan], dtype=np.float32),
     "long double": np.array([*NUMBERS, np.nan], dtype=np.longdouble),
     "strided": np.array([*NUMBERS, np.nan]).repeat(2)[::2],
-    "masked float": np.ma.masked_array(np.array([*NUMBERS, 99.0]), mask=[0, 0, 0, 0, 0, 1]),
+    "masked float": np.ma.masked_array(np.array([*NUMBERS, 99.0]), mask=[False] * 5 + [True]),
     "objects": np.array([*NUMBERS, None], dtype=object),
     "masked objects": np.ma.masked_array(
-        np.array([*NUMBERS, "x"], dtype=object), mask=[0, 0, 0, 0, 0, 1]
+        np.array([*NUMBERS, "x"], dtype=object), mask=[False] * 5 + [True]
     ),
     "list": NUMBERS,
     "tuple": tuple(NUMBERS),

@@ -23,7 +23,8 @@ class Untouchable:
 
 
 def ask(**changes: Any) -> hg.Release:
-    return hg.mean(**({"values": Untouchable(), "bounds": (0, 1), "epsilon": 1} | changes))
+    settings: dict[str, Any] = {"values": Untouchable(), "bounds": (0, 1), "epsilon": 1}
+    return hg.mean(**(settings | changes))
 
 
 @pytest.mark.parametrize(
