@@ -17,7 +17,7 @@ __all__ = ["EXHIBIT"]
 REACH: Final = 4
 CELLS: Final = 10**6
 #: (2c+1)/(2G) = 0.4 to six digits.
-LAW: Final = Hourglass(1, CELLS, 2 * CELLS // 5)  # type: ignore[arg-type]
+LAW: Final = Hourglass(1, CELLS, 2 * CELLS // 5)
 
 
 def table(settings: Settings, tick: Tick) -> Table:
