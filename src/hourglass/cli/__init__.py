@@ -10,6 +10,7 @@ import sys
 import typer
 
 from ..errors import HourglassError
+from .paper import paper
 
 __all__ = ["app", "main"]
 
@@ -25,6 +26,9 @@ app = typer.Typer(
 @app.callback()
 def _root() -> None:
     """Differentially private means that cannot be beaten, on data wherever it lives."""
+
+
+app.command()(paper)
 
 
 def main() -> None:
