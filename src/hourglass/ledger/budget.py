@@ -1,8 +1,8 @@
 """A budget that survives: charge, then look, then store, then hand out.
 
-    reserve -> settle     the answer is stored before anybody sees it
-    reserve -> void       only where the data was not looked at
-    reserve -> (crash)    counts as spent; the same request key takes the charge up again
+reserve -> settle     the answer is stored before anybody sees it
+reserve -> void       only where the data was not looked at
+reserve -> (crash)    counts as spent; the same request key takes the charge up again
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..errors import (
     RequestReusedError,
 )
 from . import _failpoints
-from .entries import amount_fields, answer_text, digest
+from .entries import Row, amount_fields, answer_text, digest
 from .replay import View
 from .session import Session, parsed
 from .store import open_store
@@ -161,6 +161,11 @@ class Budget:
             if charge is None or charge.answer_number is None:
                 return None
             return StoredAnswer(request, charge.number, look.stored(charge))
+
+    def rows(self) -> list[tuple[Row, str | None]]:
+        """Every entry as it is stored, with the answer beside it."""
+        with self._session.looking() as look:
+            return look.everything()
 
     def verify(self) -> Verification:
         """Walk every entry and every answer, and list all that is wrong."""

@@ -81,9 +81,7 @@ class Entry:
             raise ValueError("epsilon or delta is not an amount p/q") from None
 
 
-def make_row(
-    budget: str, number: int, previous: str, kind: str, fields: Mapping[str, Any]
-) -> Row:
+def make_row(budget: str, number: int, previous: str, kind: str, fields: Mapping[str, Any]) -> Row:
     """The row that says this, chained to the entry whose hash is ``previous``."""
     body = json.dumps(
         {

@@ -71,7 +71,7 @@ class PostgresStore:
                 self._check_state(connection)
             else:
                 for statement in SCHEMA:
-                    connection.execute(statement)  # type: ignore[call-overload]
+                    connection.execute(statement)
             self._commit(connection)
 
     def names(self) -> list[str]:

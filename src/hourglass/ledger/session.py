@@ -52,6 +52,11 @@ class Look:
             )
         return parsed(text)
 
+    def everything(self) -> list[tuple[Row, str | None]]:
+        """Every row, with the answer beside it."""
+        rows = list(self._transaction.rows(0))
+        return [(row, self._transaction.answer(row.number)) for row in rows]
+
 
 class Session:
     """Looks at one budget, one after another, by any thread of any forked child."""

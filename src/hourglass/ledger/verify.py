@@ -45,7 +45,9 @@ def _chain_faults(name: str, rows: list[Row]) -> list[Fault]:
     expected, previous = 0, GENESIS
     for row in rows:
         if row.number != expected:
-            missing = f"{expected}" if row.number == expected + 1 else f"{expected}-{row.number - 1}"
+            missing = (
+                f"{expected}" if row.number == expected + 1 else f"{expected}-{row.number - 1}"
+            )
             faults.append(Fault(row.number, f"the entries before it are missing ({missing})"))
             previous = ""
         try:
