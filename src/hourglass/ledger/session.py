@@ -78,8 +78,10 @@ class Session:
         What the block appends enters the view only once it is committed. The view itself is
         never thrown away: a ledger that went back behind it stays refused.
         """
-        if os.getpid() != self._process:  # a forked child: its parent's lock may be held forever
-            self._process, self._lock = os.getpid(), threading.Lock()
+        if os.getpid() != self._process:
+            # A forked child: another thread of its parent may have held the lock, and have
+            # been half way through the view.
+            self._process, self._lock, self._view = os.getpid(), threading.Lock(), None
         if not self._lock.acquire(timeout=self._wait):
             raise LedgerBusyError(
                 f"ledger {self._store.location!r}: another thread used this budget for "

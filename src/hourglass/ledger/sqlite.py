@@ -25,6 +25,7 @@ from ..errors import (
     LedgerVersionError,
     LedgerWriteError,
 )
+from ._forks import no_fork
 from .entries import Row
 from .store import SCHEMA_VERSION
 
@@ -82,7 +83,7 @@ class SqliteStore:
                 "name a file in a directory that you may write to"
             ) from None
         os.chmod(self._path, 0o600)  # a narrow umask may have left even less
-        with self._errors(), closing(self._connect()) as connection:
+        with no_fork(), self._errors(), closing(self._connect()) as connection:
             connection.execute("BEGIN EXCLUSIVE")
             for statement in SCHEMA.values():
                 connection.execute(statement)
@@ -105,7 +106,7 @@ class SqliteStore:
     @contextmanager
     def _begun(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         seen = self._check_file()
-        with self._errors(), closing(self._connect()) as connection:
+        with no_fork(), self._errors(), closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             self._check_schema(connection)
             if self._check_file() != seen:
