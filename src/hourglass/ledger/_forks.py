@@ -16,11 +16,12 @@ __all__ = ["no_fork"]
 
 
 class _Gate:
-    """How many transactions are under way in this process."""
+    """How many transactions are under way in this process, and whether a fork waits for them."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
         self.inside = 0
+        self.forking = False
 
 
 _gate = _Gate()
@@ -30,6 +31,7 @@ _gate = _Gate()
 def no_fork() -> Iterator[None]:
     """Until the end of the block, this process does not fork."""
     with _gate.changed:
+        _gate.changed.wait_for(lambda: not _gate.forking)
         _gate.inside += 1
     try:
         yield
@@ -41,7 +43,14 @@ def no_fork() -> Iterator[None]:
 
 def _before() -> None:
     _gate.changed.acquire()
+    _gate.forking = True
     _gate.changed.wait_for(lambda: _gate.inside == 0)
+
+
+def _after_in_parent() -> None:
+    _gate.forking = False
+    _gate.changed.notify_all()
+    _gate.changed.release()
 
 
 def _after_in_child() -> None:
@@ -51,7 +60,5 @@ def _after_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_before,
-        after_in_parent=lambda: _gate.changed.release(),
-        after_in_child=_after_in_child,
+        before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child
     )

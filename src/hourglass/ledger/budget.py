@@ -15,6 +15,7 @@ from ..errors import (
     BudgetExceededError,
     BudgetExistsError,
     ChargeClosedError,
+    EpsilonError,
     OptionError,
     RequestReusedError,
 )
@@ -205,6 +206,11 @@ class Budget:
     def _check_room(self, view: View, amount: Amount) -> None:
         limit = view.terms.limit
         remaining = limit - view.spent
+        if not (view.spent + amount).writable:
+            raise EpsilonError(
+                f"epsilon={shown_number(amount.epsilon)}: with the denominators of the charges "
+                "before it the exact sum has thousands of digits; round epsilon to a short decimal"
+            )
         if amount.fits(remaining):
             return
         parts = [

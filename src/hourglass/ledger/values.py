@@ -37,6 +37,8 @@ MAX_LIMIT: Final = Fraction(10_000)
 #: Longest numerator or denominator of an amount: more digits than any epsilon needs.
 MAX_DIGITS: Final = 60
 MAX_TEXT: Final = 200
+#: Longest denominator of a sum, in bits: beyond it a sum could no longer be written out.
+MAX_SUM_BITS: Final = 8_000
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _ANCHOR: Final = re.compile(r"hourglass-anchor:([A-Za-z0-9._-]+):(\d{1,18}):([0-9a-f]{64})")
@@ -54,6 +56,12 @@ class Amount:
 
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.epsilon - other.epsilon, self.delta - other.delta)
+
+    @property
+    def writable(self) -> bool:
+        """Whether the sum is short enough to be written out exactly."""
+        longest = max(self.epsilon.denominator, self.delta.denominator)
+        return longest.bit_length() <= MAX_SUM_BITS
 
     def fits(self, room: Amount) -> bool:
         """Whether neither part is more than there is room for."""
@@ -224,7 +232,7 @@ def checked_text(what: str, text: Any, *, empty: bool = False) -> str:
 
 
 def shown_number(value: Fraction) -> str:
-    """The decimal that the number is, or p/q where no decimal of 30 places is equal to it."""
+    """The decimal that the number is, or p/q, or about what, where none of 30 places is."""
     for places in range(31):
         scaled = value * 10**places
         if scaled.denominator == 1:
@@ -232,7 +240,8 @@ def shown_number(value: Fraction) -> str:
                 decimal = Decimal(scaled.numerator).scaleb(-places).normalize()
                 small = value != 0 and abs(value) < Fraction(1, 10_000)
                 return str(decimal).lower() if small else f"{decimal:f}"
-    return f"{value} (about {float(value):.6g})"
+    about = f"about {float(value):.6g}"
+    return about if value.denominator >= 10**12 else f"{value} ({about})"
 
 
 def _delta(delta: Any) -> Fraction:
