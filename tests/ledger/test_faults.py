@@ -323,6 +323,8 @@ def test_older_copy_put_back(file: SqlitePlace) -> None:
     Budget(file.location, "b").reserve(TENTH, question="q2").settle({"mean": 2})
     with pytest.raises(LedgerRolledBackError, match="rewritten"):  # as long as before, but not it
         Budget(file.location, "b", anchor=anchor)
+    with pytest.raises(LedgerRolledBackError, match="seen before"):
+        budget.reserve(TENTH, question="q3")
 
 
 def test_tail_cut_off(place: Place) -> None:
@@ -422,13 +424,27 @@ def test_postgres_triggers_refuse(postgres: PostgresPlace, statement: str) -> No
 # symlink, wide permissions
 
 
-def test_created_for_the_owner_alone(file: SqlitePlace) -> None:
-    before = os.umask(0)
+@pytest.mark.parametrize("mask", [0o000, 0o777])
+def test_created_for_the_owner_alone(file: SqlitePlace, mask: int) -> None:
+    before = os.umask(mask)
     try:
         fresh(file)
     finally:
         os.umask(before)
     assert stat.S_IMODE(os.stat(file.location).st_mode) == 0o600
+
+
+def test_never_wider_not_even_at_birth(file: SqlitePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    born: list[int] = []
+    monkeypatch.setattr(
+        os, "chmod", lambda path, mode: born.append(stat.S_IMODE(os.stat(path).st_mode))
+    )
+    before = os.umask(0)
+    try:
+        fresh(file)
+    finally:
+        os.umask(before)
+    assert born == [0o600]
 
 
 def test_symbolic_link(file: SqlitePlace, tmp_path: Path) -> None:
