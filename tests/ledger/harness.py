@@ -137,9 +137,15 @@ def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
     }
 
 
+def failpoints(ledger: str) -> dict[str, Any]:
+    """A worker killed at each step in turn."""
+    return {step: failpoint(ledger, step) for step in _failpoints.STEPS}
+
+
 def failpoint(ledger: str, step: str, leaky: str = "") -> dict[str, Any]:
     """Kill a worker at one step; what is charged then, and once its key is asked again."""
-    budget = create_budget(ledger, "b", epsilon=1)
+    name = step.replace(":", "-")
+    budget = create_budget(ledger, name, epsilon=1)
     user = User()
     if step.startswith("reopen"):
         budget.reserve(EPSILON, question="what of k?", request="k")
@@ -158,7 +164,7 @@ def failpoint(ledger: str, step: str, leaky: str = "") -> dict[str, Any]:
     process, reading = child(work)
     status = os.waitpid(process, 0)[1]
     user.read(reading)
-    after = Budget(ledger, "b")
+    after = Budget(ledger, name)
     told = user.answers
     charged = int(after.balance().spent.epsilon / EPSILON)
     stored = after.answer("k") is not None
@@ -368,6 +374,7 @@ def read_only() -> dict[str, Any]:
 COMMANDS: dict[str, Callable[..., dict[str, Any]]] = {
     "kills": kills,
     "failpoint": failpoint,
+    "failpoints": failpoints,
     "race": race,
     "same_key": same_key,
     "forks_of_threads": forks_of_threads,

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import os
 import re
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hourglass.cli import main
 from hourglass.cli.budget import budget_app
 from hourglass.ledger import Budget
 
@@ -20,21 +24,17 @@ from .support import Place, SqlitePlace, fresh
 DOCS = Path(__file__).parents[2] / "docs" / "budget.md"
 
 
-def run(*arguments: str, code: int = 0, env: dict[str, str] | None = None) -> str:
-    """One run of the command, in a process of its own."""
-    import os
-
-    done = subprocess.run(
-        [sys.executable, "-c", "from hourglass.cli import main; main()", "budget", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, **(env or {})},
-    )
-    assert done.returncode == code, (done.stdout, done.stderr)
-    assert "Traceback" not in done.stderr
-    return done.stdout if code in (0, 3) and done.stdout else done.stderr
+def run(*arguments: str, code: int = 0) -> str:
+    """One run of the command; what it says on stdout, or else on stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    before, sys.argv = sys.argv, ["hourglass", "budget", *arguments]
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as caught:
+            main()
+    finally:
+        sys.argv = before
+    assert caught.value.code == code, (out.getvalue(), err.getvalue())
+    return out.getvalue() or err.getvalue()
 
 
 def test_a_budget_s_life(place: Place) -> None:
@@ -143,10 +143,21 @@ def test_refusals(tmp_path: Path, arguments: tuple[str, ...], code: int, words: 
     assert sorted(p.name for p in tmp_path.iterdir()) == ["budget.db"]
 
 
-def test_ledger_from_the_environment(tmp_path: Path) -> None:
+def test_ledger_from_the_environment_in_a_process_of_its_own(tmp_path: Path) -> None:
     place = SqlitePlace(str(tmp_path / "budget.db"))
     fresh(place)
-    assert "nothing wrong" in run("verify", env={"HOURGLASS_LEDGER": place.location})
+    command = [sys.executable, "-c", "from hourglass.cli import main; main()", "budget"]
+    environment = {**os.environ, "HOURGLASS_LEDGER": place.location}
+    done = subprocess.run(
+        [*command, "verify"], capture_output=True, text=True, env=environment, check=True
+    )
+    assert "nothing wrong" in done.stdout
+    done = subprocess.run(
+        [*command, "show", "c"], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 3
+    assert done.stderr.startswith("hourglass: budget 'c' is not in this ledger")
+    assert done.stderr.count("\n") == 1
 
 
 def test_every_command_and_option_is_documented() -> None:

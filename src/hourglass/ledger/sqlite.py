@@ -122,9 +122,13 @@ class SqliteStore:
         )
         # A line with a flipped byte is read all the same: its hash will tell, and where.
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA cell_size_check = ON")
-        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _check_file(self) -> tuple[int, int]:
@@ -176,13 +180,13 @@ class SqliteStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """SQLite's errors in our words."""
+        """SQLite's errors in our words; its own may quote bytes that are no text at all."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:
             raise self._translated(error) from None
 
-    def _translated(self, error: sqlite3.Error) -> LedgerError:
+    def _translated(self, error: Exception) -> LedgerError:
         code = getattr(error, "sqlite_errorcode", None)
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         place = f"ledger {self.location!r}"
