@@ -94,13 +94,13 @@ def void(_: object) -> None:
 
 def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
     """Kill a worker at random instants, again and again, and start it anew."""
-    create_budget(ledger, "b", epsilon=1000)
+    watch = create_budget(ledger, "b", epsilon=1000, wait=30)
     dice = random.Random(int(seed))
     user = User()
     finished = open_left = died_early = 0
     started = time.monotonic()
     for number in range(-5, 0):
-        ask(Budget(ledger, "b"), f"k{number}", lambda key, token: None)
+        ask(watch, f"k{number}", lambda key, token: None)
     window = max(0.02, (time.monotonic() - started) / 5 * 3)
     for _ in range(int(count)):
 
@@ -120,8 +120,7 @@ def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
         user.seen.pop("ready", None)
         while f"k{finished}" in user.seen:
             finished += 1
-        charge = Budget(ledger, "b", wait=30).history()[-1:]
-        open_left += any(c.status == "open" for c in charge)
+        open_left += any(charge.status == "open" for charge in watch.history()[-1:])
     budget = Budget(ledger, "b", wait=30)
     charges = budget.history()
     return {
