@@ -10,6 +10,7 @@ import sys
 import typer
 
 from ..errors import HourglassError
+from .budget import budget_app
 from .paper import paper
 
 __all__ = ["app", "main"]
@@ -21,6 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+
+app.add_typer(budget_app)
 
 
 @app.callback()
