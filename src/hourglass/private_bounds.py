@@ -55,7 +55,7 @@ __all__ = ["FoundBounds", "Scan", "bounds_from_counts", "find_bounds"]
 
 #: The part of a scan's epsilon that its threshold takes; the questions take the rest. More
 #: on the threshold makes runs past the data rarer, less makes early stops rarer.
-THRESHOLD_PART: Final = Fraction(2, 3)
+THRESHOLD_PART: Final = Fraction(7, 10)
 #: The part of the whole epsilon kept for the way back.
 RETURN_PART: Final = Fraction(1, 5)
 
