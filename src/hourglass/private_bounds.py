@@ -36,7 +36,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -55,7 +55,7 @@ __all__ = ["FoundBounds", "Scan", "bounds_from_counts", "find_bounds"]
 
 #: The part of a scan's epsilon that its threshold takes; the questions take the rest. More
 #: on the threshold makes runs past the data rarer, less makes early stops rarer.
-THRESHOLD_PART: Final = Fraction(7, 10)
+THRESHOLD_PART: Final = Fraction(13, 20)
 #: The part of the whole epsilon kept for the way back.
 RETURN_PART: Final = Fraction(1, 5)
 
@@ -99,6 +99,7 @@ class Scan:
     def pmf(self, counts: Sequence[int], bits: int = DEFAULT_BITS) -> list[Enclosure]:
         """The probability of each index, enclosed: the threshold's far tail is the slack."""
         last = int(bits * LOG2_UP / self.threshold.rate) + 1
+        tail = lru_cache(maxsize=None)(lambda rung: self.question.tail(rung, bits))
         law = [Enclosure.of(0)] * len(counts)
         for g in range(last):
             here = self.threshold.pmf(g, bits)
@@ -106,7 +107,7 @@ class Scan:
                 stop = (
                     Enclosure.of(1)
                     if i == len(counts) - 1
-                    else self.question.tail(count - self.target + g, bits)
+                    else tail(max(0, count - self.target + g))
                 )
                 law[i] = law[i] + here * stop
                 here = here * (1 - stop)

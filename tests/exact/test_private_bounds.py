@@ -80,11 +80,11 @@ class HalfNoise(Scan):
     """A mutant: the noise of twice the epsilon."""
 
     @property
-    def threshold(self) -> Ladder:  # type: ignore[override]
+    def threshold(self) -> Ladder:
         return Ladder(2 * private_bounds.THRESHOLD_PART * self.epsilon, 1, 1)
 
     @property
-    def question(self) -> Ladder:  # type: ignore[override]
+    def question(self) -> Ladder:
         return Ladder(2 * (1 - private_bounds.THRESHOLD_PART) * self.epsilon, 1, 1)
 
 
@@ -93,11 +93,11 @@ class SureThreshold(Scan):
     """A mutant: all of epsilon on the questions, none on the threshold."""
 
     @property
-    def threshold(self) -> Ladder:  # type: ignore[override]
+    def threshold(self) -> Ladder:
         return Ladder(Fraction(1000), 1, 1)
 
     @property
-    def question(self) -> Ladder:  # type: ignore[override]
+    def question(self) -> Ladder:
         return Ladder(self.epsilon, 1, 1)
 
 
