@@ -179,7 +179,7 @@ class FoundBounds:
             f"found for epsilon {float(self.epsilon):.12g}",
             f"meant to leave about {self.target[0]} records below and {self.target[1]} above; "
             f"at most {self.most_outside()} in all with 95 % confidence. They are clamped, "
-            "and the mean moves by as much.",
+            "which draws the mean inward.",
         ]
         for edge, end in zip(self.edges, self.bounds, strict=True):
             if edge:
