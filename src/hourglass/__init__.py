@@ -2,7 +2,7 @@
 
 A value goes one way through the house:
 
-    read       sources/     numbers in memory, whatever library holds them
+    read       sources/     numbers in memory, or a table where it lives
     bound      grid         clamp to public bounds
     quantise   grid         the nearest of G+1 integer cells
     aggregate  sources/     exact integer totals (sum of cells, number of records): secret
@@ -35,6 +35,9 @@ from .noise import (
 )
 from .pipeline import mean
 from .release import Release
+from .releases import Releases
+from .sources.database import sql
+from .units import per_person, per_row
 
 __version__ = "0.1.0"
 
@@ -51,6 +54,7 @@ __all__ = [
     "Interval",
     "OptionError",
     "Release",
+    "Releases",
     "RequestError",
     "SecureBits",
     "SeededBits",
@@ -59,4 +63,7 @@ __all__ = [
     "Staircase2D",
     "accuracy",
     "mean",
+    "per_person",
+    "per_row",
+    "sql",
 ]

@@ -1,57 +1,293 @@
 """The flow: read, bound, quantise, aggregate, noise, estimate, report.
 
-Everything that can be wrong with the question is found before the data is looked at.
+Everything that can be wrong with the question is found by :func:`checked`, before a row is
+looked at; :func:`answer` looks at the data, once, and adds the noise.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
-from .algorithms import make
-from .errors import BoundsError, OptionError
+import numpy as np
+
+from .algorithms import Algorithm, make
+from .errors import BoundsError, DataError, EpsilonError, OptionError
 from .estimate import check_estimator
 from .grid import Bounds, Grid
+from .keys import sort_key, threshold
 from .noise.bits import SECURE, Bits
-from .privacy import exact_epsilon
+from .privacy import MIN_EPSILON, exact_delta, exact_epsilon
 from .release import Release
-from .sources.memory import column
+from .releases import Releases
+from .sources.engine import Groups
+from .sources.memory import column as memory_column
+from .sources.public import PublicKeys, public_keys
+from .sources.query import Query
+from .sources.schema import Field
+from .sources.tables import is_table, open_table
+from .totals import NoisyTotals, Totals
+from .units import Unit, as_unit
 
-__all__ = ["mean"]
+__all__ = ["Request", "answer", "checked", "mean"]
 
 
 def mean(
-    values: Any,
+    data: Any,
+    column: str | None = None,
     *,
     bounds: Any = None,
     epsilon: Any = None,
+    by: Any = None,
+    keys: Any = None,
+    delta: Any = None,
+    unit: Unit | None = None,
     algorithm: str = "hourglass",
     estimator: str = "projected",
     grid: int | None = None,
     missing: Any = "drop",
+    parse: str | None = None,
+    engine: str | None = None,
+    explain: bool = False,
     bits: Bits = SECURE,
-) -> Release:
-    """The differentially private mean of a column of numbers, with its sum and count.
+) -> Any:
+    """The differentially private mean, with its sum and count; by group if asked.
+
+    ``data`` is a column of numbers (list, NumPy array, Series, Arrow array, iterator), or a
+    table with the name of its ``column``: a pandas, Polars or PyArrow frame, a DuckDB
+    relation, a Spark DataFrame, a path or glob (Parquet, CSV, TSV, JSON lines, Arrow), or
+    ``hg.sql(url, table)``. The totals are computed where the table lives.
 
     ``bounds`` (the public range, values are clamped to it) and ``epsilon`` (the privacy
-    parameter, smaller is more private) have no default. ``algorithm`` is "hourglass", the
-    optimal one, or for comparison "staircase", "laplace", "shifted", "independent", "swap";
-    ``estimator`` is "projected", "ratio" or, for small groups, "posterior". ``grid`` is the
-    number of cells that the range is cut into; left out, a column of integers with integer
-    bounds keeps its own and all else gets 2^32. ``missing`` is "drop", or the value that a
-    missing one counts as. ``bits`` is for tests: a release made of seeded bits says
-    ``private=False``.
-    """
-    exact = exact_epsilon(epsilon)
-    range_ = Bounds.of(bounds)
-    source = column(values)
-    cut = source.grid(range_, grid)
-    mechanism = make(algorithm, exact, cut)
-    check_estimator(estimator, algorithm)
-    missing_cell = _missing_cell(missing, cut)
+    parameter, smaller is more private) have no default. ``by`` names one or more columns to
+    group by: with ``keys``, the public names of the groups, each of them is answered; with
+    ``delta`` the names are secret, and a group is answered if its noisy count is large
+    enough. ``unit`` is whose presence is hidden: ``hg.per_row()``, ``hg.per_person("id")``.
 
-    totals = source.totals(cut, missing_cell)
-    noisy = mechanism.noise(totals, bits=bits)
-    return Release.of(mechanism, noisy, estimator=estimator, private=bits.private)
+    ``algorithm`` is "hourglass", the optimal one, or for comparison "staircase", "laplace",
+    "shifted", "independent", "swap"; ``estimator`` is "projected", "ratio" or, for small
+    groups, "posterior". ``grid`` is the number of cells that the range is cut into; left
+    out, a column of integers with integer bounds keeps its own and all else gets 2^32.
+    ``missing`` is "drop", or the value that a missing one counts as. ``parse`` declares how
+    a column of text is read, "real" or "integer"; text that is no such number is missing.
+    ``engine`` names another engine than DuckDB for files. ``explain=True`` returns the SQL
+    that would run, and runs nothing. ``bits`` is for tests: a release made of seeded bits
+    says ``private=False``.
+
+    Returns a :class:`Release`, or :class:`Releases` with ``by``.
+    """
+    request = checked(
+        data,
+        column,
+        bounds=bounds,
+        epsilon=epsilon,
+        by=by,
+        keys=keys,
+        delta=delta,
+        unit=unit,
+        algorithm=algorithm,
+        estimator=estimator,
+        grid=grid,
+        missing=missing,
+        parse=parse,
+        engine=engine,
+    )
+    if explain:
+        return request.sql or "-- numbers in memory: no SQL, NumPy adds them up\n"
+    return answer(request, bits=bits)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A question in order: everything is checked, nothing has been looked at.
+
+    ``epsilon`` and ``delta`` are its price; ``read`` looks at the data.
+    """
+
+    mechanism: Algorithm
+    estimator: str
+    epsilon: Fraction
+    delta: Fraction
+    unit: Unit
+    read: Callable[[], Totals | Groups] = field(repr=False)
+    sql: str | None = field(default=None, repr=False)
+    by: tuple[str, ...] = ()
+    keys: PublicKeys | None = field(default=None, repr=False)
+    threshold: int | None = None
+
+
+def checked(
+    data: Any,
+    column: str | None,
+    *,
+    bounds: Any,
+    epsilon: Any,
+    by: Any = None,
+    keys: Any = None,
+    delta: Any = None,
+    unit: Unit | None = None,
+    algorithm: str = "hourglass",
+    estimator: str = "projected",
+    grid: int | None = None,
+    missing: Any = "drop",
+    parse: str | None = None,
+    engine: str | None = None,
+) -> Request:
+    """The request that the arguments of :func:`mean` make, or an error that says why not."""
+    charge, range_, whose = exact_epsilon(epsilon), Bounds.of(bounds), as_unit(unit)
+    check_estimator(estimator, algorithm)
+    names = _by(by)
+    exact = _check_keys(names, keys, delta, algorithm)
+    share = _share(charge, whose, names, algorithm)
+    if parse not in (None, "real", "integer"):
+        raise OptionError(f"parse={parse!r} is not one of real, integer")
+    if column is None:
+        _only_a_column(data, names, whose, parse, engine)
+        source = memory_column(data)
+        mechanism = make(algorithm, share, source.grid(range_, grid))
+        cell = _missing_cell(missing, mechanism.grid)
+        return Request(
+            mechanism, estimator, charge, Fraction(0), whose,
+            read=lambda: source.totals(mechanism.grid, cell),
+        )  # fmt: skip
+
+    wanted = tuple(dict.fromkeys([column, *names, *([whose.person] if whose.person else [])]))
+    opened = open_table(data, wanted, engine)
+    schema = opened.schema()
+    value = schema.field(column, "column").value(parse if opened.parses else None, opened.parse)
+    groups = tuple(schema.key(name) for name in names)
+    person = schema.person(whose.person) if whose.person else None
+    mechanism = make(algorithm, share, value.grid(range_, grid))
+    public = public_keys(keys, groups) if keys is not None else None
+    query = Query(
+        value, mechanism.grid, _missing_cell(missing, mechanism.grid), groups,
+        allowed=public.allowed() if public else (),
+        nulls=public.nulls() if public else (),
+        unit=whose, person=person,
+    )  # fmt: skip
+    sql = opened.sql(query, range_)
+    return Request(
+        mechanism, estimator, charge, exact, whose, lambda: opened.run(sql, query), sql, names,
+        public, _threshold(mechanism, exact, whose) if exact else None,
+    )  # fmt: skip
+
+
+def answer(request: Request, *, bits: Bits = SECURE) -> Release | Releases:
+    """Look at the data, add the noise, and say what came of it."""
+    found = request.read()
+    mechanism = request.mechanism
+    if not request.by:
+        totals = found.totals if isinstance(found, Groups) else found
+        if isinstance(totals.count, np.ndarray):
+            totals = Totals(int(totals.cells[0]), int(totals.count[0]))
+        return Release.of(
+            mechanism,
+            mechanism.noise(totals, bits=bits),
+            estimator=request.estimator,
+            private=bits.private,
+            unit=str(request.unit),
+            epsilon=request.epsilon,
+            delta=request.delta,
+        )
+    assert isinstance(found, Groups)
+    if request.keys:
+        keys = request.keys.keys
+        noisy = mechanism.noise(request.keys.pick(found), bits=bits)
+    else:
+        keys, noisy = _published(request, found, bits)
+    return Releases(
+        by=request.by,
+        groups=keys,
+        noisy_totals=noisy,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        threshold=request.threshold,
+        estimator=request.estimator,
+        unit=str(request.unit),
+        private=bits.private,
+        _algorithm=mechanism,
+    )
+
+
+def _published(
+    request: Request, found: Groups, bits: Bits
+) -> tuple[tuple[tuple[Any, ...], ...], NoisyTotals]:
+    """The groups whose noisy count reaches the threshold, in the order of their keys."""
+    assert request.threshold is not None
+    # An empty group (all its values missing) is no group: it never shows.
+    rows = [i for i, count in enumerate(found.totals.count) if count > 0]
+    columns = [[column[i] for i in rows] for column in found.keys]
+    totals = Totals(found.totals.cells[rows], found.totals.count[rows])
+    noisy = request.mechanism.noise(totals, bits=bits)
+    least = request.threshold * noisy.grid * noisy.parts
+    kept = np.flatnonzero(np.asarray(noisy.weight >= least, dtype=bool)).tolist()
+    keys = {i: tuple(column[i] for column in columns) for i in kept}
+    order = sorted(kept, key=lambda i: sort_key(keys[i]))
+    shown = NoisyTotals(noisy.cells[order], noisy.rest[order], noisy.grid, noisy.parts)
+    return tuple(keys[i] for i in order), shown
+
+
+# --- checks ---------------------------------------------------------------------------------
+
+
+def _by(by: Any) -> tuple[str, ...]:
+    if by is None:
+        return ()
+    names = (by,) if isinstance(by, str) else tuple(by)
+    if not names or len(set(names)) < len(names):
+        raise OptionError(f"by={by!r}: name one or more columns, each once")
+    return names
+
+
+def _check_keys(names: tuple[str, ...], keys: Any, delta: Any, algorithm: str) -> Fraction:
+    """Delta, exactly; 0 where the keys are public or there are none."""
+    exact = Fraction(0) if delta is None else exact_delta(delta)
+    if not names:
+        if keys is not None or delta is not None:
+            raise OptionError("keys and delta are about groups; name the column with by=")
+        return exact
+    if algorithm == "swap":
+        raise OptionError("algorithm='swap' takes the number of records as public: not by group")
+    if (keys is None) == (delta is None):
+        raise OptionError(
+            "by= takes one of keys= (the public names of the groups: each is answered) and delta= "
+            "(secret names: a group is answered if its noisy count is large enough)"
+        )
+    if exact and algorithm != "hourglass":
+        raise OptionError(f"delta= is offered with algorithm='hourglass', not {algorithm!r}")
+    return exact
+
+
+def _share(charge: Fraction, unit: Unit, names: tuple[str, ...], algorithm: str) -> Fraction:
+    """The epsilon that the noise is drawn at: a part of what is charged."""
+    if unit.groups > 1 and not names:
+        raise OptionError(f"unit: groups={unit.groups} is about groups; name the column with by=")
+    if algorithm == "swap" and unit.records > 1:
+        raise OptionError("algorithm='swap' takes persons once; leave out rows= of the unit")
+    share = charge / unit.shares
+    if share < MIN_EPSILON:
+        raise EpsilonError(
+            f"epsilon={charge} over {unit.shares} records of a person is below {MIN_EPSILON} for "
+            "each; lower rows= or groups= of the unit"
+        )
+    return share
+
+
+def _threshold(mechanism: Algorithm, delta: Fraction, unit: Unit) -> int:
+    return threshold(mechanism.law, delta, unit.records, unit.groups)  # type: ignore[attr-defined]
+
+
+def _only_a_column(
+    data: Any, names: tuple[str, ...], unit: Unit, parse: str | None, engine: str | None
+) -> None:
+    if is_table(data):
+        raise DataError("data is a table; name the column to average, as in mean(data, 'age', ...)")
+    given = {"by": names, "unit": unit.person, "parse": parse, "engine": engine}
+    for name, value in given.items():
+        if value:
+            raise OptionError(f"{name}= is about tables; data is a column of numbers")
 
 
 def _missing_cell(missing: Any, grid: Grid) -> int | None:
