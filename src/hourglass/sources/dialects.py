@@ -31,8 +31,10 @@ def _written(text: str, dialect: Dialect) -> str:
 
     tree: Any = sqlglot.parse_one(text, read="duckdb")
     if dialect.mend:
-        mend = dialect.mend
-        tree = tree.transform(lambda node: mend(node, expressions))
+        for node in reversed(list(tree.walk())):  # the inner ones first
+            mended = dialect.mend(node, expressions)
+            if mended is not node:
+                node.replace(mended)
     written: str = tree.sql(dialect=dialect.name, pretty=False)
     return written
 
@@ -46,7 +48,8 @@ def with_source(native: str, body: str) -> str:
 def integer_division(node: Any, expressions: Any) -> Any:
     """a // b as a / b, for engines where that truncates integers."""
     if isinstance(node, expressions.IntDiv):
-        return expressions.Div(this=node.this, expression=node.expression, typed=True, safe=False)
+        first, second = node.this.copy(), node.expression.copy()
+        return expressions.Div(this=first, expression=second, typed=True, safe=False)
     return node
 
 

@@ -43,9 +43,14 @@ class FileSet:
     paths: tuple[str, ...]
 
     @classmethod
-    def of(cls, path: Any) -> FileSet:
-        """The files that a path or a glob names; they are found, not read."""
+    def of(cls, path: Any, *, remote: bool = False) -> FileSet:
+        """The files that a path or a glob names; they are found, not read.
+
+        With ``remote`` a URL is left for the engine to find.
+        """
         text = os.fspath(path)
+        if remote and "://" in text:
+            return cls(_format(text), (text,))
         if os.path.exists(text):
             paths = [text]
         else:

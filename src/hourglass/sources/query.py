@@ -246,12 +246,18 @@ def _cast(column: str) -> str:
 
 
 def _real_cell(x: str, grid: Grid) -> str:
-    lower, shrunk = grid.lower, x
+    lower, shrunk, small = grid.lower, x, ""
     if grid.shrink != 1.0:
         lower, shrunk = lower * grid.shrink, f"{x} * {double(grid.shrink)}"
+        # Between -1 and 1 the value vanishes beside such bounds; halved, it could underflow,
+        # which is an error on PostgreSQL.
+        assert grid.cell(-1.0) == grid.cell(1.0)
+        small = (
+            f"WHEN {x} >= {double(-1.0)} AND {x} <= {double(1.0)} THEN {grid.cell(0.0)} "
+        )
     inner = f"({shrunk} - {double(lower)}) * {double(grid.scale)} + {double(0.5)}"
     return (
-        f"CASE WHEN {x} <= {double(grid.first_above)} THEN 0 "
+        f"CASE WHEN {x} <= {double(grid.first_above)} THEN 0 {small}"
         f"WHEN {x} <= {double(grid.last_below)} THEN CAST(FLOOR({inner}) AS BIGINT) "
         f"WHEN {x} <= {_INF} THEN {grid.cells} END"
     )

@@ -37,7 +37,8 @@ def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) ->
     if engine is not None and engine not in ENGINES:
         raise OptionError(f"engine={engine!r} is not one of {', '.join(ENGINES)}")
     if is_path(data):
-        return _file_engine(FileSet.of(data), wanted, engine or "duckdb")
+        files = FileSet.of(data, remote=engine == "spark")
+        return _file_engine(files, wanted, engine or "duckdb")
     if isinstance(data, SqlSource):
         found: Engine = _database_engine(data)
     elif _is_spark(data):
