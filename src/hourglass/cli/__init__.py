@@ -10,6 +10,8 @@ import sys
 import typer
 
 from ..errors import HourglassError
+from .mean import mean
+from .plan import plan
 
 __all__ = ["app", "main"]
 
@@ -27,10 +29,20 @@ def _root() -> None:
     """Differentially private means that cannot be beaten, on data wherever it lives."""
 
 
+app.command()(mean)
+app.command()(plan)
+
+
 def main() -> None:
-    """Run the command; our own errors become one line on stderr and an exit code."""
+    """Run the command; an error becomes one line on stderr and an exit code.
+
+    Of an error that is not ours only the kind is told: its words may quote data.
+    """
     try:
         app()
     except HourglassError as error:
         print(f"hourglass: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except Exception as error:
+        print(f"hourglass: unexpected error ({type(error).__name__})", file=sys.stderr)
+        sys.exit(1)
