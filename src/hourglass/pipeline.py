@@ -26,7 +26,6 @@ from .sources.engine import Groups
 from .sources.memory import column as memory_column
 from .sources.public import PublicKeys, public_keys
 from .sources.query import Query
-from .sources.schema import Field
 from .sources.tables import is_table, open_table
 from .totals import NoisyTotals, Totals
 from .units import Unit, as_unit

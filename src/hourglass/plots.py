@@ -46,7 +46,7 @@ def plot_groups(
     bounds: tuple[float, float],
     title: str,
     notes: Sequence[str] = (),
-    unit: str = "",
+    confidence: float = 0.95,
 ) -> None:
     """One line a group: the interval, and the mean as a dot upon it."""
     picture = check_picture(path)
@@ -66,15 +66,13 @@ def plot_groups(
     FigureCanvasAgg(figure)
     widest = max([len(name) for name in names], default=0)
     left = min(0.34, 0.05 + 0.0105 * widest)
-    axes = figure.add_axes(
-        (left, below / height, 0.965 - left, 1.0 - (above + below) / height)
-    )
+    axes = figure.add_axes((left, below / height, 0.965 - left, 1.0 - (above + below) / height))
     axes.hlines(rows, lows[:shown], highs[:shown], color=_LINE, linewidth=3.0, zorder=2)
     axes.plot(means[:shown], rows, "o", color=_DOT, markersize=5.0, zorder=3)
     axes.set_yticks(rows, names, fontsize=9 if shown <= 20 else 7.5)
     axes.set_ylim(max(shown, 1) - 0.4, -0.6)
     axes.set_xlim(*_reach(lows[:shown], highs[:shown], bounds))
-    axes.set_xlabel("mean, with its 95 % interval" if not unit else unit, fontsize=9, color=_INK)
+    axes.set_xlabel(f"mean, with its {100 * confidence:g} % interval", fontsize=9, color=_INK)
     axes.tick_params(axis="x", labelsize=9, colors=_INK)
     axes.tick_params(axis="y", length=0, colors=_INK)
     axes.grid(axis="x", color=_PALE, linewidth=0.8)

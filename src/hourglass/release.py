@@ -55,7 +55,7 @@ class Release:
         private: bool,
         unit: str = "row",
         epsilon: Fraction | None = None,
-        delta: Fraction = Fraction(0),  # noqa: B008
+        delta: Fraction = Fraction(0),
     ) -> Release:
         """The release that noisy totals lead to: everything here is post-processing.
 
@@ -174,8 +174,9 @@ def promise(answer: Any) -> list[str]:
     lower, upper = answer.bounds
     delta = f", delta {float(answer.delta):.3g}" if answer.delta else ""
     notes = [
-        f"epsilon {_decimal(answer.epsilon)}{delta}, {answer.algorithm}, bounds {lower} to {upper}, "
-        f"grid {answer.grid}, one {answer.unit} {_ADJACENCY[answer.adjacency]}"
+        f"epsilon {_decimal(answer.epsilon)}{delta}, {answer.algorithm}, "
+        f"bounds {lower} to {upper}, grid {answer.grid}, "
+        f"one {answer.unit} {_ADJACENCY[answer.adjacency]}"
     ]
     if answer.adjacency == "swap":
         notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")

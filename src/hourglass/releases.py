@@ -240,6 +240,7 @@ class Releases(Mapping[Any, Release]):
             bounds=(float(self.bounds.lower), float(self.bounds.upper)),
             title=title or f"Private mean by {', '.join(self.by)}",
             notes=promise(self),
+            confidence=confidence,
         )
 
     def __str__(self) -> str:
@@ -261,7 +262,9 @@ class Releases(Mapping[Any, Release]):
                 [
                     label(group),
                     *(number(value, places) for value in (release.mean, low, high)),
-                    number(release.sum, decimals_for(release.interval(of="sum").high - release.sum)),
+                    number(
+                        release.sum, decimals_for(release.interval(of="sum").high - release.sum)
+                    ),
                     number(release.count, 0),
                 ]
             )

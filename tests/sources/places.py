@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import hourglass as hg
-from hourglass.sources.query import identifier
+from hourglass.sources.cells import identifier
 
 Place = Callable[[pa.Table], dict[str, Any]]
 
@@ -80,7 +80,9 @@ def postgres(url: str) -> Place:
     }
 
     def kind(field: pa.Field) -> str:
-        return "NUMERIC" if pa.types.is_decimal(field.type) else kinds.get(str(field.type), "BIGINT")
+        return (
+            "NUMERIC" if pa.types.is_decimal(field.type) else kinds.get(str(field.type), "BIGINT")
+        )
 
     def place(table: pa.Table) -> dict[str, Any]:
         name = f"t{uuid.uuid4().hex}"

@@ -152,7 +152,7 @@ def test_sums_past_64_bits(tmp_path: Any) -> None:
     from hourglass.sources.query import HALF, Query
     from hourglass.sources.schema import Field
 
-    text = Query(Field("x", "real"), Grid.choose(Bounds(0, 1))).text(wide_sum=False)
+    text = Query(Field("x", "real"), Grid.choose(Bounds(0, 1))).text("halves")
     assert f"SUM(t // {HALF})" in text
     groups = Groups.of([], [10**14], [10**14 * (2**32 // HALF)], [0])
     assert groups.totals.cells[0] == 10**14 * 2**32 > 2**63

@@ -53,13 +53,15 @@ def rendered(answer: Any, format_: str, confidence: float | None) -> bytes:
     sure = confidence or 0.95
     if isinstance(answer, Releases):
         asked = sure if confidence or len(answer) <= WITH_INTERVALS else None
-        columns, whole = answer.columns(asked), lambda: answer.to_dict(asked)
     else:
-        columns, whole = _one_row(answer, sure), lambda: answer.to_dict(sure)
-    if format_ == "json":
-        return (json.dumps(whole(), indent=2, ensure_ascii=False) + "\n").encode()
-    if format_ == "yaml":
-        return (_yaml(whole()) + "\n").encode()
+        asked = sure
+    if format_ in ("json", "yaml"):
+        whole = answer.to_dict(asked)
+        text = (
+            _yaml(whole) if format_ == "yaml" else json.dumps(whole, indent=2, ensure_ascii=False)
+        )
+        return f"{text}\n".encode()
+    columns = answer.columns(asked) if isinstance(answer, Releases) else _one_row(answer, sure)
     return _csv(columns) if format_ == "csv" else _parquet(columns)
 
 
@@ -100,7 +102,7 @@ def _parquet(columns: dict[str, Any]) -> bytes:
                 plain = [v.isoformat() if hasattr(v, "isoformat") else v for v in row]
                 file.write(json.dumps(plain, ensure_ascii=False) + "\n")
         picks = ", ".join(
-            f"CAST(json ->> {i} AS {kind}) AS \"{name.replace(chr(34), chr(34) * 2)}\""
+            f'CAST(json ->> {i} AS {kind}) AS "{name.replace(chr(34), chr(34) * 2)}"'
             for i, (name, kind) in enumerate(kinds.items())
         )
         duckdb.connect().execute(

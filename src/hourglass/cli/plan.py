@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ..accuracy import compare, plan as planned
+from ..accuracy import compare
+from ..accuracy import plan as planned
 from ..errors import OptionError
 from ..grid import Bounds
 from ..privacy import exact_epsilon
@@ -63,7 +64,11 @@ def plan(
     errors = compare(records, range_, exact_epsilon(epsilon), mean=at_mean, grid=grid)
     best = errors["hourglass"]
     rows = [
-        [name + (" (n public)" if name == "swap" else ""), number(e, decimals_for(e)), f"{e / best:.2f}"]
+        [
+            name + (" (n public)" if name == "swap" else ""),
+            number(e, decimals_for(e)),
+            f"{e / best:.2f}",
+        ]
         for name, e in errors.items()
     ]
     print(text_table(["algorithm", "expected error", "to hourglass"], rows))

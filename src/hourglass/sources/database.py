@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ..errors import DataError, OptionError
-from .query import identifier
+from .cells import identifier
 
 __all__ = ["SqlSource", "sql"]
 

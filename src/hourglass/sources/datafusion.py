@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from ..errors import OptionError
 from ..grid import Bounds
+from .cells import identifier
 from .dialects import Dialect, integer_division, with_source
 from .engine import Groups, guarded, guarded_schema, missing_extra
 from .files import FileSet
-from .query import Query, identifier
+from .query import Query
 from .schema import Field, Schema
 
 __all__ = ["DataFusion", "of_files"]
@@ -30,7 +31,7 @@ class DataFusion:
     """Files registered with a context of their own."""
 
     name = "datafusion"
-    parse = None
+    parse: str | None = None
     parses = False
 
     def __init__(self, context: Any) -> None:
@@ -47,7 +48,7 @@ class DataFusion:
         """The query over the columns that it needs."""
         columns = ", ".join(identifier(f.name) for f in query.fields)
         native = f"SELECT {columns} FROM {_TABLE}"
-        return with_source(native, _DIALECT.write(query.text(wide_sum=False)))
+        return with_source(native, _DIALECT.write(query.text("halves")))
 
     def run(self, sql: str, query: Query) -> Groups:
         """Run it; the answer comes as Arrow."""

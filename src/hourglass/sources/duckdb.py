@@ -10,11 +10,12 @@ import numpy as np
 
 from ..errors import DataError
 from ..grid import Bounds
+from .cells import identifier, literal
 from .dialects import with_source
 from .engine import Groups, guarded, guarded_schema
 from .files import FileSet
 from .frames import Frame
-from .query import Query, identifier, literal
+from .query import Query
 from .schema import Field, Schema
 
 __all__ = ["DuckDB", "DuckDBRelation", "of_files", "of_frame", "of_relation"]
@@ -83,7 +84,7 @@ class DuckDBRelation:
     """A relation of the user's own connection, asked where it lives."""
 
     name = "duckdb"
-    parse = None
+    parse: str | None = None
     parses = True
 
     def __init__(self, relation: Any) -> None:
@@ -195,9 +196,7 @@ def _field(name: str, dtype: Any) -> Field:
 
 
 def _groups(columns: dict[str, Any], query: Query) -> Groups:
-    keys = [
-        _values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)
-    ]
+    keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
     return Groups.of(keys, columns["n"], columns["hi"], columns["lo"])
 
 

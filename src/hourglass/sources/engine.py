@@ -99,5 +99,6 @@ def guarded_schema(what: str, work: Callable[[], Any]) -> Any:
 def missing_extra(engine: str, package: str, extra: str) -> DataError:
     """The error for an engine whose library is not installed."""
     return DataError(
-        f"{engine} needs the package {package}; install it with: pip install 'hourglass-dp[{extra}]'"
+        f"{engine} needs the package {package}; install it with: "
+        f"pip install 'hourglass-dp[{extra}]'"
     )

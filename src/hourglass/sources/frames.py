@@ -30,7 +30,7 @@ def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
         try:
             import pyarrow
         except ImportError:
-            pyarrow = None  # type: ignore[assignment]
+            pyarrow = None
         if pyarrow is None:
             raise DataError(
                 f"data of type {type(data).__name__} speaks Arrow; install pyarrow to read it"
@@ -68,7 +68,9 @@ def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
     dataset = sys.modules.get("pyarrow.dataset")
     if dataset is not None and isinstance(data, dataset.Dataset):
         names = tuple(data.schema.names)
-        return Frame(names, _widened(data.scanner(columns=_known(names, wanted)).to_reader(), pyarrow))
+        return Frame(
+            names, _widened(data.scanner(columns=_known(names, wanted)).to_reader(), pyarrow)
+        )
     if isinstance(data, pyarrow.Table):
         names = tuple(data.schema.names)
         return Frame(names, _widened(data.select(_known(names, wanted)), pyarrow))
@@ -83,8 +85,7 @@ def _widened(data: Any, pyarrow: Any) -> Any:
     if half not in data.schema.types:
         return data
     fields = [
-        field.with_type(pyarrow.float32()) if field.type == half else field
-        for field in data.schema
+        field.with_type(pyarrow.float32()) if field.type == half else field for field in data.schema
     ]
     return data.cast(pyarrow.schema(fields))
 
@@ -95,4 +96,6 @@ def _known(names: tuple[Any, ...], wanted: tuple[str, ...]) -> list[str]:
     for name in wanted:
         if counts[name] > 1:
             raise DataError(f"column {name!r}: the table has {counts[name]} columns of that name")
-    return [name for name in dict.fromkeys(wanted) if name in counts] or [n for n in names if isinstance(n, str)][:1]
+    return [name for name in dict.fromkeys(wanted) if name in counts] or [
+        n for n in names if isinstance(n, str)
+    ][:1]

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from ..errors import SourceError
 from ..grid import Bounds
+from .cells import double, identifier
 from .database import SqlSource
 from .dialects import Dialect, with_source
 from .engine import Groups, guarded, guarded_schema, missing_extra
-from .query import Query, double, identifier
+from .query import Query
 from .schema import Field, Schema
 
 __all__ = ["Postgres"]
@@ -38,7 +39,7 @@ class Postgres:
     """A table or a query of a PostgreSQL database, in a read-only transaction."""
 
     name = "postgres"
-    parse = None
+    parse: str | None = None
     parses = False
 
     def __init__(self, source: SqlSource) -> None:
@@ -73,7 +74,7 @@ class Postgres:
         """The query, with decimals made doubles in a way that cannot fail."""
         fields = [_plain(f, query.value, bounds) for f in query.fields]
         native = f"SELECT {', '.join(fields)} FROM {self._relation}"
-        return with_source(native, _DIALECT.write(query.text()))
+        return with_source(native, _DIALECT.write(query.text("numeric")))
 
     def run(self, sql: str, query: Query) -> Groups:
         """Run it, and close the connection."""

@@ -57,7 +57,7 @@ class Spark:
         """The query over a view of the DataFrame."""
         columns = ", ".join(_quoted(f.name) for f in query.fields)
         native = f"SELECT {columns} FROM {self._view}"
-        return with_source(native, _DIALECT.write(query.text(wide_sum=False)))
+        return with_source(native, _DIALECT.write(query.text("halves")))
 
     def run(self, sql: str, query: Query) -> Groups:
         """Run it, and take the view away again."""

@@ -14,10 +14,11 @@ from urllib.parse import unquote, urlsplit
 
 from ..errors import DataError
 from ..grid import Bounds
+from .cells import identifier
 from .database import SqlSource
 from .dialects import Dialect, exact_real, integer_division, with_source
 from .engine import Groups, guarded, guarded_schema
-from .query import Query, identifier
+from .query import Query
 from .schema import Field, Schema
 
 __all__ = ["SQLite"]
@@ -43,7 +44,7 @@ class SQLite:
     """A table or a query of a SQLite file, opened read-only."""
 
     name = "sqlite"
-    parse = None
+    parse: str | None = None
     parses = False
 
     def __init__(self, source: SqlSource) -> None:
@@ -77,7 +78,7 @@ class SQLite:
         """The query over cells of the declared types alone."""
         columns = ", ".join(f"{_sound(f)} AS {identifier(f.name)}" for f in query.fields)
         native = f"SELECT {columns} FROM {self._relation}"
-        return with_source(native, _DIALECT.write(query.text(wide_sum=False)))
+        return with_source(native, _DIALECT.write(query.text("halves")))
 
     def run(self, sql: str, query: Query) -> Groups:
         """Run it, and close the file."""
@@ -122,4 +123,6 @@ def _field(name: str, declared: str) -> Field:
 def _md5(text: Any) -> str | None:
     if text is None:
         return None
-    return hashlib.md5(str(text).encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
+    return hashlib.md5(
+        str(text).encode("utf-8", "surrogatepass"), usedforsecurity=False
+    ).hexdigest()
