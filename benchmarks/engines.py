@@ -31,7 +31,7 @@ LIMITS = {
 
 
 def written(folder: Path, rows: int) -> Path:
-    """A Parquet file of random doubles, two in a hundred of them out of bounds, two columns of groups and one of persons."""
+    """Random doubles, two in a hundred out of bounds, with two groups and a person each."""
     path = folder / f"rows-{rows}.parquet"
     if not path.exists():
         duckdb.connect().execute(

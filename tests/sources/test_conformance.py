@@ -156,3 +156,15 @@ def test_sums_past_64_bits(tmp_path: Any) -> None:
     assert f"SUM(t // {HALF})" in text
     groups = Groups.of([], [10**14], [10**14 * (2**32 // HALF)], [0])
     assert groups.totals.cells[0] == 10**14 * 2**32 > 2**63
+
+
+@pytest.mark.parametrize("other", [5.0, -1.0, 200.0])
+@pytest.mark.parametrize("missing", ["drop", 3.0])
+def test_nan_beside_values_of_one_side(place: Any, other: float, missing: Any) -> None:
+    """Statistics of a file leave NaN out: no engine may draw conclusions from them."""
+    grid = Grid.choose(Bounds(0, 120))
+    rows: list[Row] = [(other, "g", "p"), (float("nan"), "g", "p"), (None, "g", "p")] * 3
+    placed = place(table(rows, pa.float64(), pa.string()))
+    cell = None if missing == "drop" else grid.cell(missing)
+    expected = corpus.reference(rows, grid, missing=cell)
+    assert totals(placed, Bounds(0, 120), None, missing=missing) == expected

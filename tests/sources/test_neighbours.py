@@ -45,7 +45,7 @@ def test_a_row(
     total: Callable[..., tuple[int, int]], rows: list[Any], value: float | None, place: int
 ) -> None:
     before = total(rows)
-    after = total(rows[:place] + [(value, "g", "z")] + rows[place:])
+    after = total([*rows[:place], (value, "g", "z"), *rows[place:]])
     cell = cell_of(value, GRID)
     expected = (0, 0) if cell is None else (cell, 1)
     assert (after[0] - before[0], after[1] - before[1]) == expected

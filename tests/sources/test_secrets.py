@@ -72,7 +72,7 @@ def test_an_engine_that_quotes_a_cell_is_silenced(tmp_path: Path, postgres_url: 
 
 def test_the_control_would_have_quoted_it() -> None:
     with pytest.raises(duckdb.Error, match=CANARY):
-        duckdb.sql(f"SELECT CAST('{CANARY}' AS DOUBLE)").fetchall()
+        duckdb.connect().execute(f"SELECT CAST('{CANARY}' AS DOUBLE)")
 
 
 def test_spark_is_silenced(spark_session: Any) -> None:
@@ -108,11 +108,11 @@ def test_totals_and_groups_print_nothing() -> None:
 
 
 def test_a_password_is_not_shown() -> None:
-    source = hg.sql("postgresql://me:secret@127.0.0.1:1/db", "t")
-    assert "secret" not in repr(source)
+    source = hg.sql("postgresql://me:pw-4711@127.0.0.1:1/db", "t")
+    assert "pw-4711" not in repr(source)
     with pytest.raises(hg.SourceError, match="cannot be reached") as caught:
         hg.mean(source, "x", bounds=(0, 1), epsilon=1)
-    assert "secret" not in everything(caught.value)
+    assert "pw-4711" not in everything(caught.value)
 
 
 def test_secret_groups_show_by_their_noisy_count_alone() -> None:

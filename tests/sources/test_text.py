@@ -13,6 +13,7 @@ import pytest
 import hourglass as hg
 from hourglass.grid import Bounds, Grid
 from hourglass.pipeline import checked
+from hourglass.sources.engine import Groups
 
 GRID = Grid.choose(Bounds(0, 120))
 #: What stands in the column, and the value that it means.
@@ -53,7 +54,8 @@ EXPECTED = (
 
 def total(data: Any, column: str = "x", **more: Any) -> tuple[int, int]:
     found = checked(data, column, bounds=(0, 120), epsilon=1, **more).read()
-    totals = getattr(found, "totals", found)
+    assert isinstance(found, Groups)
+    totals = found.totals
     return int(totals.cells[0]), int(totals.count[0])
 
 

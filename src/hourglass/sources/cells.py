@@ -121,15 +121,20 @@ def scaled(field: Field, grid: Grid) -> str:
     return f"FLOOR({x} * {double(grid.scale)} + {double(0.5)})"
 
 
-def clamped(grid: Grid) -> str:
+def clamped(grid: Grid, *, nan: bool) -> str:
     """y clamped to 0..G after the fact: the same cells, without a branch for each row.
 
     |y| - |y - G| + G is twice the clamped y, exactly, as long as doubles hold all integers;
     a CASE whose first branch takes a whole vector costs DuckDB next to nothing.
+
+    NaN must be asked for by ISNAN, here (``nan``) or before: DuckDB folds comparisons by a
+    Parquet file's least and largest values, which leave NaN out, and then NaN <= 5 is true
+    or false as *other* rows have it.
     """
     top = double(float(grid.cells))
+    first = "WHEN ISNAN(y) THEN NULL " if nan else ""
     return (
-        f"CASE WHEN y BETWEEN {double(-(2.0**52))} AND {double(2.0**52)} "
+        f"CASE {first}WHEN y BETWEEN {double(-(2.0**52))} AND {double(2.0**52)} "
         f"THEN CAST((ABS(y) - ABS(y - {top}) + {top}) * {double(0.5)} AS BIGINT) "
         f"WHEN y < {double(0.0)} THEN 0 WHEN y <= {_INF} THEN {grid.cells} END"
     )

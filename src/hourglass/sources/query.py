@@ -78,10 +78,12 @@ class Query:
         if sums == "huge" and not self.grid.own:
             first = ", ".join([*columns, f"{scaled(self.value, self.grid)} AS y"])
             inner = [*self.keys, *(["person"] if self.person else [])]
-            cells = ", ".join([*inner, f"{self._or_missing(clamped(self.grid))} AS t"])
+            cell_sql = self._or_missing(clamped(self.grid, nan=self.missing is not None))
+            cells = ", ".join([*inner, f"{cell_sql} AS t"])
+            present = " WHERE NOT ISNAN(y)" if self.missing is None else ""
             return [
                 ("scaled", f"SELECT {first} {source}"),
-                ("quantised", f"SELECT {cells} FROM scaled"),
+                ("quantised", f"SELECT {cells} FROM scaled{present}"),
             ]
         columns.append(f"{self._or_missing(cell(self.value, self.grid))} AS t")
         return [("quantised", f"SELECT {', '.join(columns)} {source}")]
