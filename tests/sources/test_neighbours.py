@@ -24,7 +24,7 @@ VALUES = st.one_of(
 )
 ROWS = st.lists(st.tuples(VALUES, st.just("g"), st.sampled_from(["p", "q", None])), max_size=8)
 QUICK = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
