@@ -120,9 +120,10 @@ def _leading(algorithm: Algorithm, mean: float | None) -> float:
     if mean is None:
         return max(V1, V2)
     bounds = algorithm.grid.bounds
-    if not bounds.lower <= mean <= bounds.upper:
+    if not float(bounds.lower) <= mean <= float(bounds.upper):
         raise OptionError(f"mean={mean!r} is outside the bounds ({bounds.lower}, {bounds.upper})")
-    a = float((Fraction(mean) - Fraction(bounds.lower)) / bounds.width)
+    # A bound past 2^53 can lie a little off its double, which the mean was rounded to.
+    a = min(max(float((Fraction(mean) - Fraction(bounds.lower)) / bounds.width), 0.0), 1.0)
     return (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
 
 

@@ -45,30 +45,24 @@ class Postgres:
     def __init__(self, source: SqlSource) -> None:
         self._url = source.url.replace("postgresql+psycopg://", "postgresql://", 1)
         self._relation = source.relation
-        self._connection: Any = None
-
-    def _cursor(self) -> Any:
-        if self._connection is None:
-            try:
-                import psycopg
-            except ImportError:
-                psycopg = None  # type: ignore[assignment]
-            if psycopg is None:
-                raise missing_extra("postgresql", "psycopg", "postgres")
-            self._connection = _connected(psycopg, self._url)
-            self._connection.read_only = True
-        return self._connection.cursor()
 
     def schema(self) -> Schema:
         """The columns of an empty answer."""
-
-        def described() -> list[Any]:
-            cursor = self._cursor()
-            cursor.execute(f"SELECT * FROM {self._relation} LIMIT 0")
-            return list(cursor.description)
-
-        columns = guarded_schema("table: PostgreSQL did not tell its columns", described)
+        columns, _ = guarded_schema(
+            "table: PostgreSQL did not tell its columns",
+            lambda: self._asked(f"SELECT * FROM {self._relation} LIMIT 0"),
+        )
         return Schema(tuple(_field(column.name, column.type_code) for column in columns))
+
+    def _asked(self, sql: str) -> tuple[list[Any], list[Any]]:
+        """The columns and the rows of an answer, on a connection of its own."""
+        connection = _connected(self._url)
+        try:
+            connection.read_only = True
+            cursor = connection.execute(sql)
+            return list(cursor.description), list(cursor.fetchall())
+        finally:
+            connection.close()
 
     def sql(self, query: Query, bounds: Bounds) -> str:
         """The query, with decimals made doubles in a way that cannot fail."""
@@ -77,22 +71,20 @@ class Postgres:
         return with_source(native, _DIALECT.write(query.text("numeric")))
 
     def run(self, sql: str, query: Query) -> Groups:
-        """Run it, and close the connection."""
-
-        def rows() -> list[Any]:
-            cursor = self._cursor()
-            cursor.execute(sql)
-            return list(cursor.fetchall())
-
-        try:
-            found = guarded("table: PostgreSQL failed while reading", rows)
-        finally:
-            self._connection.close()
-        return Groups.of_rows(found, len(query.by))
+        """Run it in the server."""
+        what = "table: PostgreSQL failed while reading"
+        _, rows = guarded(what, lambda: self._asked(sql))
+        return Groups.of_rows(rows, len(query.by))
 
 
-def _connected(psycopg: Any, url: str) -> Any:
+def _connected(url: str) -> Any:
     """A connection; what went wrong with it is no cell of the data, and is told."""
+    try:
+        import psycopg
+    except ImportError:
+        psycopg = None  # type: ignore[assignment]
+    if psycopg is None:
+        raise missing_extra("postgresql", "psycopg", "postgres")
     try:
         return psycopg.connect(url)
     except psycopg.Error as error:

@@ -82,7 +82,8 @@ class Schema:
             raise DataError(f"{role}={name!r}: the table has {len(found)} columns of that name")
         if not found:
             names = [field.name for field in self.fields]
-            near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            near = [other for other in names if other.casefold() == name.casefold()]
+            near = near or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names[:12])}"
             raise DataError(f"{role}={name!r}: the table has no such column; {hint}")
         if self.folds:

@@ -51,26 +51,26 @@ class SQLite:
         # sqlite:///file.db is a file here, sqlite:////srv/file.db one from the root.
         self._path = unquote(urlsplit(source.url).path)[1:]
         self._relation = source.relation
-        self._connection: sqlite3.Connection | None = None
 
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            if not Path(self._path).is_file():
-                raise DataError(f"url: there is no SQLite file {self._path!r}")
-            uri = Path(self._path).absolute().as_uri() + "?mode=ro"
-            connection = sqlite3.connect(uri, uri=True)
+    def _asked(self, sql: str) -> list[Any]:
+        """The rows of an answer, on a connection of its own."""
+        path = Path(self._path)
+        if not path.is_file():
+            raise DataError(f"url: there is no SQLite file {self._path!r}")
+        connection = sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)
+        try:
             connection.create_function("MD5", 1, _md5, deterministic=True)
             connection.execute("PRAGMA temp_store = MEMORY")
-            view = f"CREATE TEMP VIEW {_VIEW} AS SELECT * FROM {self._relation}"
-            connection.execute(view)
-            self._connection = connection
-        return self._connection
+            connection.execute(f"CREATE TEMP VIEW {_VIEW} AS SELECT * FROM {self._relation}")
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
 
     def schema(self) -> Schema:
         """The declared types; a column of a query that declares none is of no known kind."""
         rows = guarded_schema(
             "table: SQLite cannot tell its columns",
-            lambda: self._open().execute(f"PRAGMA table_info({_VIEW})").fetchall(),
+            lambda: self._asked(f"PRAGMA table_info({_VIEW})"),
         )
         return Schema(tuple(_field(row[1], row[2] or "") for row in rows), folds=True)
 
@@ -81,14 +81,8 @@ class SQLite:
         return with_source(native, _DIALECT.write(query.text("halves")))
 
     def run(self, sql: str, query: Query) -> Groups:
-        """Run it, and close the file."""
-        try:
-            rows = guarded(
-                "table: SQLite failed while reading", lambda: self._open().execute(sql).fetchall()
-            )
-        finally:
-            if self._connection:
-                self._connection.close()
+        """Run it; booleans come back as numbers."""
+        rows = guarded("table: SQLite failed while reading", lambda: self._asked(sql))
         groups = Groups.of_rows(rows, len(query.by))
         keys = [
             [None if v is None else bool(v) for v in column] if field.kind == "boolean" else column
