@@ -56,7 +56,7 @@ GROUPS = [None, "north", "sou'th", "😀", "a|b", ""]
 
 
 def reals(grid: Grid, seed: int = 0) -> list[float | None]:
-    """NULL, NaN, infinities, zeros, subnormals, ends and half-way points, each ± one ulp."""
+    """NULL, NaN of both signs, infinities, zeros, subnormals, ends and half-way points, each ± one ulp."""
     dice = random.Random(seed)
     lower, upper = grid.lower, grid.upper
     points = [lower, upper, grid.first_above, grid.last_below, 0.0, 1.0, 0.5]
@@ -66,7 +66,18 @@ def reals(grid: Grid, seed: int = 0) -> list[float | None]:
         points.append(float(half))
     points += [dice.uniform(lower / 2, upper / 2) + dice.choice([0, lower / 2]) for _ in range(40)]
     near = [math.nextafter(p, end) for p in points for end in (-math.inf, math.inf)]
-    odd = [None, math.nan, math.inf, -math.inf, -0.0, 5e-324, -5e-324, 2.2e-308, -2.2e-308]
+    odd = [
+        None,
+        math.nan,
+        math.copysign(math.nan, -1.0),
+        math.inf,
+        -math.inf,
+        -0.0,
+        5e-324,
+        -5e-324,
+        2.2e-308,
+        -2.2e-308,
+    ]
     odd += [1.7976931348623157e308, -1.7976931348623157e308, 1e300, -1e300, 0.1, 2**53 + 2.0]
     return [*odd, *points, *near, *points[:5]]
 

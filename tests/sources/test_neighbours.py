@@ -20,7 +20,10 @@ from .test_conformance import table, totals
 BOUNDS = Bounds(-1.5, 2.25)
 GRID = Grid.choose(BOUNDS)
 VALUES = st.one_of(
-    st.none(), st.floats(), st.floats(-2, 3), st.sampled_from([math.nan, -1.5, 2.25])
+    st.none(),
+    st.floats(),
+    st.floats(-2, 3),
+    st.sampled_from([math.nan, math.copysign(math.nan, -1.0), -1.5, 2.25]),
 )
 ROWS = st.lists(st.tuples(VALUES, st.just("g"), st.sampled_from(["p", "q", None])), max_size=8)
 QUICK = settings(

@@ -46,7 +46,7 @@ class DataFusion:
 
     def sql(self, query: Query, bounds: Bounds) -> str:
         """The query over the columns that it needs."""
-        columns = ", ".join(identifier(f.name) for f in query.fields)
+        columns = ", ".join(_present(f) for f in query.fields)
         native = f"SELECT {columns} FROM {_TABLE}"
         return with_source(native, _DIALECT.write(query.text("halves")))
 
@@ -58,6 +58,14 @@ class DataFusion:
         )
         columns = [table.column(i).to_pylist() for i in range(table.num_columns)]
         return Groups.of(columns[: len(query.by)], *columns[len(query.by) :])
+
+
+def _present(field: Field) -> str:
+    """A column, NaN as NULL: here a NaN with the sign of minus lies below all numbers."""
+    column = identifier(field.name)
+    if field.kind != "real":
+        return column
+    return f"CASE WHEN NOT ISNAN({column}) THEN {column} END AS {column}"
 
 
 def of_files(files: FileSet) -> DataFusion:
