@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 def sigma2(epsilon: Any) -> float:
     """The least possible worst-case n^2 MSE / width^2 for real values (the paper's bound).
 
-    (2^(-2/3) b^(2/3) (1+b)^(2/3) + b) / (1-b)^2 with b = exp(-epsilon).
+    (2^(-2/3) b^(2/3) (1+b)^(2/3) + b) / (1-b)^2 with b = exp(-epsilon).  [H8]
     """
     e = float(exact_epsilon(epsilon))
     b = math.exp(-e)

@@ -71,8 +71,6 @@ class Bounds:
                 f"bounds=({lower}, {upper}): the lower bound is {relation} the upper one; "
                 "give (lower, upper) with lower < upper"
             )
-        if not float(lower) < float(upper):
-            raise BoundsError(f"bounds=({lower}, {upper}) are one and the same double; widen them")
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
 
@@ -146,10 +144,16 @@ class Grid:
                     f"grid={self.cells}: an integer column's own grid is upper - lower "
                     "of integer bounds"
                 )
+        elif not self.lower < self.upper:
+            raise BoundsError(
+                f"bounds=({self.bounds.lower}, {self.bounds.upper}) are one and the same double; "
+                "widen them, or give a column of integers"
+            )
         elif self._cell(self.first_above) != 0 or self._cell(self.last_below) > self.cells:
             raise GridError(
                 f"grid={self.cells} is too fine for bounds=({self.bounds.lower}, "
-                f"{self.bounds.upper}): doubles have no room for it; give a coarser grid"
+                f"{self.bounds.upper}): doubles have no room for it; give a coarser grid or "
+                "wider bounds"
             )
 
     @classmethod

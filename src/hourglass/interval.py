@@ -143,7 +143,7 @@ def _least_reach(enough: Callable[[float], bool], unit: float) -> float:
     while not enough(high):
         high *= 2.0
     low = 0.0
-    while high - low > 2.0**-30 * high:
+    while high - low > 2.0**-30 * high and high > 2.0**-60 * unit:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high

@@ -59,7 +59,8 @@ def _batch(cells: Floats, sizes: Floats, epsilon: float, edge: float) -> Floats:
     """Sum over sizes, one at a time, of the sums over stairs, scaled by the top so far."""
     merge = max(1, int(MERGE / epsilon))
     reach = merge * math.ceil(SPAN / epsilon / merge)
-    centre = np.maximum(np.rint(sizes), 1.0)
+    # The likeliest size: N', or more where S' or the rest alone asks for more.
+    centre = np.rint(np.maximum.reduce([sizes, cells, sizes - cells, np.ones_like(sizes)]))
     mass, moment, top = np.zeros_like(cells), np.zeros_like(cells), np.full_like(cells, -1e300)
     for offset in range(-reach, reach + 1, merge):
         # This size stands for centre+offset .. centre+offset+merge-1, those below 1 left out.

@@ -14,11 +14,15 @@ from .errors import EpsilonError
 __all__ = [
     "MAX_EPSILON",
     "MIN_EPSILON",
+    "Exact",
     "exact_delta",
     "exact_epsilon",
     "exact_number",
     "exact_rate",
 ]
+
+#: What an exact number may be given as; a float means the decimal that it prints as.
+Exact = int | float | str | Fraction | Decimal
 
 #: Below this the noise swamps any dataset that fits on a disk.
 MIN_EPSILON: Final = Fraction(1, 1_000_000)

@@ -213,8 +213,8 @@ class StaircaseTails(_Transformed):
     def merged(self, block: int, loss: float) -> float:
         """The middle of a block, and a thousandth more.
 
-        Along a line the tails are piecewise linear, bent at the edges of stairs only: the
-        middle is off by less than (block/G)^2, below a millionth here.
+        A block spans at most FAR/NODES of a factor e, and the midpoint rule is off by the
+        square of that: below a ten-thousandth.
         """
         return float(block) if block == 1 else block * 1.001
 

@@ -10,7 +10,9 @@ import sys
 import typer
 
 from ..errors import HourglassError
+from .budget import budget_app
 from .mean import mean
+from .paper import paper
 from .plan import plan
 
 __all__ = ["app", "main"]
@@ -23,6 +25,8 @@ app = typer.Typer(
     add_completion=False,
 )
 
+app.add_typer(budget_app)
+
 
 @app.callback()
 def _root() -> None:
@@ -31,6 +35,7 @@ def _root() -> None:
 
 app.command()(mean)
 app.command()(plan)
+app.command()(paper)
 
 
 def main() -> None:

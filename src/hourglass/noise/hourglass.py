@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..exact import DEFAULT_BITS, Enclosure, exp_minus
 from ..grid import check_centre, check_grid
-from ..privacy import exact_epsilon
+from ..privacy import Exact, exact_epsilon
 from .bits import SECURE, Bits, in_blocks
 from .ladder import Ladder
 from .staircase import Staircase, optimal_centre, stair
@@ -25,7 +25,7 @@ from .staircase import Staircase, optimal_centre, stair
 __all__ = ["Hourglass"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Hourglass:
     """(X, K) on the integers: P(x, k) = (1-b)/(1+b) b^(|j| + |k-j|) / Z, j = j(x).
 
@@ -41,13 +41,13 @@ class Hourglass:
 
     epsilon: Fraction
     grid: int
-    centre: int | None = None
+    centre: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))
-        object.__setattr__(self, "grid", check_grid(self.grid))
-        centre = optimal_centre(self.epsilon, self.grid) if self.centre is None else self.centre
-        object.__setattr__(self, "centre", check_centre(centre, self.grid))
+    def __init__(self, epsilon: Exact, grid: int, centre: int | None = None) -> None:
+        object.__setattr__(self, "epsilon", exact_epsilon(epsilon))
+        object.__setattr__(self, "grid", check_grid(grid))
+        best = optimal_centre(self.epsilon, self.grid) if centre is None else centre
+        object.__setattr__(self, "centre", check_centre(best, self.grid))
 
     def sample(self, size: int | None = None, *, bits: Bits = SECURE) -> tuple[Any, Any]:
         """``size`` independent pairs as two int64 arrays (X in cells, K), or two integers."""
@@ -75,7 +75,7 @@ class Hourglass:
     @property
     def c(self) -> int:
         """The half-width of the centre stair, in cells."""
-        return self.marginal_x.c
+        return self.centre
 
     def level(self, x: int, k: int) -> int:
         """|j| + |k - j|: how many steps of exp(-epsilon) below the top.  [H2]"""

@@ -131,12 +131,13 @@ class Ladder:
         """
         m = self.digits_needed(bits.width)
         *digits, past = _digit_coins(self.rate, m)
-        halves = np.zeros((2, size), dtype=np.int64)  # each fits however wide the whole is
+        limbs = np.zeros((-(-m // 32), size), dtype=np.int64)
         for place, coin in enumerate(digits):
-            halves[place // 32] += coin.sample(size, bits).astype(np.int64) << place % 32
+            limbs[place // 32] += coin.sample(size, bits).astype(np.int64) << place % 32
         wide = WINDOWS << m >= 1 << 62
-        low, high = halves.astype(object) if wide else halves
-        values = low + (high << 32)
+        values = np.zeros(size, dtype=object if wide else np.int64)
+        for place, limb in enumerate(limbs.astype(values.dtype)):
+            values += limb << 32 * place
         index = np.arange(size)
         for _ in range(WINDOWS):
             index = index[past.sample(index.size, bits)]

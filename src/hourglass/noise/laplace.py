@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..exact import DEFAULT_BITS, Enclosure, exp_minus
-from ..privacy import exact_rate
+from ..privacy import Exact, exact_rate
 from .bits import SECURE, Bits, in_blocks
 from .ladder import Ladder
 
 __all__ = ["DiscreteLaplace"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class DiscreteLaplace:
     """P(x) = (1-a)/(1+a) a^|x| on all integers, a = exp(-rate).
 
@@ -30,8 +30,8 @@ class DiscreteLaplace:
 
     rate: Fraction
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", exact_rate(self.rate))
+    def __init__(self, rate: Exact) -> None:
+        object.__setattr__(self, "rate", exact_rate(rate))
 
     def sample(self, size: int | None = None, *, bits: Bits = SECURE) -> Any:
         """``size`` independent draws as an array, or one integer."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..exact import DEFAULT_BITS, Enclosure, exp_minus, sign_of
 from ..grid import check_centre, check_grid
-from ..privacy import exact_epsilon
+from ..privacy import Exact, exact_epsilon
 from .bits import SECURE, Bits, in_blocks
 from .ladder import Ladder
 from .uniform import sample_below
@@ -27,7 +27,7 @@ def stair(x: int, grid: int, centre: int) -> int:
     return steps if x > 0 else -steps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Staircase:
     """P(x) = b^|j(x)| / Z on the integers, b = exp(-epsilon), Z = (2c+1) + 2Gb/(1-b).
 
@@ -40,18 +40,17 @@ class Staircase:
 
     epsilon: Fraction
     grid: int
-    centre: int | None = None
+    centre: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))
-        object.__setattr__(self, "grid", check_grid(self.grid))
-        centre = optimal_centre(self.epsilon, self.grid) if self.centre is None else self.centre
-        object.__setattr__(self, "centre", check_centre(centre, self.grid))
+    def __init__(self, epsilon: Exact, grid: int, centre: int | None = None) -> None:
+        object.__setattr__(self, "epsilon", exact_epsilon(epsilon))
+        object.__setattr__(self, "grid", check_grid(grid))
+        best = optimal_centre(self.epsilon, self.grid) if centre is None else centre
+        object.__setattr__(self, "centre", check_centre(best, self.grid))
 
     @property
     def c(self) -> int:
         """The half-width of the centre stair, in cells."""
-        assert self.centre is not None
         return self.centre
 
     def sample(self, size: int | None = None, *, bits: Bits = SECURE) -> Any:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..exact import DEFAULT_BITS, Enclosure, exp_minus, sign_of
 from ..grid import check_centre, check_grid
-from ..privacy import exact_epsilon
+from ..privacy import Exact, exact_epsilon
 from .bernoulli import Bernoulli
 from .bits import SECURE, Bits, in_blocks
 from .ladder import Ladder
@@ -35,7 +35,7 @@ def squares_within(radius: int) -> int:
     return product * (product + 1) // 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Staircase2D:
     """P(x, y) = b^level / Z, level = max(0, ceil((|x|+|y| - c) / G)), b = exp(-epsilon).
 
@@ -51,18 +51,17 @@ class Staircase2D:
 
     epsilon: Fraction
     grid: int
-    centre: int | None = None
+    centre: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", exact_epsilon(self.epsilon))
-        object.__setattr__(self, "grid", check_grid(self.grid))
-        centre = optimal_centre_2d(self.epsilon, self.grid) if self.centre is None else self.centre
-        object.__setattr__(self, "centre", check_centre(centre, self.grid))
+    def __init__(self, epsilon: Exact, grid: int, centre: int | None = None) -> None:
+        object.__setattr__(self, "epsilon", exact_epsilon(epsilon))
+        object.__setattr__(self, "grid", check_grid(grid))
+        best = optimal_centre_2d(self.epsilon, self.grid) if centre is None else centre
+        object.__setattr__(self, "centre", check_centre(best, self.grid))
 
     @property
     def c(self) -> int:
         """The radius of the centre ball, in cells."""
-        assert self.centre is not None
         return self.centre
 
     def sample(self, size: int | None = None, *, bits: Bits = SECURE) -> tuple[Any, Any]:

@@ -41,7 +41,7 @@ def total_of_array(
         threads = min(MAX_THREADS, cores) if len(values) >= THREADED_ROWS else 1
     if threads == 1:
         return total_of_chunks(_slices(values), grid, missing)
-    share = -(-len(values) // threads)
+    share = max(1, -(-len(values) // threads))
     parts = [values[start : start + share] for start in range(0, len(values), share)]
     with ThreadPoolExecutor(threads) as pool:
         totals = pool.map(lambda part: total_of_chunks(_slices(part), grid, missing), parts)

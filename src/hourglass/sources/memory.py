@@ -127,7 +127,7 @@ def _pandas(values: Any, pandas: Any) -> Column | None:
     if not isinstance(values, pandas.api.extensions.ExtensionArray):
         return None
     dtype = values.dtype
-    if isinstance(dtype, np.dtype):
+    if isinstance(values, pandas.arrays.NumpyExtensionArray) or isinstance(dtype, np.dtype):
         return _numpy(values.to_numpy())
     if isinstance(dtype, pandas.ArrowDtype):
         return _arrow(values.__arrow_array__(), sys.modules["pyarrow"])

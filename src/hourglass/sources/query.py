@@ -97,7 +97,8 @@ class Query:
             column, nulls = _key(field), bool(self.nulls and self.nulls[i])
             allowed = self.allowed[i] if self.allowed else None
             if allowed is None:
-                tests += [] if nulls else [f"{column} IS NOT NULL"]
+                if self.person and not nulls:  # rows alone: dropped by group, see below
+                    tests.append(f"{column} IS NOT NULL")
                 continue
             listed = ", ".join(literal(value) for value in allowed if value is not None)
             test = f"{column} IN ({listed})" if listed else ""
@@ -172,7 +173,18 @@ class Query:
             f"SELECT {keys}COUNT(t) AS n, CAST({hi} AS BIGINT) AS hi, CAST({lo} AS BIGINT) AS lo "
             f"FROM {table}"
         )
-        return select + (f" GROUP BY {', '.join(self.keys)}" if self.by else "")
+        return select + (f" GROUP BY {', '.join(self.keys)}{self._having()}" if self.by else "")
+
+    def _having(self) -> str:
+        """Without a name there is no group, unless NULL is declared as one."""
+        if self.person:
+            return ""
+        unnamed = [
+            f"{key} IS NOT NULL"
+            for i, key in enumerate(self.keys)
+            if not (self.nulls and self.nulls[i]) and not (self.allowed and self.allowed[i])
+        ]
+        return f" HAVING {' AND '.join(unnamed)}" if unnamed else ""
 
 
 def _key(field: Field) -> str:

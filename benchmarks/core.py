@@ -1,0 +1,153 @@
+"""The core's speed and memory: python -m benchmarks.core [--rows N]
+
+Ratios are taken side by side in one run, turn by turn; times are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import hourglass as hg
+from hourglass.grid import Bounds, Grid
+from hourglass.sources.kernel import total_of_array
+
+Row = tuple[str, str, str]
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def medians(works: list[Callable[[], Any]], turns: int = 7) -> list[float]:
+    """The median time of each, all of them taking turns; the first turn is thrown away."""
+    times: list[list[float]] = [[] for _ in works]
+    for turn in range(turns + 1):
+        for work, record in zip(works, times, strict=True):
+            taken = seconds(work)
+            if turn:
+                record.append(taken)
+    return [statistics.median(record) for record in times]
+
+
+def samples() -> list[Row]:
+    size = 1_000_000
+    rows = []
+    for epsilon in ("0.01", "0.1", "1", "4"):
+        law = hg.Hourglass(epsilon, 2**32)
+        (taken,) = medians([lambda law=law: law.sample(size)], turns=5)  # type: ignore[misc]
+        target = "over 3e6" if epsilon == "1" else ""
+        rows.append(
+            (f"hourglass samples a second, epsilon {epsilon}", f"{size / taken:.2e}", target)
+        )
+    for name, sister in (
+        ("discrete Laplace", hg.DiscreteLaplace("1/1000")),
+        ("2-d staircase", hg.Staircase2D(1, 2**32)),
+    ):
+        (taken,) = medians([lambda s=sister: s.sample(size)], turns=3)  # type: ignore[misc]
+        rows.append((f"{name} samples a second", f"{size / taken:.2e}", ""))
+    return rows
+
+
+def release() -> list[Row]:
+    values = np.random.default_rng(1).random(1000)
+    count = 500
+
+    def many(epsilon: str) -> Callable[[], None]:
+        def work() -> None:
+            for _ in range(count):
+                hg.mean(values, bounds=(0.0, 1.0), epsilon=epsilon)
+
+        return work
+
+    def interval() -> None:
+        hg.mean(values, bounds=(0.0, 1.0), epsilon=1).interval()
+
+    one, small = medians([many("1"), many("0.01")], turns=3)
+    (with_interval,) = medians([interval], turns=15)
+    return [
+        ("one release at n = 1000, epsilon 1", f"{one / count * 1e3:.3f} ms", "under 0.5 ms"),
+        ("one release at n = 1000, epsilon 0.01", f"{small / count * 1e3:.3f} ms", ""),
+        ("release and its exact interval", f"{with_interval * 1e3:.1f} ms", ""),
+    ]
+
+
+def kernel(rows: int) -> list[Row]:
+    values = np.random.default_rng(2).random(rows)
+    unit = Grid.choose(Bounds(0.0, 1.0))
+    other = Grid.choose(Bounds(-0.5, 1.5))
+    works: list[Callable[[], Any]] = [
+        lambda: values.mean(),
+        lambda: total_of_array(values, unit, threads=1),
+        lambda: total_of_array(values, other, threads=1),
+        lambda: total_of_array(values, unit, threads=2),
+    ]
+    plain, one, shifted, two = medians(works, turns=5)
+    found: list[Row] = [
+        ("np.mean", f"{plain / rows * 1e9:.2f} ns a row", ""),
+        ("our totals, one thread, bounds (0, 1)", f"{one / plain:.2f} x np.mean", "at most 3.5"),
+        ("our totals, one thread, bounds (-0.5, 1.5)", f"{shifted / plain:.2f} x np.mean", ""),
+        ("our totals, two threads", f"{two / plain:.2f} x np.mean", ""),
+    ]
+    ages = np.random.default_rng(3).integers(0, 121, rows)
+    own = Grid.choose(Bounds(0, 120), integers=True)
+    plain, ours = medians([lambda: ages.mean(), lambda: total_of_array(ages, own, threads=1)], 5)
+    found.append(("integers on their own grid, one thread", f"{ours / plain:.2f} x np.mean", ""))
+    return found
+
+
+def start_up() -> list[Row]:
+    def spawn(code: str) -> Callable[[], Any]:
+        return lambda: subprocess.run([sys.executable, "-c", code], check=True)
+
+    bare, numpy, ours = medians(
+        [spawn("pass"), spawn("import numpy"), spawn("import hourglass")], turns=9
+    )
+    return [
+        ("import hourglass", f"{ours - bare:.3f} s", "under 0.3 s"),
+        ("of which NumPy", f"{numpy - bare:.3f} s", ""),
+    ]
+
+
+def memory() -> list[Row]:
+    """The peak of a process that reads a generator: flat in the number of rows."""
+    code = (
+        "import re, sys, hourglass as hg\n"
+        "n = int(sys.argv[1])\n"
+        "hg.mean((i % 97 / 97 for i in range(n)), bounds=(0, 1), epsilon=1)\n"
+        "print(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1])"
+    )
+    rows: list[Row] = []
+    for n in (100_000, 1_000_000, 10_000_000):
+        run = [sys.executable, "-c", code, str(n)]
+        peak = int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+        rows.append((f"peak memory, {n:,} rows of a generator", f"{peak / 1024:.0f} MB", "flat"))
+    return rows
+
+
+def run(rows: int = 100_000_000) -> list[Row]:
+    """Every figure: what, how much, and the target where there is one."""
+    return [*samples(), *release(), *kernel(rows), *start_up(), *memory()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=100_000_000, help="rows of the array kernel")
+    for what, figure, target in run(parser.parse_args().rows):
+        print(f"{what:48} {figure:>18}   {target}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"{'peak memory of this run':48} {peak / 2**20:>15.1f} GB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Shared by all tests: the reference values, and sources of bits that tests can steer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from hourglass.noise.bits import Words
+
+settings.register_profile("house", deadline=None)
+settings.load_profile("house")
+
+
+class ScriptEndedError(Exception):
+    """The sampler asked for more words than the script has."""
+
+
+class ScriptedBits:
+    """Hands out the given words, one after the other, and says when they run out."""
+
+    private = False
+
+    def __init__(self, script: list[int], width: int) -> None:
+        self.script, self.width, self.used = script, width, 0
+
+    def words(self, size: int) -> Words:
+        if self.used + size > len(self.script):
+            raise ScriptEndedError
+        self.used += size
+        return np.array(self.script[self.used - size : self.used], dtype=np.uint64)
+
+
+def outcomes(
+    draw: Callable[[ScriptedBits], Any], width: int, longest: int
+) -> tuple[dict[Any, int], int]:
+    """Run a sampler on every script of ``longest`` words: exact masses, in units of one script.
+
+    Returns the mass of each outcome and the mass still undecided. No sampling: this is the
+    sampler's law itself, up to the undecided rest.
+    """
+    decided: dict[Any, int] = {}
+    undecided = 0
+    stack: list[list[int]] = [[]]
+    while stack:
+        script = stack.pop()
+        try:
+            outcome = draw(ScriptedBits(script, width))
+        except ScriptEndedError:
+            if len(script) == longest:
+                undecided += 1
+            else:
+                stack.extend([*script, word] for word in range(1 << width))
+            continue
+        mass = 1 << width * (longest - len(script))
+        decided[outcome] = decided.get(outcome, 0) + mass
+    return decided, undecided
+
+
+@pytest.fixture(scope="session")
+def golden() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((Path(__file__).parent / "golden.json").read_text())
+    return found

@@ -1,0 +1,203 @@
+"""Intervals by enumeration: the exact coverage for every small dataset, and the tails."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import pytest
+
+import hourglass as hg
+from hourglass import estimate
+from hourglass.algorithms import ALGORITHMS, HourglassMean, make
+from hourglass.grid import Bounds, Grid
+from hourglass.interval import interval, mean_shares
+from hourglass.tails import Line, tails_of
+from hourglass.totals import NoisyTotals
+
+CONFIDENCE = 0.8
+
+
+def noisy_pair(G: int, cells: int, count: int) -> NoisyTotals:
+    return NoisyTotals(cells, G * count - cells, G)
+
+
+def coverage(G: int, epsilon: str, S: int, N: int, narrower: float = 1.0) -> float:
+    """The probability, summed over the noise, that the interval holds S/(GN); 0/0 is 1/2."""
+    law = hg.Hourglass(epsilon, G)
+    alpha = S / (G * N) if N else 0.5
+    reach = math.ceil(14 / float(Fraction(epsilon)))
+    covered = 0.0
+    for k in range(-reach, reach + 1):
+        for x in range(-reach * G, reach * G + 1):
+            low, high = shares(G, epsilon, S + x, N + k)
+            middle, half = (low + high) / 2, (high - low) / 2 * narrower
+            if middle - half - 1e-12 <= alpha <= middle + half + 1e-12:
+                covered += float(law.pmf(x, k, bits=64))
+    return covered
+
+
+@cache
+def shares(G: int, epsilon: str, cells: int, count: int) -> tuple[float, float]:
+    algorithm = make("hourglass", Fraction(epsilon), Grid(Bounds(0, G), G, True))
+    return mean_shares(algorithm, noisy_pair(G, cells, count), 1 - CONFIDENCE)
+
+
+@pytest.mark.parametrize(
+    ("G", "epsilon", "datasets"),
+    [
+        (1, "2", [(0, 0), (0, 1), (1, 1), (1, 3), (5, 9)]),
+        (2, "2", [(0, 0), (1, 1), (3, 4), (14, 7)]),
+        (3, "3", [(0, 0), (2, 1), (9, 5)]),
+    ],
+)
+def test_mean_coverage_is_at_least_nominal(
+    G: int, epsilon: str, datasets: list[tuple[int, int]]
+) -> None:
+    for S, N in datasets:
+        assert coverage(G, epsilon, S, N) >= CONFIDENCE - 1e-6, (S, N)
+
+
+def test_the_coverage_test_sees_an_interval_too_narrow() -> None:
+    assert coverage(2, "2", 10, 7, narrower=0.6) < CONFIDENCE
+
+
+@pytest.mark.parametrize("epsilon", ["1/2", "1", "3"])
+@pytest.mark.parametrize("G", [1, 4, 2**32])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
+def test_count_reach_is_the_least_that_covers(epsilon: str, G: int, confidence: float) -> None:
+    algorithm = make("hourglass", Fraction(epsilon), Grid(Bounds(0.0, 1.0), G))
+    assert isinstance(algorithm, HourglassMean)
+    low, high = interval(algorithm, noisy_pair(G, 0, 1000), confidence, "count", 1000)
+    reach = int(high) - 1000
+    assert (low, high) == (1000 - reach, 1000 + reach)
+    misses = 2 * algorithm.law.count_tail(reach + 1)
+    assert float(misses) <= 1 - confidence
+    assert float(2 * algorithm.law.count_tail(reach)) > 1 - confidence
+
+
+def small(name: str, epsilon: str, G: int) -> dict[tuple[int, int], float]:
+    """The joint law of the integer pair (x, y) that an algorithm's tails are made of."""
+    algorithm = make(name, Fraction(epsilon), Grid(Bounds(1, G + 1), G, True))
+    reach = math.ceil(34 / float(Fraction(epsilon)))
+    law = getattr(algorithm, "law", None)
+    masses: dict[tuple[int, int], float] = {}
+    if name == "hourglass":
+        for x in range(-reach * G, reach * G + 1):
+            for k in range(-reach, reach + 1):
+                masses[x, k] = float(law.pmf(x, k, bits=64))  # type: ignore[union-attr]
+    elif name == "staircase":
+        for x in range(-reach * G, reach * G + 1):
+            for y in range(-reach * G, reach * G + 1):
+                masses[x, y] = float(law.pmf(x, y, bits=64))  # type: ignore[union-attr]
+    elif name == "laplace":
+        one = {x: float(law.pmf(x, bits=64)) for x in range(-reach * G, reach * G + 1)}  # type: ignore[union-attr]
+        masses = {(x, y): p * q for x, p in one.items() for y, q in one.items()}
+    elif name == "swap":
+        masses = {(x, 0): float(law.pmf(x, bits=64)) for x in range(-reach * G, reach * G + 1)}  # type: ignore[union-attr]
+    else:
+        s, c = algorithm.sum_law, algorithm.count_law  # type: ignore[attr-defined]
+        far = int(reach * float(algorithm.epsilon) / float(s.rate))
+        sums = {x: float(s.pmf(x, bits=64)) for x in range(-far, far + 1)}
+        counts = {k: float(c.pmf(k, bits=64)) for k in range(-2 * reach, 2 * reach + 1)}
+        masses = {(x, k): p * q for x, p in sums.items() for k, q in counts.items()}
+    return masses
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_tails_are_sums_of_the_pmf(name: str) -> None:
+    epsilon, G = "3", 3
+    algorithm = make(name, Fraction(epsilon), Grid(Bounds(1, G + 1), G, True))
+    tails = tails_of(algorithm)
+    masses = small(name, epsilon, G)
+
+    def true_miss(lines: list[Line], reach: float) -> float:
+        return sum(
+            mass
+            for (x, y), mass in masses.items()
+            if any(abs(x - line.slope * y) >= reach * line.unit - 1e-9 for line in lines)
+        )
+
+    for alpha, beta in ((0.0, 0.0), (0.25, 0.25), (0.5, 0.5), (0.2, 0.3), (0.75, 0.75), (1.0, 1.0)):
+        for reach in (0.3, 1.0, 2.5):
+            lines = [tails.line(alpha), tails.line(beta)]
+            found, true = tails.miss(lines[0], lines[1], reach), true_miss(lines, reach)
+            assert true <= found + 1e-12
+            assert found <= true + 1e-8 or (alpha != beta and found <= 2 * true)
+    line = tails.sum_line()
+    for reach in (1.0, 4.0):
+        found, true = tails.miss(line, line, reach), true_miss([line], reach)
+        assert true <= found + 1e-12
+        assert found <= true + 1e-8
+
+
+@pytest.mark.parametrize("name", ["hourglass", "laplace", "staircase", "shifted"])
+def test_merging_neighbours_only_widens_and_hardly(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same tail with every value of y and with blocks of them."""
+    import hourglass.tails as module
+
+    algorithm = make(name, Fraction(1, 60), Grid(Bounds(0, 6), 6, True))
+    kind: Any = type(tails_of(algorithm))
+    every = kind(algorithm)
+    monkeypatch.setattr(module, "NODES", 10**9)
+    full = [
+        every.miss(every.line(a), every.line(a), v) for a in (0.0, 0.3, 0.9) for v in (5.0, 60.0)
+    ]
+    monkeypatch.setattr(module, "NODES", 200 if name in ("hourglass", "shifted") else 1500)
+    merged = kind(algorithm)
+    assert merged._nodes[1] > 1
+    rough = [
+        merged.miss(merged.line(a), merged.line(a), v) for a in (0.0, 0.3, 0.9) for v in (5.0, 60.0)
+    ]
+    for exact, bound in zip(full, rough, strict=True):
+        assert exact <= bound * (1 + 1e-9)
+        assert bound <= exact * 1.25 + 1e-8
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("of", ["mean", "sum", "count"])
+def test_wider_confidence_wider_interval_around_the_estimate(algorithm: str, of: str) -> None:
+    release = hg.mean(
+        [0.2] * 40, bounds=(0, 1), epsilon="1/2", algorithm=algorithm, bits=hg.SeededBits(2)
+    )
+    previous = None
+    for confidence in (0.5, 0.8, 0.95, 0.999):
+        found = release.interval(confidence, of=of)
+        assert getattr(release, of) in found
+        if previous is not None:
+            assert found.low <= previous.low + 1e-12
+            assert found.high >= previous.high - 1e-12
+        previous = found
+
+
+def test_small_epsilon_is_quick_and_covers_everything() -> None:
+    import time
+
+    start = time.perf_counter()
+    release = hg.mean([0.5] * 20, bounds=(0, 1), epsilon="0.01")
+    for of in ("mean", "sum", "count"):
+        assert release.interval(of=of).high > release.interval(of=of).low
+    # Not a timed test of speed: it takes 0.05 s, and minutes if y were not merged.
+    assert time.perf_counter() - start < 30
+
+
+def test_an_impossible_answer_says_nothing() -> None:
+    """Totals that no dataset makes likely: the set is empty and the whole range is given."""
+    algorithm = make("hourglass", Fraction(8), Grid(Bounds(0, 5), 5, True))
+    assert mean_shares(algorithm, noisy_pair(5, -500, 1), 0.05) == (0.0, 1.0)
+
+
+def test_rounding_to_the_grid_is_allowed_for() -> None:
+    coarse = hg.mean([0.3] * 500, bounds=(0.0, 1.0), epsilon=50, grid=2)
+    assert 0.3 in coarse.interval(0.5)
+    own = make("hourglass", Fraction(1), Grid(Bounds(0, 2), 2, True))
+    cut = make("hourglass", Fraction(1), Grid(Bounds(0.0, 2.0), 2))
+    noisy = noisy_pair(2, 100, 100)
+    narrow = interval(own, noisy, 0.9, "mean", estimate.mean(noisy, own.grid))
+    wide = interval(cut, noisy, 0.9, "mean", estimate.mean(noisy, cut.grid))
+    assert wide.low == pytest.approx(narrow.low - 0.5)
+    assert wide.high == pytest.approx(narrow.high + 0.5)
