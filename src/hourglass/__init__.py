@@ -2,7 +2,7 @@
 
 A value goes one way through the house:
 
-    read       sources/     numbers in memory, whatever library holds them
+    read       sources/     numbers in memory, or a table where it lives
     bound      grid         clamp to public bounds
     quantise   grid         the nearest of G+1 integer cells
     aggregate  sources/     exact integer totals (sum of cells, number of records): secret
@@ -36,6 +36,9 @@ from .noise import (
 from .pipeline import mean
 from .private_bounds import FoundBounds, find_bounds
 from .release import Release
+from .releases import Releases
+from .sources.database import sql
+from .units import per_person, per_row
 
 __version__ = "0.1.0"
 
@@ -53,6 +56,7 @@ __all__ = [
     "Interval",
     "OptionError",
     "Release",
+    "Releases",
     "RequestError",
     "SecureBits",
     "SeededBits",
@@ -62,4 +66,7 @@ __all__ = [
     "accuracy",
     "find_bounds",
     "mean",
+    "per_person",
+    "per_row",
+    "sql",
 ]

@@ -11,7 +11,9 @@ import typer
 
 from ..errors import HourglassError
 from .budget import budget_app
+from .mean import mean
 from .paper import paper
+from .plan import plan
 
 __all__ = ["app", "main"]
 
@@ -31,13 +33,21 @@ def _root() -> None:
     """Differentially private means that cannot be beaten, on data wherever it lives."""
 
 
+app.command()(mean)
+app.command()(plan)
 app.command()(paper)
 
 
 def main() -> None:
-    """Run the command; our own errors become one line on stderr and an exit code."""
+    """Run the command; an error becomes one line on stderr and an exit code.
+
+    Of an error that is not ours only the kind is told: its words may quote data.
+    """
     try:
         app()
     except HourglassError as error:
         print(f"hourglass: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except Exception as error:
+        print(f"hourglass: unexpected error ({type(error).__name__})", file=sys.stderr)
+        sys.exit(1)
