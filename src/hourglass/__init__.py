@@ -15,16 +15,19 @@ from . import accuracy
 from .errors import (
     BoundsError,
     BudgetError,
+    BudgetExceededError,
     DataError,
     EpsilonError,
     GridError,
     HourglassError,
+    LedgerError,
     OptionError,
     RequestError,
     SourceError,
 )
 from .grid import Bounds
 from .interval import Interval
+from .ledger import Budget, create_budget
 from .noise import (
     DiscreteLaplace,
     Hourglass,
@@ -38,6 +41,7 @@ from .private_bounds import FoundBounds, find_bounds
 from .release import Release
 from .releases import Releases
 from .sources.database import sql
+from .statement import Statement
 from .units import per_person, per_row
 
 __version__ = "0.1.0"
@@ -45,7 +49,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Bounds",
     "BoundsError",
+    "Budget",
     "BudgetError",
+    "BudgetExceededError",
     "DataError",
     "DiscreteLaplace",
     "EpsilonError",
@@ -54,6 +60,7 @@ __all__ = [
     "Hourglass",
     "HourglassError",
     "Interval",
+    "LedgerError",
     "OptionError",
     "Release",
     "Releases",
@@ -63,7 +70,9 @@ __all__ = [
     "SourceError",
     "Staircase",
     "Staircase2D",
+    "Statement",
     "accuracy",
+    "create_budget",
     "find_bounds",
     "mean",
     "per_person",

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from .algorithms import ALGORITHMS, Algorithm, make
 from .errors import OptionError
+from .exact import to_double
 from .grid import Bounds, Grid
 from .privacy import MAX_EPSILON, MIN_EPSILON, exact_epsilon
 
@@ -95,7 +96,7 @@ def compare(
 
 def error_at(algorithm: Algorithm, records: float, mean: float | None = None) -> float:
     """:func:`expected_error` of an algorithm already made."""
-    width = float(algorithm.grid.bounds.width)
+    width = to_double(algorithm.grid.bounds.width)
     if records <= 0:
         return width
     return min(width, width * math.sqrt(_leading(algorithm, mean)) / records)
@@ -105,7 +106,7 @@ def errors_at(algorithm: Algorithm, records: Floats, means: Floats) -> Floats:
     """:func:`error_at` for many groups at once."""
     bounds, moments = algorithm.grid.bounds, algorithm.moments
     V1, V2, C = float(moments.cells), float(moments.rest), float(moments.both)
-    width, lower = float(bounds.width), float(bounds.lower)
+    width, lower = to_double(bounds.width), float(bounds.lower)
     a = np.clip(means / width - lower / width, 0.0, 1.0)
     leading = (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
     errors = np.full_like(leading, width)
@@ -166,7 +167,7 @@ def plan(
     if epsilon is not None:
         exact = exact_epsilon(epsilon)
         lead = leading_error(exact, algorithm=algorithm, mean=mean, bounds=range_, grid=grid)
-        records = math.ceil(float(range_.width) * math.sqrt(lead) / error)
+        records = math.ceil(to_double(range_.width) * math.sqrt(lead) / error)
     else:
         assert records is not None
         if isinstance(records, bool) or not isinstance(records, int) or records < 1:

@@ -1,15 +1,17 @@
 """The flow: read, bound, quantise, aggregate, noise, estimate, report.
 
 Everything that can be wrong with the question is found by :func:`hourglass.request.checked`,
-before a row is looked at; :func:`answer` looks at the data, once, and adds the noise.
+before a row is looked at. :func:`charged` has a budget charged, then :func:`answer` looks at
+the data, once, and adds the noise; the answer is stored before it is handed out.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from .errors import OptionError
 from .keys import sort_key
 from .noise.bits import SECURE, Bits
 from .release import Release
@@ -19,7 +21,10 @@ from .sources.engine import Groups
 from .totals import NoisyTotals, Totals
 from .units import Unit
 
-__all__ = ["Request", "answer", "checked", "mean"]
+if TYPE_CHECKING:
+    from .ledger import Budget
+
+__all__ = ["Request", "answer", "charged", "checked", "mean", "restored"]
 
 
 @overload
@@ -39,6 +44,8 @@ def mean(
     missing: Any = "drop",
     parse: str | None = None,
     engine: str | None = None,
+    budget: Budget | None = None,
+    request: str | None = None,
     explain: Literal[False] = False,
     bits: Bits = SECURE,
 ) -> Release: ...
@@ -59,6 +66,8 @@ def mean(
     missing: Any = "drop",
     parse: str | None = None,
     engine: str | None = None,
+    budget: Budget | None = None,
+    request: str | None = None,
     explain: Literal[False] = False,
     bits: Bits = SECURE,
 ) -> Releases: ...
@@ -79,6 +88,8 @@ def mean(
     missing: Any = "drop",
     parse: str | None = None,
     engine: str | None = None,
+    budget: Budget | None = None,
+    request: str | None = None,
     explain: Literal[True],
     bits: Bits = SECURE,
 ) -> str: ...
@@ -98,6 +109,8 @@ def mean(
     missing: Any = "drop",
     parse: str | None = None,
     engine: str | None = None,
+    budget: Budget | None = None,
+    request: str | None = None,
     explain: bool = False,
     bits: Bits = SECURE,
 ) -> Release | Releases | str:
@@ -120,13 +133,17 @@ def mean(
     out, a column of integers with integer bounds keeps its own and all else gets 2^32.
     ``missing`` is "drop", or the value that a missing one counts as. ``parse`` declares how
     a column of text is read, "real" or "integer"; text that is no such number is missing.
-    ``engine`` names another engine than DuckDB for files. ``explain=True`` returns the SQL
-    that would run, and runs nothing. ``bits`` is for tests: a release made of seeded bits
-    says ``private=False``.
+    ``engine`` names another engine than DuckDB for files.
+
+    ``budget`` (:class:`Budget`) is charged before the data is looked at, and refuses what it
+    has no room for. ``request`` names the question there: asked again under the same name it
+    returns the stored answer, at no charge. ``explain=True`` returns the SQL that would run,
+    and runs nothing. ``bits`` is for tests: a release made of seeded bits says
+    ``private=False``.
 
     Returns a :class:`Release`, or :class:`Releases` with ``by``.
     """
-    request = checked(
+    asked = checked(
         data,
         column,
         bounds=bounds,
@@ -143,8 +160,44 @@ def mean(
         engine=engine,
     )
     if explain:
-        return request.sql or "-- numbers in memory: no SQL, NumPy adds them up\n"
-    return answer(request, bits=bits)
+        return asked.sql or "-- numbers in memory: no SQL, NumPy adds them up\n"
+    return charged(asked, budget, request, bits=bits)
+
+
+def charged(
+    asked: Request, budget: Budget | None, key: str | None, *, bits: Bits = SECURE
+) -> Release | Releases:
+    """Charge, look, store, hand out: in this order, whatever happens in between.
+
+    A failure after the charge leaves it standing, with a note that names the request: asked
+    again under that name the same question costs nothing more.
+    """
+    if budget is None:
+        if key is not None:
+            raise OptionError(f"request={key!r} is kept in a budget; give budget= as well")
+        return answer(asked, bits=bits)
+    reservation = budget.reserve(
+        asked.epsilon, asked.delta, question=asked.question, request=key, description=asked.subject
+    )
+    if reservation.answer is not None:
+        return restored(reservation.answer)
+    try:
+        found = answer(asked, bits=bits)
+        written = found.to_dict()
+        stored = reservation.settle(written)
+    except BaseException as error:
+        error.add_note(
+            f"The charge stands. The same question with request={reservation.request!r} "
+            "costs nothing more."
+        )
+        raise
+    # Another process may have answered the same request first: then its answer is the answer.
+    return found if stored == written else restored(stored)
+
+
+def restored(written: dict[str, Any]) -> Release | Releases:
+    """The answer that was stored."""
+    return (Releases if "by" in written else Release).from_dict(written)
 
 
 def answer(request: Request, *, bits: Bits = SECURE) -> Release | Releases:

@@ -12,7 +12,8 @@ from .algorithms import Algorithm, make
 from .grid import Bounds, Grid
 from .interval import Interval, interval
 from .posterior import posterior_shares
-from .report import decimals_for, html_table, number, text_table
+from .report import decimal, decimals_for, html_table, number, text_table
+from .statement import Statement, stated
 from .totals import NoisyTotals
 
 __all__ = ["Release", "promise"]
@@ -111,6 +112,7 @@ class Release:
             "delta": str(self.delta),
             "noise_epsilon": str(self._algorithm.epsilon),
             "bounds": [self.bounds.lower, self.bounds.upper],
+            "bounds_origin": self.bounds.origin,
             "grid": self.grid,
             "own_grid": self._algorithm.grid.own,
             "algorithm": self.algorithm,
@@ -128,7 +130,7 @@ class Release:
     @classmethod
     def from_dict(cls, answer: dict[str, Any]) -> Release:
         """The release that :meth:`to_dict` wrote down: the same noise, the same answer."""
-        bounds = Bounds(*answer["bounds"])
+        bounds = Bounds(*answer["bounds"], origin=answer["bounds_origin"])
         grid = Grid(bounds, answer["grid"], answer["own_grid"])
         algorithm = make(answer["algorithm"], Fraction(answer["noise_epsilon"]), grid)
         noisy = NoisyTotals(grid=grid.cells, **answer["noisy_totals"])
@@ -142,6 +144,14 @@ class Release:
             delta=Fraction(answer["delta"]),
         )
 
+    def statement(self, *, budget: Any = None, **details: str) -> Statement:
+        """The privacy claim in plain words (``print`` it) and for the registry (``.yaml``).
+
+        ``budget`` adds what all releases charged to it have cost. ``name``, ``curator`` and
+        ``purpose`` fill in what only the publisher knows.
+        """
+        return stated(self, self._algorithm.epsilon, budget, **details)
+
     def __str__(self) -> str:
         head, rows = self._table()
         lines = [text_table(head, rows), "", *self._notes()]
@@ -150,7 +160,7 @@ class Release:
     def _repr_html_(self) -> str:
         head, rows = self._table()
         notes = "".join(f"<p>{note}</p>" for note in self._notes())
-        return html_table(head, rows, f"private mean, epsilon = {_decimal(self.epsilon)}") + notes
+        return html_table(head, rows, f"private mean, epsilon = {decimal(self.epsilon)}") + notes
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         decimals = decimals_for(self.expected_error)
@@ -174,7 +184,7 @@ def promise(answer: Any) -> list[str]:
     lower, upper = answer.bounds
     delta = f", delta {float(answer.delta):.3g}" if answer.delta else ""
     notes = [
-        f"epsilon {_decimal(answer.epsilon)}{delta}, {answer.algorithm}, "
+        f"epsilon {decimal(answer.epsilon)}{delta}, {answer.algorithm}, "
         f"bounds {lower} to {upper}, grid {answer.grid}, "
         f"one {answer.unit} {_ADJACENCY[answer.adjacency]}"
     ]
@@ -186,9 +196,3 @@ def promise(answer: Any) -> list[str]:
 
 
 _ADJACENCY = {"add-remove": "added or removed", "swap": "replaced"}
-
-
-def _decimal(epsilon: Fraction) -> str:
-    """The decimal if it is short, else the ratio."""
-    text = f"{float(epsilon):.12g}"
-    return text if Fraction(text) == epsilon else str(epsilon)

@@ -18,6 +18,7 @@ from .grid import Bounds, Grid
 from .posterior import posterior_shares
 from .release import Release, promise
 from .report import decimals_for, html_table, number, text_table
+from .statement import Statement, stated
 from .totals import NoisyTotals
 
 __all__ = ["Releases"]
@@ -184,6 +185,7 @@ class Releases(Mapping[Any, Release]):
             "noise_epsilon": str(self._algorithm.epsilon),
             "threshold": self.threshold,
             "bounds": [self.bounds.lower, self.bounds.upper],
+            "bounds_origin": self.bounds.origin,
             "grid": self.grid,
             "own_grid": grid.own,
             "algorithm": self.algorithm,
@@ -204,7 +206,8 @@ class Releases(Mapping[Any, Release]):
 
         Dates among the keys come back as the text that JSON holds.
         """
-        grid = Grid(Bounds(*answer["bounds"]), answer["grid"], answer["own_grid"])
+        bounds = Bounds(*answer["bounds"], origin=answer["bounds_origin"])
+        grid = Grid(bounds, answer["grid"], answer["own_grid"])
         noisy = answer["noisy_totals"]
         by = tuple(answer["by"])
         return cls(
@@ -242,6 +245,10 @@ class Releases(Mapping[Any, Release]):
             notes=promise(self),
             confidence=confidence,
         )
+
+    def statement(self, *, budget: Any = None, **details: str) -> Statement:
+        """The privacy claim of all groups together: see :meth:`Release.statement`."""
+        return stated(self, self._algorithm.epsilon, budget, **details)
 
     def __str__(self) -> str:
         head, rows = self._table()

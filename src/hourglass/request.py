@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import PurePath
 from typing import Any
 
 from .algorithms import Algorithm, make
@@ -13,6 +15,7 @@ from .estimate import check_estimator
 from .grid import Bounds, Grid
 from .keys import threshold
 from .privacy import MIN_EPSILON, exact_delta, exact_epsilon
+from .sources.database import SqlSource
 from .sources.engine import Groups
 from .sources.memory import column as memory_column
 from .sources.public import PublicKeys, public_keys
@@ -28,7 +31,8 @@ __all__ = ["Request", "checked"]
 class Request:
     """A question in order: everything is checked, nothing has been looked at.
 
-    ``epsilon`` and ``delta`` are its price; ``read`` looks at the data.
+    ``epsilon`` and ``delta`` are its price; ``read`` looks at the data. ``question`` is all
+    that was asked, as text that is equal for equal questions; ``subject`` says it in public.
     """
 
     mechanism: Algorithm
@@ -41,6 +45,8 @@ class Request:
     by: tuple[str, ...] = ()
     keys: PublicKeys | None = field(default=None, repr=False)
     threshold: int | None = None
+    question: str = field(default="", repr=False)
+    subject: str = ""
 
 
 def checked(
@@ -76,6 +82,8 @@ def checked(
         return Request(
             mechanism, estimator, charge, Fraction(0), whose,
             read=lambda: source.totals(mechanism.grid, cell),
+            question=_question(mechanism, estimator, charge, exact, whose, missing=str(missing)),
+            subject="mean of a column in memory",
         )  # fmt: skip
 
     wanted = tuple(dict.fromkeys([column, *names, *([whose.person] if whose.person else [])]))
@@ -96,7 +104,43 @@ def checked(
     return Request(
         mechanism, estimator, charge, exact, whose, lambda: opened.run(sql, query), sql, names,
         public, _threshold(mechanism, exact, whose) if exact else None,
+        question=_question(
+            mechanism, estimator, charge, exact, whose, sql=sql, data=_place(data), column=column,
+            by=names, keys=[[str(part) for part in key] for key in public.keys] if public else None,
+        ),
+        subject=f"mean of {column}" + (f" by {', '.join(names)}" if names else ""),
     )  # fmt: skip
+
+
+def _question(
+    mechanism: Algorithm,
+    estimator: str,
+    epsilon: Fraction,
+    delta: Fraction,
+    unit: Unit,
+    **more: Any,
+) -> str:
+    """Everything that makes a question this one, in one canonical text."""
+    grid = mechanism.grid
+    facts = {
+        "algorithm": mechanism.name,
+        "bounds": [repr(end) for end in grid.bounds],
+        "delta": str(delta),
+        "epsilon": str(epsilon),
+        "estimator": estimator,
+        "grid": [grid.cells, grid.own],
+        "unit": str(unit),
+    }
+    return json.dumps(facts | more, sort_keys=True)
+
+
+def _place(data: Any) -> str:
+    """Where the data is: a path or a database by its name, a frame by its kind."""
+    if isinstance(data, str | PurePath):
+        return str(data)
+    if isinstance(data, SqlSource):
+        return f"{data.url} {data.relation}"
+    return type(data).__qualname__
 
 
 # --- checks ---------------------------------------------------------------------------------

@@ -6,17 +6,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from ..errors import OptionError
-from ..pipeline import Request, answer, checked
+from ..pipeline import charged, checked
 from ..releases import Releases
 from ..sources.database import sql
 from ..sources.tables import ENGINES
 from ..units import Unit, per_person, per_row
 from .output import FORMATS, check_writable, write
+
+if TYPE_CHECKING:
+    from ..ledger import Budget
 
 __all__ = ["mean"]
 
@@ -95,6 +98,16 @@ def mean(
         str | None,
         typer.Option(help="With --engine spark: the master, unless SPARK_REMOTE is set."),
     ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Charge this budget before the data is looked at.")
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Where the budget is kept: a file, or a PostgreSQL URL.")
+    ] = None,
+    request: Annotated[
+        str | None,
+        typer.Option(help="A name for the question: asked again, the stored answer is free."),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the SQL that would run, and run nothing.")
     ] = False,
@@ -107,6 +120,9 @@ def mean(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the groups' means to this .png, .svg or .pdf.")
     ] = None,
+    statement: Annotated[
+        Path | None, typer.Option(help="Write the privacy statement to this file, as YAML.")
+    ] = None,
     confidence: Annotated[
         float | None,
         typer.Option(help="Of the intervals; 0.95, and left out past 1,000 groups, by default."),
@@ -118,9 +134,11 @@ def mean(
     noise is added to them before anything is printed.
     """
     _check_output(format_, output, plot, by)
+    check_writable("statement", statement)
+    account = _account(budget, ledger, request)
     if master:
         _spark(engine, master)
-    request = checked(
+    asked = checked(
         _data(source, table),
         column,
         bounds=tuple(_number("bounds", end) for end in bounds),
@@ -137,18 +155,28 @@ def mean(
         engine=engine,
     )
     if explain:
-        print(request.sql)
+        print(asked.sql)
         return
-    found = _answered(request)
+    with _progress():
+        found = charged(asked, account, request)
     write(found, format_, output, confidence)
     if plot and isinstance(found, Releases):
         found.plot(plot, confidence=confidence or 0.95, title=f"Private mean of {column}")
+    if statement:
+        statement.write_text(found.statement(budget=account).yaml, encoding="utf-8")
 
 
-def _answered(request: Request) -> Any:
-    """The one place where the data is looked at: a budget is charged before, settled after."""
-    with _progress():
-        return answer(request)
+def _account(budget: str | None, ledger: str | None, request: str | None) -> Budget | None:
+    """The budget to charge, opened: a ledger that cannot be trusted ends the command here."""
+    if budget is None and ledger is None:
+        if request is not None:
+            raise OptionError("--request is kept in a budget; add --budget and --ledger")
+        return None
+    if budget is None or ledger is None:
+        raise OptionError("--budget NAME and --ledger FILE_OR_URL go together")
+    from ..ledger import Budget
+
+    return Budget(ledger, budget)
 
 
 def _check_output(format_: str, output: Path | None, plot: Path | None, by: Any) -> None:

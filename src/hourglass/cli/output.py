@@ -12,6 +12,7 @@ from typing import Any, Final
 from ..errors import OptionError
 from ..release import Release
 from ..releases import Releases
+from ..report import yaml_text
 
 __all__ = ["FORMATS", "check_writable", "rendered", "write"]
 
@@ -58,7 +59,9 @@ def rendered(answer: Any, format_: str, confidence: float | None) -> bytes:
     if format_ in ("json", "yaml"):
         whole = answer.to_dict(asked)
         text = (
-            _yaml(whole) if format_ == "yaml" else json.dumps(whole, indent=2, ensure_ascii=False)
+            yaml_text(whole)
+            if format_ == "yaml"
+            else json.dumps(whole, indent=2, ensure_ascii=False)
         )
         return f"{text}\n".encode()
     columns = answer.columns(asked) if isinstance(answer, Releases) else _one_row(answer, sure)
@@ -118,30 +121,3 @@ def _kind(values: list[Any]) -> str:
     if len(kinds) != 1:
         return "VARCHAR"
     return names.get(kinds.pop(), "DATE")
-
-
-def _yaml(value: Any, indent: int = 0) -> str:
-    """Block style, scalars as JSON writes them: every YAML reader takes them."""
-    pad = "  " * indent
-    if isinstance(value, dict) and value:
-        return "\n".join(_entry(f"{pad}{_word(k)}:", v, indent) for k, v in value.items())
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        items = []
-        for item in value:
-            text = _yaml(item, indent + 1)
-            items.append(f"{pad}- {text.lstrip()}")
-        return "\n".join(items)
-    return pad + json.dumps(value, ensure_ascii=False)
-
-
-def _entry(head: str, value: Any, indent: int) -> str:
-    nested = isinstance(value, dict | list) and value and not _flat(value)
-    return f"{head}\n{_yaml(value, indent + 1)}" if nested else f"{head} {_yaml(value)}"
-
-
-def _flat(value: Any) -> bool:
-    return isinstance(value, list) and not isinstance(value[0], dict)
-
-
-def _word(key: str) -> str:
-    return key if key.replace("_", "a").isalnum() and key.isascii() else json.dumps(key)
