@@ -100,7 +100,10 @@ def session(master: str | None = None) -> Any:
             builder = builder.config("spark.ui.enabled", "false").config(
                 "spark.ui.showConsoleProgress", "false"
             )
-        return builder.getOrCreate()
+        made = builder.getOrCreate()
+        if not os.environ.get("SPARK_REMOTE"):
+            made.sparkContext.setLogLevel("OFF")  # a failing task's log would quote cells
+        return made
 
     return guarded("engine='spark': no session can be had; Spark needs Java 17 or later", opened)
 
