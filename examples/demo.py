@@ -33,25 +33,25 @@ def main() -> None:
     )
     title = "Private means, sums and counts, with exact 95 % intervals"
     table = Table("health", title=title, box=SIMPLE_HEAD)
-    for head in ("mean", "interval", "sum", "interval", "people", "interval"):
+    for head in ("mean visits", "interval", "sum of visits", "people"):
         table.add_column(head, justify="right", no_wrap=True)
     for health, release in answers.items():
-        cells = [health]
-        for of, places in (("mean", 2), ("sum", 0), ("count", 0)):
-            low, high = release.interval(of=of)
-            cells += [
-                f"{getattr(release, of):,.{places}f}",
-                f"{low:,.{places}f} – {high:,.{places}f}",
-            ]
-        table.add_row(*cells)
+        low, high = release.interval()
+        table.add_row(
+            health,
+            f"{release.mean:.2f}",
+            f"{low:.2f} – {high:.2f}",
+            f"{release.sum:,.0f} ± {release.interval(of='sum').high - release.sum:,.0f}",
+            f"{release.count:,} ± {release.interval(of='count').high - release.count:,}",
+        )
     console.print(table)
 
     poor = answers["poor"]
     errors = hg.accuracy.compare(poor.count, (0, 40), EPSILON, mean=poor.mean, grid=40)
     title = "What each algorithm of the paper risks on the smallest group"
     rivals = Table("algorithm", title=title, box=SIMPLE_HEAD)
-    rivals.add_column("expected error of the mean", justify="right")
-    rivals.add_column("squared, against the hourglass", justify="right")
+    rivals.add_column("expected error", justify="right")
+    rivals.add_column("squared, hourglass = 1", justify="right")
     for name, error in errors.items():
         note = " (public size)" if name == "swap" else ""
         ratio = (error / errors["hourglass"]) ** 2
