@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -159,14 +159,14 @@ def spark(path: Path, turns: int) -> None:
     session.stop()
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=10**7)
     options.add_argument("--turns", type=int, default=5)
     options.add_argument("--spark", action="store_true")
     options.add_argument("--only-spark", action="store_true")
     options.add_argument("--folder", type=Path, default=None)
-    chosen = options.parse_args()
+    chosen = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.folder or Path(temporary)
         print(f"{chosen.rows:,} rows{'':<34}{'ours':>9}  {'AVG':>9}  {'ratio':>6}")
