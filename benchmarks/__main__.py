@@ -13,7 +13,7 @@ from . import core, engines, ledger, private_bounds
 #: What runs, and with which arguments.
 ALL: dict[str, tuple[Callable[[Sequence[str] | None], None], list[str]]] = {
     "core": (core.main, ["--rows", "20000000"]),
-    "engines": (engines.main, ["--rows", "2000000", "--turns", "3"]),
+    "engines": (engines.main, ["--rows", "10000000", "--turns", "3"]),
     "private_bounds": (private_bounds.main, ["--sets", "8", "--runs", "25", "--small"]),
     "ledger": (ledger.main, []),
 }

@@ -134,7 +134,14 @@ def test_bounds(visits: Path) -> None:
 def test_a_scale_from_a_file_and_an_answer_to_a_file(visits: Path, tmp_path: Path) -> None:
     (tmp_path / "scale.txt").write_text("0\n\n2.5\n9\n")
     out = tmp_path / "bounds.json"
-    words = ["--scale-from", tmp_path / "scale.txt", "--format", "json", "--output", out]
+    words: list[str | Path] = [
+        "--scale-from",
+        tmp_path / "scale.txt",
+        "--format",
+        "json",
+        "--output",
+        out,
+    ]
     told = run("bounds", visits, "x", "--epsilon", "2", *words)
     assert (told.returncode, told.stdout) == (0, "")
     assert set(json.loads(out.read_text())["bounds"]) <= {0, 2.5, 9}
