@@ -10,6 +10,7 @@ import sys
 import typer
 
 from ..errors import HourglassError
+from .bounds import bounds
 from .budget import budget_app
 from .mean import mean
 from .output import print_notes
@@ -35,6 +36,7 @@ def _root() -> None:
 
 
 app.command()(mean)
+app.command()(bounds)
 app.command()(plan)
 app.command()(paper)
 
