@@ -59,7 +59,6 @@ class BoundsRequest:
         asked = {
             "kind": "bounds",
             "column": self.column,
-            "sql": self.sql,
             "data": self.place,
             "parse": self.parse,
             "scale": [str(c) if isinstance(c, int) else repr(c) for c in self.scale.candidates],

@@ -99,12 +99,14 @@ def checked(
         unit=whose, person=person,
     )  # fmt: skip
     sql = opened.sql(query, range_)
+    listed = [[str(part) for part in key] for key in public.keys] if public else None
     return Request(
         mechanism, estimator, charge, exact, whose, lambda: opened.run(sql, query), sql, names,
         public, _threshold(mechanism, exact, whose) if exact else None,
+        # The SQL is not part of it: an engine may make up a name for a frame's view.
         question=_question(
-            mechanism, estimator, charge, exact, whose, sql=sql, data=place_of(data), column=column,
-            by=names, keys=[[str(part) for part in key] for key in public.keys] if public else None,
+            mechanism, estimator, charge, exact, whose, missing=str(missing), parse=parse,
+            data=place_of(data), column=column, by=names, keys=listed,
         ),
         subject=f"mean of {column}" + (f" by {', '.join(names)}" if names else ""),
     )  # fmt: skip
