@@ -66,7 +66,10 @@ class HourglassError(Exception):
 
 
 class RequestError(HourglassError, ValueError):
-    """The question cannot be answered as asked; nothing was read and nothing charged."""
+    """The question cannot be answered as asked: found before anything is read or charged.
+
+    The one exception is an element of an untyped list that is no number, found on reading it.
+    """
 
     exit_code = 2
 

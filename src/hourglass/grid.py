@@ -89,7 +89,9 @@ class Bounds:
                 "bounds are missing; give the public range of the values, as in bounds=(0, 120). "
                 "Bounds read off the data would leak it"
             )
-        if isinstance(bounds, str | bytes) or not hasattr(bounds, "__iter__"):
+        if isinstance(bounds, str | bytes | set | frozenset | dict) or not hasattr(
+            bounds, "__iter__"
+        ):
             raise BoundsError(f"bounds={bounds!r} is not a pair; give bounds=(lower, upper)")
         ends = list(bounds)
         if len(ends) != 2:

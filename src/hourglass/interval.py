@@ -27,7 +27,7 @@ from .exact import to_double
 from .tails import tails_of
 from .totals import NoisyTotals
 
-__all__ = ["Interval", "interval"]
+__all__ = ["Interval", "check_confidence", "interval"]
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,22 @@ class Interval:
         return self.low <= value <= self.high
 
 
-@lru_cache(maxsize=4096)
-def interval(
-    algorithm: Algorithm, noisy: NoisyTotals, confidence: float, of: str, estimate: float
-) -> Interval:
-    """The interval of "mean", "sum" or "count"; ``estimate`` always lies inside it."""
+def check_confidence(confidence: float) -> None:
+    """An error unless it is a share that an interval can be found for."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float | Fraction):
         raise OptionError(f"confidence={confidence!r} is not a number; give one such as 0.95")
     if not 0 < confidence <= 0.999999:
         raise OptionError(
             f"confidence={confidence!r} is outside (0, 0.999999]; give a share such as 0.95"
         )
+
+
+@lru_cache(maxsize=4096)
+def interval(
+    algorithm: Algorithm, noisy: NoisyTotals, confidence: float, of: str, estimate: float
+) -> Interval:
+    """The interval of "mean", "sum" or "count"; ``estimate`` always lies inside it."""
+    check_confidence(confidence)
     kinds = {"mean": _mean, "sum": _sum, "count": _count}
     if of not in kinds:
         raise OptionError(f"of={of!r} is not one of mean, sum, count")
@@ -112,7 +117,9 @@ def _sum(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[float, 
     reach = grid.step * Fraction(_sum_reach(algorithm, miss))
     cells = Fraction(noisy.cells, noisy.parts)
     middle = Fraction(grid.bounds.lower) * noisy.size + grid.step * cells
-    half = Fraction(0) if grid.own else grid.step / 2 * max(noisy.size, Fraction(1))
+    # Each record was rounded by half a cell at most; there are at most so many records.
+    most = max(noisy.size + Fraction(_count_reach(algorithm, miss)), Fraction(1))
+    half = Fraction(0) if grid.own else grid.step / 2 * most
     return to_double(middle - reach - half), to_double(middle + reach + half)
 
 

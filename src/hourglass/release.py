@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from html import escape
 from typing import Any
 
 from . import estimate
@@ -152,17 +153,20 @@ class Release:
         """
         return stated(self, self._algorithm.epsilon, budget, **details)
 
+    def text(self, confidence: float = 0.95) -> str:
+        """A table for people: each answer with its interval, and what is promised."""
+        head, rows = self._table(confidence)
+        return "\n".join([text_table(head, rows), "", *self._notes()])
+
     def __str__(self) -> str:
-        head, rows = self._table()
-        lines = [text_table(head, rows), "", *self._notes()]
-        return "\n".join(lines)
+        return self.text()
 
     def _repr_html_(self) -> str:
         head, rows = self._table()
-        notes = "".join(f"<p>{note}</p>" for note in self._notes())
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
         return html_table(head, rows, f"private mean, epsilon = {decimal(self.epsilon)}") + notes
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
+    def _table(self, confidence: float = 0.95) -> tuple[list[str], list[list[str]]]:
         decimals = decimals_for(self.expected_error)
         sum_decimals = decimals_for(self.interval(of="sum").high - self.sum)
         rows = []
@@ -171,9 +175,9 @@ class Release:
             ("sum", self.sum, sum_decimals),
             ("count", self.count, 0),
         ):
-            low, high = self.interval(of=of)
+            low, high = self.interval(confidence, of=of)
             rows.append([of, number(value, places), number(low, places), number(high, places)])
-        return ["", "private", "95 % from", "to"], rows
+        return ["", "private", f"{100 * confidence:g} % from", "to"], rows
 
     def _notes(self) -> list[str]:
         return promise(self)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from html import escape
 from typing import Any, Final
 
 import numpy as np
@@ -250,21 +251,27 @@ class Releases(Mapping[Any, Release]):
         """The privacy claim of all groups together: see :meth:`Release.statement`."""
         return stated(self, self._algorithm.epsilon, budget, **details)
 
-    def __str__(self) -> str:
-        head, rows = self._table()
+    def text(self, confidence: float = 0.95) -> str:
+        """A table for people: each group's mean with its interval, and what is promised."""
+        if not len(self):
+            return "\n".join(["No group's noisy count reached the threshold.", "", *self._notes()])
+        head, rows = self._table(confidence)
         return "\n".join([text_table(head, rows), "", *self._notes()])
+
+    def __str__(self) -> str:
+        return self.text()
 
     def _repr_html_(self) -> str:
         head, rows = self._table()
-        notes = "".join(f"<p>{note}</p>" for note in self._notes())
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
         return html_table(head, rows, f"private mean by {', '.join(self.by)}") + notes
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
+    def _table(self, confidence: float = 0.95) -> tuple[list[str], list[list[str]]]:
         shown = [self._release(i) for i in range(min(SHOWN, len(self)))]
         rows = []
         for group, release in zip(self.groups, shown, strict=False):
             places = decimals_for(release.expected_error)
-            low, high = release.interval()
+            low, high = release.interval(confidence)
             rows.append(
                 [
                     label(group),
@@ -275,7 +282,14 @@ class Releases(Mapping[Any, Release]):
                     number(release.count, 0),
                 ]
             )
-        return [", ".join(self.by), "mean", "95 % from", "to", "sum", "count"], rows
+        return [
+            ", ".join(self.by),
+            "mean",
+            f"{100 * confidence:g} % from",
+            "to",
+            "sum",
+            "count",
+        ], rows
 
     def _notes(self) -> list[str]:
         notes = promise(self)
@@ -289,8 +303,9 @@ class Releases(Mapping[Any, Release]):
 
 
 def label(group: tuple[Any, ...]) -> str:
-    """A group's key as people read it."""
-    return ", ".join("(missing)" if part is None else str(part) for part in group)
+    """A group's key as people read it, on one line and without a terminal's control codes."""
+    text = ", ".join("(missing)" if part is None else str(part) for part in group)
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def _plain(column: Any) -> list[Any]:

@@ -29,7 +29,8 @@ def number(value: float, decimals: int) -> str:
     """A number with thousands set apart, or in powers of ten where it is too long to read."""
     if not math.isfinite(value) or abs(value) >= 1e15:
         return f"{value:.6g}"
-    return f"{value:,.{decimals}f}"
+    text = f"{value:,.{decimals}f}"
+    return text[1:] if float(text.replace(",", "")) == 0 and text.startswith("-") else text
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

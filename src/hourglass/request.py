@@ -204,4 +204,6 @@ def _missing_cell(missing: Any, grid: Grid) -> int | None:
         raise OptionError(f'missing={missing!r} is neither "drop" nor a number')
     if not lower <= missing <= upper:
         raise BoundsError(f"missing={missing!r} is outside the bounds ({lower}, {upper})")
+    if grid.own and missing != int(missing):
+        raise OptionError(f"missing={missing!r} is no whole number; the column holds integers")
     return grid.cell(missing)

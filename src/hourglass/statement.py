@@ -149,7 +149,7 @@ class Statement:
     def _preprocessing(self) -> str:
         return (
             f"values clamped to public bounds ({self.bounds_origin}) and rounded to a grid of "
-            f"{self.grid} cells; contributions limited to: {self.unit}"
+            f"{self.grid} cells; what one unit contributes: {self.unit}"
         )
 
     @property
@@ -170,7 +170,7 @@ class Statement:
             return "this release alone; releases on the same data add up (basic composition)"
         epsilon, delta = self.total
         spent = f"epsilon {decimal(epsilon)}" + (f", delta {decimal(delta)}" if delta else "")
-        return f"sums of all releases charged to budget {self.budget}: {spent} spent so far"
+        return f"the sum of all releases charged to budget {self.budget}: {spent} spent so far"
 
     def _parameters(self, epsilon: Fraction, delta: Fraction) -> dict[str, float]:
         found = {"epsilon": float(epsilon)}

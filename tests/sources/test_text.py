@@ -131,3 +131,35 @@ def test_globs_and_arrow_files(tmp_path: Path) -> None:
     (tmp_path / "2.csv").write_text("g,x\na,1\n")
     with pytest.raises(hg.DataError, match="other columns"):
         total(str(tmp_path / "*.csv"))
+
+
+NASTY_LINES = [
+    "[1]",
+    '[{"x":1}]',
+    " [1]",
+    '"s"',
+    "null",
+    "7",
+    "{",
+    "}",
+    "",
+    "[" * 900 + "]" * 900,
+    '{"x":' * 200 + "1" + "}" * 200,
+    '{"x":"' + "y" * (20 << 20) + '"}',
+    "\x00",
+]
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+@pytest.mark.parametrize("line", NASTY_LINES, ids=range(len(NASTY_LINES)))
+def test_no_line_of_json_speaks_for_another(line: str, place: str, tmp_path: Path) -> None:
+    """Whatever one line holds, and wherever it stands, the others count as they did."""
+    rows = ['{"x": 1, "g": "a"}'] * 200
+    at = {"first": 0, "middle": 100, "last": 200}[place]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join([*rows[:at], line, *rows[at:]]) + "\n")
+    found = checked(path, "x", bounds=(0.0, 2.0), epsilon=1, grid=2).read()
+    assert isinstance(found, Groups)
+    count, cells = int(found.totals.count[0]), int(found.totals.cells[0])
+    assert 0 <= count - 200 <= 1
+    assert 0 <= cells - 200 <= 2

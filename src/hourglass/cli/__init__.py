@@ -6,9 +6,11 @@ Exit codes: 0 done, 2 bad request, 3 budget refused, 4 source failed.
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
+from .. import __version__
 from ..errors import HourglassError
 from .bounds import bounds
 from .budget import budget_app
@@ -30,8 +32,21 @@ app = typer.Typer(
 app.add_typer(budget_app)
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"hourglass {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and end.", callback=_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
     """Differentially private means that cannot be beaten, on data wherever it lives."""
 
 

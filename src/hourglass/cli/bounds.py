@@ -11,7 +11,7 @@ import typer
 from ..bounds_search import charged, checked
 from ..errors import OptionError
 from ..private_bounds import RETURN_PART
-from ..sources.tables import ENGINES
+from ..sources.tables import FILE_ENGINES
 from .common import account, answering, data_of, number_of, start_spark, unit_of
 from .output import check_writable
 
@@ -59,7 +59,7 @@ def bounds(
         str | None, typer.Option(help="How a column of text is read: real or integer.")
     ] = None,
     engine: Annotated[
-        str | None, typer.Option(help=f"Read files with one of {', '.join(ENGINES)}.")
+        str | None, typer.Option(help=f"Read files with one of {', '.join(FILE_ENGINES)}.")
     ] = None,
     master: Annotated[
         str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,12 +23,16 @@ _URLS: Final = ("postgresql://", "postgres://", "sqlite://")
 
 def account(budget: str | None, ledger: str | None, request: str | None) -> Budget | None:
     """The budget to charge, opened: a ledger that cannot be trusted ends the command here."""
+    if budget is not None and ledger is None:
+        ledger = os.environ.get("HOURGLASS_LEDGER")
     if budget is None and ledger is None:
         if request is not None:
             raise OptionError("--request is kept in a budget; add --budget and --ledger")
         return None
     if budget is None or ledger is None:
-        raise OptionError("--budget NAME and --ledger FILE_OR_URL go together")
+        raise OptionError(
+            "--budget NAME and --ledger FILE_OR_URL (or HOURGLASS_LEDGER) go together"
+        )
     from ..ledger import Budget
 
     return Budget(ledger, budget)

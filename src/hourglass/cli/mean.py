@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import OptionError
+from ..interval import check_confidence
 from ..pipeline import charged, checked
 from ..releases import Releases
-from ..sources.tables import ENGINES
+from ..sources.tables import FILE_ENGINES
 from .common import account, answering, data_of, number_of, start_spark, unit_of
 from .output import FORMATS, check_writable, write
 
@@ -83,7 +84,7 @@ def mean(
         str | None, typer.Option(help="How a column of text is read: real or integer.")
     ] = None,
     engine: Annotated[
-        str | None, typer.Option(help=f"Read files with one of {', '.join(ENGINES)}.")
+        str | None, typer.Option(help=f"Read files with one of {', '.join(FILE_ENGINES)}.")
     ] = None,
     master: Annotated[
         str | None,
@@ -126,6 +127,8 @@ def mean(
     """
     _check_output(format_, output, plot, by)
     check_writable("statement", statement)
+    if confidence is not None:
+        check_confidence(confidence)
     charges = account(budget, ledger, request)
     if master:
         start_spark(engine, master)
@@ -152,7 +155,11 @@ def mean(
         found = charged(asked, charges, request)
     write(found, format_, output, confidence)
     if plot and isinstance(found, Releases):
-        found.plot(plot, confidence=confidence or 0.95, title=f"Private mean of {column}")
+        found.plot(
+            plot,
+            confidence=0.95 if confidence is None else confidence,
+            title=f"Private mean of {column}",
+        )
     if statement:
         statement.write_text(found.statement(budget=charges).yaml, encoding="utf-8")
 
@@ -175,4 +182,4 @@ def _check_output(format_: str, output: Path | None, plot: Path | None, by: Any)
 def _keys(keys: str | None, keys_from: Path | None) -> Any:
     if keys is not None and keys_from is not None:
         raise OptionError("give one of --keys and --keys-from")
-    return keys.split(",") if keys is not None else keys_from
+    return [key.strip() for key in keys.split(",")] if keys is not None else keys_from

@@ -57,10 +57,10 @@ def write(answer: Any, format_: str, output: Path | None, confidence: float | No
 def rendered(answer: Any, format_: str, confidence: float | None) -> bytes:
     """The answer as bytes of that format."""
     if format_ == "table":
-        return f"{answer}\n".encode()
-    sure = confidence or 0.95
+        return f"{answer.text(0.95 if confidence is None else confidence)}\n".encode()
+    sure = 0.95 if confidence is None else confidence
     if isinstance(answer, Releases):
-        asked = sure if confidence or len(answer) <= WITH_INTERVALS else None
+        asked = sure if confidence is not None or len(answer) <= WITH_INTERVALS else None
     else:
         asked = sure
     if format_ in ("json", "yaml"):

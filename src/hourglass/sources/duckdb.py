@@ -117,8 +117,9 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     if files.format == "json":
         columns = _struct(wanted)
         return DuckDB(
-            f"read_json({listed}, format='newline_delimited', columns={columns}, "
-            "ignore_errors=true)",
+            # Every line is a record, whatever the first one looks like; a long one is read.
+            f"read_json({listed}, format='newline_delimited', columns={columns}, records=true, "
+            "ignore_errors=true, maximum_object_size=1073741824)",
             text=files.text_schema(),
         )
     if files.format == "arrow":

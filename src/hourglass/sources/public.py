@@ -54,6 +54,8 @@ def public_keys(keys: Any, by: tuple[Field, ...]) -> PublicKeys:
     """The keys that a list, a file or a public table names."""
     if is_path(keys) and Path(keys).suffix == ".txt":
         rows: Iterable[Any] = _lines(keys, by)
+    elif isinstance(keys, str) and not Path(keys).suffix:
+        raise OptionError(f"keys={keys!r} is a text; give a list, as in keys=[{keys!r}], or a file")
     elif is_path(keys) or is_table(keys):
         rows = _table_rows(keys, by)
     elif isinstance(keys, Iterable):

@@ -11,11 +11,11 @@ from .engine import Engine
 from .files import FileSet, is_path
 from .frames import frame_of
 
-__all__ = ["ENGINES", "is_table", "open_table", "place_of"]
+__all__ = ["ENGINES", "FILE_ENGINES", "is_table", "open_table", "place_of"]
 
 #: The engines offered: each passes the conformance corpus of the tests.
 ENGINES: Final = ("duckdb", "postgres", "spark", "sqlite", "datafusion")
-_FILE_ENGINES: Final = ("duckdb", "spark", "datafusion")
+FILE_ENGINES: Final = ("duckdb", "spark", "datafusion")
 
 
 def is_table(data: Any) -> bool:
@@ -73,8 +73,8 @@ def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) ->
 
 
 def _file_engine(files: FileSet, wanted: tuple[str, ...], engine: str) -> Engine:
-    if engine not in _FILE_ENGINES:
-        raise OptionError(f"engine={engine!r} reads no files; {', '.join(_FILE_ENGINES)} do")
+    if engine not in FILE_ENGINES:
+        raise OptionError(f"engine={engine!r} reads no files; {', '.join(FILE_ENGINES)} do")
     if engine == "spark":
         from . import spark
 
