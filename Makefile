@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-long check format bench clean
+.PHONY: help demo test test-long check format bench paper clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ format: $(STAMP)  ## let ruff format and mend
 
 bench: $(STAMP)  ## speed and memory, as ratios taken side by side
 	$(BIN)/python -m benchmarks
+
+paper: $(STAMP)  ## every experiment and picture of the paper, at its own size
+	$(BIN)/hourglass paper --out paper
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

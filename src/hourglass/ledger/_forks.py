@@ -1,0 +1,64 @@
+"""A gate that keeps a fork out of a SQLite transaction.
+
+SQLite remembers in the process's memory which locks the process holds. A child forked while
+another thread holds one would believe to hold it too, and find the ledger locked for ever.
+So a fork waits for the transaction under way; transactions are short.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["no_fork"]
+
+
+class _Gate:
+    """How many transactions are under way in this process, and whether a fork waits for them."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.inside = 0
+        self.forking = False
+
+
+_gate = _Gate()
+
+
+@contextmanager
+def no_fork() -> Iterator[None]:
+    """Until the end of the block, this process does not fork."""
+    with _gate.changed:
+        _gate.changed.wait_for(lambda: not _gate.forking)
+        _gate.inside += 1
+    try:
+        yield
+    finally:
+        with _gate.changed:
+            _gate.inside -= 1
+            _gate.changed.notify_all()
+
+
+def _before() -> None:
+    _gate.changed.acquire()
+    _gate.forking = True
+    _gate.changed.wait_for(lambda: _gate.inside == 0)
+
+
+def _after_in_parent() -> None:
+    _gate.forking = False
+    _gate.changed.notify_all()
+    _gate.changed.release()
+
+
+def _after_in_child() -> None:
+    global _gate
+    _gate = _Gate()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+    )

@@ -1,0 +1,295 @@
+"""A budget that survives: charge, then look, then store, then hand out.
+
+reserve -> settle     the answer is stored before anybody sees it
+reserve -> void       only where the data was not looked at
+reserve -> (crash)    counts as spent; the same request key takes the charge up again
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import (
+    BudgetExceededError,
+    BudgetExistsError,
+    ChargeClosedError,
+    EpsilonError,
+    OptionError,
+    RequestReusedError,
+)
+from . import _failpoints
+from .entries import Row, amount_fields, answer_text, digest
+from .replay import View
+from .session import Session, parsed
+from .store import open_store
+from .values import (
+    Amount,
+    Anchor,
+    Balance,
+    Charge,
+    StoredAnswer,
+    Terms,
+    Verification,
+    charged_amount,
+    checked_name,
+    checked_question,
+    checked_text,
+    limit_amount,
+    shown_number,
+)
+from .verify import verify
+
+__all__ = ["Budget", "Reservation", "create_budget"]
+
+
+def create_budget(
+    ledger: str,
+    name: str,
+    *,
+    epsilon: Any,
+    delta: Any = 0,
+    description: str = "",
+    wait: float = 10.0,
+) -> Budget:
+    """Create a budget, and the ledger if there is none: the one thing that creates either."""
+    limit = limit_amount(epsilon, delta)
+    checked_name(name)
+    checked_text("description", description, empty=True)
+    store = open_store(ledger, wait=wait)
+    store.create()
+    with store.transaction(name, write=True) as transaction:
+        transaction.check()
+        view = View(name)
+        view.follow(transaction.rows(0))
+        if view.number >= 0:
+            raise BudgetExistsError(
+                f"budget {name!r} is in ledger {store.location!r} already, with a limit of "
+                f"{view.terms.limit}; its terms never change: choose another name"
+            )
+        # The nonce tells this budget from any other of the same name and limit.
+        fields = amount_fields(limit) | {"description": description, "nonce": uuid.uuid4().hex}
+        transaction.append(view.next_row("init", fields))
+    return Budget(ledger, name, wait=wait)
+
+
+class Budget:
+    """A named budget in a ledger: a SQLite file, or a PostgreSQL database by its URL.
+
+    >>> budget = Budget("budget.db", "visits-2026")            # doctest: +SKIP
+    >>> hg.mean(ages, bounds=(0, 120), epsilon=0.1, budget=budget)  # doctest: +SKIP
+
+    It can be shared by threads, forked children and other processes. ``anchor`` is a line
+    that was printed earlier: a ledger older than it is refused. ``wait`` is how many
+    seconds a locked ledger is waited for.
+    """
+
+    def __init__(
+        self, ledger: str, name: str, *, anchor: str | Anchor | None = None, wait: float = 10.0
+    ) -> None:
+        """Open a budget that exists, and walk its whole chain."""
+        self.name = checked_name(name)
+        self._store = open_store(ledger, wait=wait)
+        self._anchor = None if anchor is None else _own_anchor(Anchor.parse(anchor), name)
+        self._session = Session(self._store, name, anchor=self._anchor, wait=wait)
+        with self._session.looking() as look:
+            self._terms = look.view.terms
+
+    def __repr__(self) -> str:
+        return f"Budget({self._store.location!r}, {self.name!r})"
+
+    @property
+    def ledger(self) -> str:
+        """Where the ledger is, without a password."""
+        return self._store.location
+
+    @property
+    def terms(self) -> Terms:
+        """The budget's name, limit and description."""
+        return self._terms
+
+    def reserve(
+        self,
+        epsilon: Any,
+        delta: Any = 0,
+        *,
+        question: str,
+        request: str | None = None,
+        description: str = "",
+    ) -> Reservation:
+        """Charge the budget, durably, before the data is looked at.
+
+        ``question`` is the request in full, as canonical text; only its SHA-256 is stored,
+        and ``description``, which must be public. With a ``request`` key that was asked
+        before, the same question costs nothing: it brings the stored answer, or takes up
+        the charge that a crash left open.
+        """
+        amount = charged_amount(epsilon, delta)
+        key = None if request is None else checked_text("request", request)
+        asked = digest(checked_question(question))
+        checked_text("description", description, empty=True)
+        with self._session.looking(write=True) as look:
+            standing = None if key is None else look.view.standing(key)
+            if standing is None:
+                self._check_room(look.view, amount)
+                free = key if key is not None else _free_key(look.view)
+                about = {"request": free, "question": asked, "description": description}
+                number = look.append("reserve", amount_fields(amount) | about).number
+            else:
+                number = standing.number
+                self._check_same(standing, asked, amount)
+                if standing.answer_number is not None:
+                    return Reservation(self, standing, look.stored(standing), reopened=True)
+                look.append("reopen", {"charge": number})
+        _failpoints.reach("reserve:committed" if standing is None else "reopen:committed")
+        return Reservation(self, look.view.charges[number], None, reopened=standing is not None)
+
+    def balance(self) -> Balance:
+        """Limit, spent, remaining, and the anchor to keep."""
+        with self._session.looking() as look:
+            return look.view.balance
+
+    def history(self) -> list[Charge]:
+        """Every charge, in the order in which they were made."""
+        with self._session.looking() as look:
+            return list(look.view.charges.values())
+
+    def answer(self, request: str) -> StoredAnswer | None:
+        """The answer stored under a request key, if there is one; it costs nothing."""
+        with self._session.looking() as look:
+            charge = look.view.standing(request)
+            if charge is None or charge.answer_number is None:
+                return None
+            return StoredAnswer(request, charge.number, look.stored(charge))
+
+    def rows(self) -> list[tuple[Row, str | None]]:
+        """Every entry as it is stored, with the answer beside it."""
+        with self._session.looking() as look:
+            return look.everything()
+
+    def verify(self) -> Verification:
+        """Walk every entry and every answer, and list all that is wrong."""
+        return verify(self._store, self.name, self._anchor)
+
+    def _settle(self, charge: Charge, answer: Mapping[str, Any]) -> dict[str, Any]:
+        text = answer_text(answer)
+        with self._session.looking(write=True) as look:
+            current = look.view.charges[charge.number]
+            if current.answer_number is not None:  # another process was first: its answer stands
+                return look.stored(current)
+            if current.status == "void":
+                raise ChargeClosedError(
+                    f"charge {charge.number} of budget {self.name!r} was given back; reserve again"
+                )
+            look.append("settle", {"charge": charge.number, "answer": digest(text)}, text)
+        _failpoints.reach("settle:committed")
+        return parsed(text)
+
+    def _give_back(self, charge: Charge) -> bool:
+        with self._session.looking(write=True) as look:
+            current = look.view.charges[charge.number]
+            if current.status != "open" or current.reopened:
+                return current.status == "void"
+            look.append("void", {"charge": charge.number})
+        _failpoints.reach("void:committed")
+        return True
+
+    def _check_same(self, standing: Charge, question: str, amount: Amount) -> None:
+        if (standing.question, standing.amount) != (question, amount):
+            raise RequestReusedError(
+                f"request={standing.request!r} was used in budget {self.name!r} for another "
+                f"question (charge {standing.number}); ask that question again unchanged, or "
+                "choose another key"
+            )
+
+    def _check_room(self, view: View, amount: Amount) -> None:
+        limit = view.terms.limit
+        remaining = limit - view.spent
+        if not (view.spent + amount).writable:
+            raise EpsilonError(
+                f"epsilon={shown_number(amount.epsilon)}: with the denominators of the charges "
+                "before it the exact sum has thousands of digits; round epsilon to a short decimal"
+            )
+        if amount.fits(remaining):
+            return
+        parts = [
+            f"{what}: requested {shown_number(asked)}, spent {shown_number(spent)} of "
+            f"{shown_number(most)}, remaining {shown_number(left)}"
+            for what, asked, spent, most, left in (
+                ("epsilon", amount.epsilon, view.spent.epsilon, limit.epsilon, remaining.epsilon),
+                ("delta", amount.delta, view.spent.delta, limit.delta, remaining.delta),
+            )
+            if asked > left
+        ]
+        raise BudgetExceededError(
+            f"budget {self.name!r} cannot cover this ({'; '.join(parts)}); ask for no more than "
+            "remains, or repeat an earlier request by its key, which is free",
+            requested=amount.pair,
+            spent=view.spent.pair,
+            remaining=remaining.pair,
+        )
+
+
+class Reservation:
+    """A charge in hand: settle it with its answer, or give it back before looking.
+
+    ``answer`` is the stored answer where the request was answered before (nothing was
+    charged, and nothing is left to do), else None. ``reopened`` tells a charge that an
+    earlier attempt made from a new one.
+    """
+
+    def __init__(
+        self, budget: Budget, charge: Charge, answer: dict[str, Any] | None, *, reopened: bool
+    ) -> None:
+        """Made by :meth:`Budget.reserve`."""
+        self._budget = budget
+        self.charge = charge
+        self.answer = answer
+        self.reopened = reopened
+
+    def __repr__(self) -> str:
+        state = "answered" if self.answer is not None else "open"
+        return f"<Reservation {self.request!r}, charge {self.charge.number}, {state}>"
+
+    @property
+    def request(self) -> str:
+        """The request key: the one given, or one made up; it asks again without a charge."""
+        return self.charge.request
+
+    def settle(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """Store the answer, durably, and return what is stored: hand out that, no other.
+
+        Where another process settled the same request first, its answer is returned and
+        this one is forgotten.
+        """
+        if self.answer is None:
+            self.answer = self._budget._settle(self.charge, answer)
+        return self.answer
+
+    def void(self) -> bool:
+        """Give the charge back; only for what failed before the data was looked at.
+
+        False, and the charge stays, where it cannot be known that nobody looked: the charge
+        was taken up again, by this process or by another, or it is settled.
+        """
+        if self.reopened or self.answer is not None:
+            return False
+        return self._budget._give_back(self.charge)
+
+
+def _own_anchor(anchor: Anchor, name: str) -> Anchor:
+    if anchor.name != name:
+        raise OptionError(
+            f"anchor: the line belongs to budget {anchor.name!r}, not to {name!r}; give this "
+            "budget's own"
+        )
+    return anchor
+
+
+def _free_key(view: View) -> str:
+    """A request key for a charge without one, so that a crash can be taken up all the same."""
+    key = f"charge-{view.number + 1}"
+    while key in view.requests:
+        key += "-"
+    return key

@@ -1,0 +1,148 @@
+"""The tighter total: what many releases on the same data cost together at a chosen delta.
+
+Sums are what a budget enforces. They are not tight: k releases of epsilon each are
+(epsilon', delta)-private together for an epsilon' below k*epsilon, once a delta > 0 is
+granted. The least such epsilon' is known: Kairouz, Oh, Viswanath, "The Composition Theorem
+for Differential Privacy" (2015), Theorem 3.3 for equal epsilons; Murtagh and Vadhan, "The
+Complexity of Computing the Optimal Composition of Differential Privacy" (2016), Theorem 1.5
+for unequal ones:
+
+    delta(epsilon') = sum over sets S of max(0, e^(sum in S) - e^epsilon' e^(sum outside S))
+                      / product of (1 + e^epsilon_i)
+
+which is the hockey-stick divergence of as many independent randomised responses, the worst
+mechanisms there are. Contract: what is returned is never below the optimum; each step that
+is not exact errs upward.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from ..exact import Enclosure, exp_minus
+from .values import Amount
+
+__all__ = ["equal_total_fits", "optimal_epsilon", "unequal_delta_up"]
+
+#: Totals are rounded up to a multiple of this.
+STEP: Final = Fraction(1, 10**6)
+#: Up to this many equal charges, and this sum, the closed form is evaluated exactly.
+EXACT_COUNT: Final = 200
+EXACT_SUM: Final = 200
+#: Unequal epsilons are rounded up to a lattice with about this many points in all.
+LATTICE: Final = 50_000
+#: More charges than this are first fused into as many, whose epsilons are sums.
+FUSED: Final = 2_000
+
+
+def optimal_epsilon(charges: Iterable[Amount], delta: Fraction) -> Fraction | None:
+    """The least total epsilon, up to rounding up, at which the charges are (., delta)-private.
+
+    None where the charges' own deltas leave nothing of ``delta``. Never above the sum.
+    """
+    amounts = list(charges)
+    total = sum((amount.epsilon for amount in amounts), Fraction(0))
+    kept = math.prod((1 - amount.delta for amount in amounts), start=Fraction(1))
+    spare = 1 - (1 - delta) / kept  # Murtagh-Vadhan: (1 - delta) = (1 - spare) * kept
+    if spare < 0:
+        return None
+    if spare == 0 or not amounts:
+        return total
+    epsilons = [amount.epsilon for amount in amounts]
+    each, count = epsilons[0], len(epsilons)
+    if len(set(epsilons)) == 1 and count <= EXACT_COUNT and total <= EXACT_SUM:
+        return _least(total, lambda at: equal_total_fits(each, count, at, spare))
+    response = _Responses(epsilons)
+    return _least(total, lambda at: response.delta_up(at) <= spare)
+
+
+def equal_total_fits(epsilon: Fraction, count: int, total: Fraction, delta: Fraction) -> bool:
+    """Whether ``count`` releases of ``epsilon`` are surely (total, delta)-private.
+
+    With l of the responses lost, the two sides weigh C(count, l) e^(-l epsilon) and
+    C(count, l) e^(-(count-l) epsilon), over (1 + e^-epsilon)^count; Kairouz-Oh-Viswanath's
+    delta is the sum of the first less e^total times the second, where that is positive. All
+    in enclosures: no rounding decides.
+    """
+    bits = count + 160 + 3 * math.ceil(count * epsilon)
+    first = second = whole = Enclosure.of(0)
+    for lost in range(count + 1):
+        ways = math.comb(count, lost)
+        mass = exp_minus(lost * epsilon, bits) * ways
+        whole = whole + mass
+        if (count - 2 * lost) * epsilon > total:
+            first = first + mass
+            second = second + exp_minus((count - lost) * epsilon, bits) * ways
+    excess = first - second / exp_minus(total, bits)
+    return excess.high <= (whole * delta).low
+
+
+def unequal_delta_up(epsilons: Sequence[Fraction], total: Fraction) -> Fraction:
+    """An upper bound of the optimal delta at ``total``, for epsilons of any sizes."""
+    return _Responses(epsilons).delta_up(total)
+
+
+class _Responses:
+    """The privacy loss of independent randomised responses, on a lattice.
+
+    Rounding an epsilon up, and fusing two into their sum, can only raise delta. The masses
+    are sums of products of positive doubles, so their relative error is bounded: ``slack``
+    is more than that bound.
+    """
+
+    def __init__(self, epsilons: Sequence[Fraction]) -> None:
+        fused = _fused(sorted(epsilons), FUSED)
+        total = sum(fused, Fraction(0))
+        unit = _common_unit(fused)
+        if unit is None or total / unit > LATTICE:
+            unit = total / LATTICE
+        steps = [math.ceil(epsilon / unit) for epsilon in fused]
+        masses = np.zeros(sum(steps) + 1)
+        masses[0], reached = 1.0, 0
+        for step in steps:
+            flip = math.exp(-float(step * unit))
+            part = masses[: reached + 1].copy()
+            masses[: reached + 1] *= flip / (1 + flip)
+            masses[step : reached + step + 1] += part / (1 + flip)
+            reached += step
+        self._losses = (2 * np.arange(reached + 1) - reached) * float(unit)
+        self._masses = masses
+        self._slack = Fraction(1 + 1e-15 * (8 * len(steps) + float(total)))
+
+    def delta_up(self, total: Fraction) -> Fraction:
+        """An upper bound of delta at ``total``."""
+        at = float(total)
+        above = self._losses > at * (1 - 1e-12)
+        losses, masses = self._losses[above], self._masses[above]
+        rounding = 1e-15 * (1 + np.abs(losses) + at)  # of the difference of two doubles
+        excess = np.clip(-np.expm1(at - losses) + rounding, 0, 1)
+        return Fraction(float(np.sum(masses * excess))) * self._slack + Fraction(1, 10**290)
+
+
+def _least(total: Fraction, fits: Callable[[Fraction], bool]) -> Fraction:
+    """The least multiple of STEP that fits, or the total, which always does."""
+    low, high = -1, math.ceil(total / STEP)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle * STEP) else (middle, high)
+    return min(high * STEP, total)
+
+
+def _fused(epsilons: list[Fraction], most: int) -> list[Fraction]:
+    size = -(-len(epsilons) // most)
+    return [sum(epsilons[i : i + size], Fraction(0)) for i in range(0, len(epsilons), size)]
+
+
+def _common_unit(epsilons: Sequence[Fraction]) -> Fraction | None:
+    """The greatest number of which all are multiples, unless it is absurdly small."""
+    denominator = 1
+    for value in set(epsilons):
+        denominator = math.lcm(denominator, value.denominator)
+        if denominator > 10**30:
+            return None
+    return Fraction(math.gcd(*(int(value * denominator) for value in epsilons)), denominator)

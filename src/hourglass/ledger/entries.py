@@ -1,0 +1,154 @@
+"""The entries of a ledger and the hash chain through them.
+
+An entry is a line of JSON that is never changed. Its hash covers the line and the hash of
+the entry before it, so that a line cannot be altered, dropped, added or moved without
+breaking every later hash. The numbers, not the clocks, order the entries; ``at`` is there
+for people. An answer lies beside its entry, which holds the answer's hash: a walk over a
+long chain need not read the answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, Final
+
+from ..errors import OptionError
+from .values import Amount
+
+__all__ = [
+    "GENESIS",
+    "Entry",
+    "Row",
+    "amount_fields",
+    "answer_text",
+    "digest",
+    "make_row",
+    "now",
+    "read_row",
+]
+
+#: What stands before the first entry.
+GENESIS: Final = "0" * 64
+
+_KINDS: Final = frozenset({"init", "reserve", "reopen", "settle", "void"})
+_DOMAIN: Final = b"hourglass-ledger-1\n"
+
+
+@dataclass(frozen=True)
+class Row:
+    """An entry as a store keeps it: number, line and hash."""
+
+    number: int
+    body: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a line says, once read: who comes before it, its kind, and the kind's fields."""
+
+    budget: str
+    number: int
+    previous: str
+    kind: str
+    at: str
+    fields: Mapping[str, Any]
+
+    def text(self, name: str) -> str:
+        """A field that must be text."""
+        value = self.fields.get(name)
+        if not isinstance(value, str):
+            raise ValueError(f"the field {name!r} is missing or not text")
+        return value
+
+    def whole(self, name: str) -> int:
+        """A field that must be a whole number."""
+        value = self.fields.get(name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError(f"the field {name!r} is missing or not a whole number")
+        return value
+
+    def amount(self) -> Amount:
+        """The amount that the fields epsilon and delta spell."""
+        try:
+            return Amount(Fraction(self.text("epsilon")), Fraction(self.text("delta")))
+        except (ValueError, ZeroDivisionError):
+            raise ValueError("epsilon or delta is not an amount p/q") from None
+
+
+def make_row(budget: str, number: int, previous: str, kind: str, fields: Mapping[str, Any]) -> Row:
+    """The row that says this, chained to the entry whose hash is ``previous``."""
+    body = json.dumps(
+        {
+            "budget": budget,
+            "number": number,
+            "previous": previous,
+            "kind": kind,
+            "at": now(),
+            **fields,
+        },
+        separators=(",", ":"),
+        allow_nan=False,
+    )
+    return Row(number, body, _hash(body))
+
+
+def read_row(row: Row) -> Entry:
+    """What the row says; a ValueError tells what is wrong with it, quoting nothing."""
+    if _hash(row.body) != row.hash:
+        raise ValueError("the line and its hash do not belong together")
+    try:
+        fields = json.loads(row.body)
+    except (ValueError, RecursionError):
+        raise ValueError("the line is not JSON") from None
+    if not isinstance(fields, dict):
+        raise ValueError("the line is not a JSON object")
+    entry = Entry("", -1, "", "", "", fields)
+    kind = entry.text("kind")
+    if kind not in _KINDS:
+        raise ValueError("the line is of an unknown kind")
+    return Entry(
+        budget=entry.text("budget"),
+        number=entry.whole("number"),
+        previous=entry.text("previous"),
+        kind=kind,
+        at=entry.text("at"),
+        fields=fields,
+    )
+
+
+def amount_fields(amount: Amount) -> dict[str, str]:
+    """The amount as the text p/q, which every language reads exactly."""
+    return {
+        name: f"{value.numerator}/{value.denominator}"
+        for name, value in (("epsilon", amount.epsilon), ("delta", amount.delta))
+    }
+
+
+def answer_text(answer: Mapping[str, Any]) -> str:
+    """The answer as strict JSON: what is stored is what is handed out."""
+    try:
+        return json.dumps(dict(answer), separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError):
+        raise OptionError(
+            "answer: not JSON; give a dict of text, finite numbers, booleans, None, lists and dicts"
+        ) from None
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a text, in hexadecimal."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def now() -> str:
+    """The clock's time, for people to read."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _hash(body: str) -> str:
+    return hashlib.sha256(_DOMAIN + body.encode("utf-8", "surrogatepass")).hexdigest()

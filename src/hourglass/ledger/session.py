@@ -1,0 +1,111 @@
+"""One process's looks at one budget, and what it has verified so far.
+
+The first look walks the whole chain and every later one continues where the last stopped:
+an edited, damaged or rolled-back ledger is refused before any data is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import LedgerBusyError, LedgerCorruptError
+from . import _failpoints
+from .entries import Row, digest
+from .replay import View
+from .store import Store, Transaction
+from .values import Anchor, Charge
+
+__all__ = ["Look", "Session", "parsed"]
+
+
+class Look:
+    """A view, the transaction it was taken in, and what is appended there."""
+
+    def __init__(self, view: View, transaction: Transaction) -> None:
+        """The view holds all that was committed before the transaction."""
+        self.view = view
+        self.appended: list[Row] = []
+        self._transaction = transaction
+
+    def append(self, kind: str, fields: Mapping[str, Any], answer: str | None = None) -> Row:
+        """Add the next entry, to be committed with the transaction."""
+        _failpoints.reach(f"{kind}:locked")
+        row = self.view.next_row(kind, fields)
+        self._transaction.append(row, answer)
+        self.appended.append(row)
+        _failpoints.reach(f"{kind}:written")
+        return row
+
+    def stored(self, charge: Charge) -> dict[str, Any]:
+        """The stored answer, if it is the one whose hash the chain holds."""
+        assert charge.answer_number is not None
+        text = self._transaction.answer(charge.answer_number)
+        if text is None or digest(text) != charge.answer_hash:
+            raise LedgerCorruptError(
+                f"budget {self.view.name!r}, entry {charge.answer_number}: the stored answer was "
+                "changed; restore the ledger from a copy"
+            )
+        return parsed(text)
+
+    def everything(self) -> list[tuple[Row, str | None]]:
+        """Every row, with the answer beside it."""
+        rows = list(self._transaction.rows(0))
+        return [(row, self._transaction.answer(row.number)) for row in rows]
+
+
+class Session:
+    """Looks at one budget, one after another, by any thread of any forked child."""
+
+    def __init__(self, store: Store, name: str, *, anchor: Anchor | None, wait: float) -> None:
+        """Nothing is opened yet."""
+        self._store = store
+        self._name = name
+        self._anchor = anchor
+        self._wait = float(wait)
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._view: View | None = None
+
+    @contextmanager
+    def looking(self, *, write: bool = False) -> Iterator[Look]:
+        """A transaction, and the view of all that was committed before it.
+
+        What the block appends enters the view only once it is committed. The view itself is
+        never thrown away: a ledger that went back behind it stays refused.
+        """
+        if os.getpid() != self._process:
+            # A forked child: another thread of its parent may have held the lock, and have
+            # been half way through the view.
+            self._process, self._lock, self._view = os.getpid(), threading.Lock(), None
+        if not self._lock.acquire(timeout=self._wait):
+            raise LedgerBusyError(
+                f"ledger {self._store.location!r}: another thread used this budget for "
+                f"{self._wait:g} s; try again, or wait longer"
+            )
+        try:
+            with self._store.transaction(self._name, write=write) as transaction:
+                view = self._view
+                if view is None:
+                    transaction.check()
+                    view = View(self._name, self._anchor)
+                view.follow(transaction.rows(max(view.number, 0)))
+                view.terms  # noqa: B018 - raises if there is no such budget
+                self._view = view
+                look = Look(view, transaction)
+                yield look
+            for row in look.appended:
+                view.apply(row)
+        finally:
+            self._lock.release()
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """A stored answer as a dict; always read back from its text, so that all get the same."""
+    answer = json.loads(text)
+    assert isinstance(answer, dict)
+    return answer

@@ -1,0 +1,260 @@
+"""The ledger in one SQLite file: the default, for one machine.
+
+Each transaction opens the file anew. It costs a fraction of the commit's syncs, and it
+makes threads, forked children and a file exchanged underneath all the same plain case.
+The file is never opened by anything but SQLite once it exists: closing another descriptor
+of it would drop the locks that SQLite holds for this process.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Final, Literal
+
+from ..errors import (
+    LedgerBusyError,
+    LedgerCorruptError,
+    LedgerError,
+    LedgerMissingError,
+    LedgerUnsafeError,
+    LedgerVersionError,
+    LedgerWriteError,
+)
+from ._forks import no_fork
+from .entries import Row
+from .store import SCHEMA_VERSION
+
+__all__ = ["SqliteStore"]
+
+#: "HGLS": how a file says that it is a ledger.
+APPLICATION_ID: Final = 0x48474C53
+
+#: The schema, word for word: a file whose schema reads otherwise is refused.
+SCHEMA: Final = {
+    "entries": (
+        "CREATE TABLE entries (budget TEXT NOT NULL, number INTEGER NOT NULL, body TEXT NOT NULL, "
+        "hash TEXT NOT NULL, answer TEXT, PRIMARY KEY (budget, number)) WITHOUT ROWID"
+    ),
+    "entries_stay": (
+        "CREATE TRIGGER entries_stay BEFORE DELETE ON entries "
+        "BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END"
+    ),
+    "entries_keep": (
+        "CREATE TRIGGER entries_keep BEFORE UPDATE ON entries "
+        "BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END"
+    ),
+    "entries_once": (
+        # REPLACE deletes the old row without firing the trigger above.
+        "CREATE TRIGGER entries_once BEFORE INSERT ON entries WHEN EXISTS (SELECT 1 FROM entries "
+        "WHERE budget = NEW.budget AND number = NEW.number) "
+        "BEGIN SELECT RAISE(ABORT, 'entries are never replaced'); END"
+    ),
+}
+
+
+class SqliteStore:
+    """Entries in a file that only its owner may read and only ``create`` makes."""
+
+    def __init__(
+        self, path: str, *, wait: float = 10.0, synchronous: Literal["EXTRA", "FULL"] = "EXTRA"
+    ) -> None:
+        """The store at a path, which is not looked at yet."""
+        self._path = Path(path).absolute()
+        self._wait = float(wait)
+        self._synchronous = synchronous
+        self.location = path
+
+    def create(self) -> None:
+        """Make the file, 0600, with the schema in it; a ledger that is there stays as it is."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            os.close(os.open(self._path, flags, 0o600))
+        except FileExistsError:
+            self.names()  # raises unless it is a ledger
+            return
+        except OSError as error:
+            raise LedgerWriteError(
+                f"ledger {self.location!r} cannot be created ({os.strerror(error.errno or 0)}); "
+                "name a file in a directory that you may write to"
+            ) from None
+        os.chmod(self._path, 0o600)  # a narrow umask may have left even less
+        with no_fork(), self._errors(), closing(self._connect()) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            for statement in SCHEMA.values():
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute("COMMIT")
+
+    def names(self) -> list[str]:
+        """The budgets in the ledger, in the order of their names."""
+        with self._begun(write=False) as connection:
+            rows = connection.execute("SELECT budget FROM entries WHERE number = 0 ORDER BY budget")
+            return [_text(name) for (name,) in rows]
+
+    @contextmanager
+    def transaction(self, budget: str, *, write: bool = False) -> Iterator[SqliteTransaction]:
+        """A transaction; a writing one holds the file's write lock from its beginning."""
+        with self._begun(write=write) as connection:
+            yield SqliteTransaction(connection, budget, self.location)
+
+    @contextmanager
+    def _begun(self, *, write: bool) -> Iterator[sqlite3.Connection]:
+        seen = self._check_file()
+        with no_fork(), self._errors(), closing(self._connect()) as connection:
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            self._check_schema(connection)
+            if self._check_file() != seen:
+                raise LedgerUnsafeError(
+                    f"ledger {self.location!r} was exchanged while it was being opened; try again"
+                )
+            yield connection
+            connection.execute("COMMIT")
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{self._path.as_uri()}?mode=rw", uri=True, timeout=self._wait, isolation_level=None
+        )
+        # A line with a flipped byte is read all the same: its hash will tell, and where.
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check_file(self) -> tuple[int, int]:
+        """Refuse what is not a private plain file; by lstat, never by opening it."""
+        try:
+            found = os.lstat(self._path)
+        except FileNotFoundError:
+            raise LedgerMissingError(
+                f"ledger {self.location!r} does not exist; check the path, or create it with "
+                "`hourglass budget init`"
+            ) from None
+        except OSError as error:
+            raise LedgerMissingError(
+                f"ledger {self.location!r} cannot be looked up ({os.strerror(error.errno or 0)})"
+            ) from None
+        if not stat.S_ISREG(found.st_mode):
+            what = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a plain file"
+            raise LedgerUnsafeError(
+                f"ledger {self.location!r} is {what}; name the ledger's file itself"
+            )
+        if os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o077:
+            raise LedgerUnsafeError(
+                f"ledger {self.location!r} has permissions {stat.S_IMODE(found.st_mode):04o}, open "
+                f"to other users; chmod 600 {self.location}"
+            )
+        if found.st_size == 0:
+            raise LedgerCorruptError(
+                f"ledger {self.location!r} is empty: its creation was interrupted or its content "
+                "lost; restore it, or remove the file if no budget was ever kept in it"
+            )
+        return found.st_dev, found.st_ino
+
+    def _check_schema(self, connection: sqlite3.Connection) -> None:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if application != APPLICATION_ID:
+            raise LedgerVersionError(f"{self.location!r} is a database, but not a ledger")
+        if version != SCHEMA_VERSION:
+            raise LedgerVersionError(
+                f"ledger {self.location!r} has schema {version}, and this version of hourglass "
+                f"knows schema {SCHEMA_VERSION}; use the version that wrote it, or a newer one"
+            )
+        found = dict(connection.execute("SELECT name, sql FROM sqlite_master"))
+        if found != SCHEMA or connection.execute("PRAGMA journal_mode").fetchone() != ("delete",):
+            raise LedgerVersionError(
+                f"ledger {self.location!r}: its tables or triggers are not those of a ledger; "
+                "restore it from a copy"
+            )
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """SQLite's errors in our words; its own may quote bytes that are no text at all."""
+        try:
+            yield
+        except (sqlite3.Error, UnicodeError) as error:
+            raise self._translated(error) from None
+
+    def _translated(self, error: Exception) -> LedgerError:
+        code = getattr(error, "sqlite_errorcode", None)
+        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        place = f"ledger {self.location!r}"
+        primary = None if code is None else code & 0xFF
+        if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return LedgerBusyError(
+                f"{place} stayed locked by another process for {self._wait:g} s; try again, or "
+                "wait longer"
+            )
+        if primary in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            return LedgerWriteError(
+                f"{place} could not be written ({name}): the disk is full or fails; make room and "
+                "ask again with the same request key"
+            )
+        if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            return LedgerWriteError(
+                f"{place} is read-only here ({name}); the file and its directory must be writable"
+            )
+        return LedgerCorruptError(
+            f"{place} is damaged ({name}); restore it from a copy: it is never rebuilt silently"
+        )
+
+
+class SqliteTransaction:
+    """One budget's entries, inside a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, budget: str, location: str) -> None:
+        """The transaction has begun."""
+        self._connection = connection
+        self._budget = budget
+        self._location = location
+
+    def rows(self, first: int) -> Iterator[Row]:
+        """The budget's entries from number ``first`` on, in order."""
+        found = self._connection.execute(
+            "SELECT number, body, hash FROM entries WHERE budget = ? AND number >= ? "
+            "ORDER BY number",
+            (self._budget, first),
+        )
+        for number, body, hash_ in found:
+            yield Row(int(number), _text(body), _text(hash_))
+
+    def answer(self, number: int) -> str | None:
+        """The answer that lies beside an entry."""
+        found = self._connection.execute(
+            "SELECT answer FROM entries WHERE budget = ? AND number = ?", (self._budget, number)
+        ).fetchone()
+        return None if found is None or found[0] is None else _text(found[0])
+
+    def append(self, row: Row, answer: str | None = None) -> None:
+        """Add an entry."""
+        self._connection.execute(
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?)",
+            (self._budget, row.number, row.body, row.hash, answer),
+        )
+
+    def check(self) -> None:
+        """Let SQLite look for damage in every page: a misled free list would overwrite rows."""
+        found = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != ("ok",):
+            raise LedgerCorruptError(
+                f"ledger {self._location!r} is damaged: SQLite's integrity check fails; restore "
+                "it from a copy"
+            )
+
+
+def _text(value: object) -> str:
+    """Text, or the error of a column whose type was flipped."""
+    if not isinstance(value, str):
+        raise sqlite3.DatabaseError("not text")
+    return value

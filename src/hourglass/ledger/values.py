@@ -1,0 +1,267 @@
+"""What a ledger speaks of, as frozen values: amounts, terms, charges, balances, anchors.
+
+Amounts are rationals and are stored as the text ``p/q``: ten times 0.1 is exactly 1, and a
+charge of 1e-17 is a charge.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any, Final, Literal
+
+from ..errors import EpsilonError, OptionError
+from ..privacy import exact_number
+
+__all__ = [
+    "Amount",
+    "Anchor",
+    "Balance",
+    "Charge",
+    "Fault",
+    "StoredAnswer",
+    "Terms",
+    "Verification",
+    "charged_amount",
+    "checked_name",
+    "checked_question",
+    "checked_text",
+    "limit_amount",
+    "shown_number",
+]
+
+#: A total above this protects nobody, whatever the mechanism.
+MAX_LIMIT: Final = Fraction(10_000)
+#: Longest numerator or denominator of an amount: more digits than any epsilon needs.
+MAX_DIGITS: Final = 60
+MAX_TEXT: Final = 200
+#: Longest denominator of a sum, in bits: beyond it a sum could no longer be written out.
+MAX_SUM_BITS: Final = 8_000
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_ANCHOR: Final = re.compile(r"hourglass-anchor:([A-Za-z0-9._-]+):(\d{1,18}):([0-9a-f]{64})")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A price in (epsilon, delta), exact; amounts on overlapping data add up."""
+
+    epsilon: Fraction
+    delta: Fraction = field(default=Fraction(0))
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.epsilon + other.epsilon, self.delta + other.delta)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.epsilon - other.epsilon, self.delta - other.delta)
+
+    @property
+    def writable(self) -> bool:
+        """Whether the sum is short enough to be written out exactly."""
+        longest = max(self.epsilon.denominator, self.delta.denominator)
+        return longest.bit_length() <= MAX_SUM_BITS
+
+    def fits(self, room: Amount) -> bool:
+        """Whether neither part is more than there is room for."""
+        return self.epsilon <= room.epsilon and self.delta <= room.delta
+
+    @property
+    def pair(self) -> tuple[Fraction, Fraction]:
+        """The two parts as a plain pair."""
+        return self.epsilon, self.delta
+
+    def __str__(self) -> str:
+        text = f"epsilon={shown_number(self.epsilon)}"
+        return text if self.delta == 0 else f"{text} and delta={shown_number(self.delta)}"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a budget promises: its name and the most that may ever be spent."""
+
+    name: str
+    limit: Amount
+    created: str
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One charge: what it cost, what for, and what became of it.
+
+    ``open`` means charged without an answer: under way, or ended by a crash. It counts as
+    spent; only ``void`` does not.
+    """
+
+    number: int
+    amount: Amount
+    request: str
+    question: str
+    description: str
+    reserved: str
+    status: Literal["open", "settled", "void"] = "open"
+    closed: str | None = None
+    reopened: int = 0
+    answer_number: int | None = None
+    answer_hash: str | None = None
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A receipt: the ledger held this entry, with this hash, when the line was printed."""
+
+    name: str
+    number: int
+    hash: str
+
+    def __str__(self) -> str:
+        return f"hourglass-anchor:{self.name}:{self.number}:{self.hash}"
+
+    @classmethod
+    def parse(cls, line: str | Anchor) -> Anchor:
+        """The anchor that a printed line spells."""
+        if isinstance(line, Anchor):
+            return line
+        match = _ANCHOR.fullmatch(line.strip())
+        if match is None:
+            raise OptionError(
+                f"anchor={line[:80]!r} is not an anchor line; give the whole line that "
+                "`hourglass budget show` printed, beginning with hourglass-anchor:"
+            )
+        return cls(match[1], int(match[2]), match[3])
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Where a budget stands."""
+
+    terms: Terms
+    spent: Amount
+    charges: int
+    open: int
+    anchor: Anchor
+
+    @property
+    def remaining(self) -> Amount:
+        """What may still be spent."""
+        return self.terms.limit - self.spent
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    """An answer as it was stored, once and for all, under its request key."""
+
+    request: str
+    charge: int
+    answer: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong in a ledger; ``number`` is the entry, None for the store itself."""
+
+    number: int | None
+    what: str
+
+    def __str__(self) -> str:
+        return self.what if self.number is None else f"entry {self.number}: {self.what}"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a walk over every entry found; ``anchor`` is the last entry that was read."""
+
+    name: str
+    entries: int
+    faults: tuple[Fault, ...]
+    anchor: Anchor | None
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+
+def limit_amount(epsilon: Any, delta: Any = 0) -> Amount:
+    """The limit of a new budget, or an EpsilonError that says what is wrong with it."""
+    exact = _exact("epsilon", epsilon, "give the total that may ever be spent, such as 1")
+    if not 0 < exact <= MAX_LIMIT:
+        raise EpsilonError(
+            f"epsilon={_cut(epsilon)} is outside (0, {MAX_LIMIT}]; a budget is a positive "
+            "total, commonly between 0.1 and 20"
+        )
+    return Amount(exact, _delta(delta))
+
+
+def charged_amount(epsilon: Any, delta: Any = 0) -> Amount:
+    """The price of one release, or an EpsilonError: nothing is free, nothing negative."""
+    exact = _exact("epsilon", epsilon, "give the release's epsilon, such as 0.1")
+    if exact <= 0:
+        raise EpsilonError(f"epsilon={_cut(epsilon)} is not positive; no release is free")
+    return Amount(exact, _delta(delta))
+
+
+def checked_name(name: Any) -> str:
+    """A budget's name, or an OptionError."""
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise OptionError(
+            f"budget name {_cut(name)} is not usable; take 1 to 100 letters, digits, dots, "
+            "dashes and underscores, beginning with a letter or a digit"
+        )
+    return name
+
+
+def checked_question(question: Any) -> str:
+    """The text of a question, or an OptionError."""
+    if not isinstance(question, str) or not question:
+        raise OptionError("question: not a text; give the whole request as canonical JSON")
+    return question
+
+
+def checked_text(what: str, text: Any, *, empty: bool = False) -> str:
+    """A short printable text such as a request key, or an OptionError."""
+    good = isinstance(text, str) and len(text) <= MAX_TEXT and text.isprintable()
+    if not good or text != text.strip() or not (text or empty):
+        raise OptionError(
+            f"{what}={_cut(text)} is not usable; give at most {MAX_TEXT} printable characters "
+            "without spaces at the ends" + ("" if empty else ", and at least one")
+        )
+    return str(text)
+
+
+def shown_number(value: Fraction) -> str:
+    """The decimal that the number is, or p/q, or about what, where none of 30 places is."""
+    for places in range(31):
+        scaled = value * 10**places
+        if scaled.denominator == 1:
+            with localcontext(prec=2 * MAX_DIGITS):
+                decimal = Decimal(scaled.numerator).scaleb(-places).normalize()
+                small = value != 0 and abs(value) < Fraction(1, 10_000)
+                return str(decimal).lower() if small else f"{decimal:f}"
+    about = f"about {float(value):.6g}"
+    return about if value.denominator >= 10**12 else f"{value} ({about})"
+
+
+def _delta(delta: Any) -> Fraction:
+    exact = _exact("delta", delta, "give 0, or a number such as 1e-9")
+    if not 0 <= exact < 1:
+        raise EpsilonError(f"delta={_cut(delta)} is outside [0, 1); give 0, or such as 1e-9")
+    return exact
+
+
+def _exact(what: str, value: Any, remedy: str) -> Fraction:
+    exact = exact_number(value)
+    if exact is None:
+        raise EpsilonError(f"{what}={_cut(value)} is not a number; {remedy}")
+    if max(abs(exact.numerator), exact.denominator) >= 10**MAX_DIGITS:
+        raise EpsilonError(
+            f"{what}={_cut(value)} has more than {MAX_DIGITS} digits as a ratio; round it up"
+        )
+    return exact
+
+
+def _cut(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

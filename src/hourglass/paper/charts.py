@@ -1,0 +1,155 @@
+"""Charts that several exhibits share: measured points with error bars on closed-form lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .exhibit import Point, Table
+from .style import LOOKS, Look, figure, label_ends, plain_log_ticks
+from .sweeps import BOUND
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+__all__ = ["EPSILON", "draw_series", "marks", "over_epsilon", "over_means", "over_records"]
+
+EPSILON = "privacy parameter ε"
+ERROR = "normalised error  n² ε² MSE / 2"
+
+
+def marks(ax: Axes, points: Sequence[Point], look: Look, *, line: bool = True) -> None:
+    """A series: marks with bars of two standard errors, joined by its line."""
+    ax.errorbar(
+        [p.x for p in points],
+        [p.y for p in points],
+        yerr=[2 * p.se for p in points],
+        color=look.colour,
+        linestyle=look.dash if line and look.dash else "none",
+        marker=look.mark or "none",
+        markerfacecolor=look.colour if look.filled else "white",
+        elinewidth=0.9,
+        capsize=1.8,
+        zorder=3,
+    )
+
+
+def draw_series(
+    ax: Axes, table: Table, panel: str = "", looks: Mapping[str, Look] = LOOKS
+) -> list[tuple[float, float, Look]]:
+    """Every series of a panel; gives back where the lines end, for their names."""
+    ends = []
+    for name in table.series_names(panel):
+        points = table.series(name, panel)
+        marks(ax, points, looks[name])
+        ends.append((points[-1].x, points[-1].y, looks[name]))
+    return ends
+
+
+def over_epsilon(table: Table, title: str, *, log: bool, close: Sequence[str]) -> Figure:
+    """The error over epsilon, and that of the best relative to the bound: E1 and E3."""
+    drawn, (left, right) = figure(7.8, 3.9, 2, width_ratios=(1.25, 1))
+    if log:
+        left.set_yscale("log")
+        plain_log_ticks(left.yaxis, (0.02, 0.05, 0.1, 0.2, 0.5, 1))
+    draw_series(left, table)
+    if not log:
+        left.set_ylim(0, 4.4)
+    _relative(right, table, close)
+    left.set(xlabel=EPSILON, ylabel=ERROR, title=title)
+    right.set(xlabel=EPSILON, ylabel="error / lower bound", title="close up; lines: closed forms")
+    names = table.series_names()
+    legend(drawn, left, (LOOKS[name] for name in names), 3 if len(names) > 4 else 4)
+    return drawn
+
+
+def _relative(ax: Axes, table: Table, close: Sequence[str]) -> None:
+    """Marks of the measured errors over the bound, a little apart, and their closed forms."""
+    bound = {p.x: p for p in table.series(BOUND)}
+    step = min(bound) / 10
+    for i, name in enumerate(close):
+        look, points = LOOKS[name], [p.over(bound[p.x]) for p in table.series(name)]
+        form = [p.closed_form for p in points]
+        if look.dash:
+            ax.plot([p.x for p in points], form, color=look.colour, linestyle=look.dash)
+        marks(ax, [replace(p, x=p.x + i * step) for p in points], look, line=False)
+    ax.axhline(1, color=LOOKS[BOUND].colour)
+
+
+def _handle(ax: Axes, look: Look) -> Line2D:
+    """What stands for a series in a legend."""
+    dash = look.dash or "none"
+    (line,) = ax.plot([], [], color=look.colour, linestyle=dash, marker=look.mark or "none")
+    line.set_label(look.label)
+    return line
+
+
+def legend(drawn: Figure, ax: Axes, looks: Iterable[Look], columns: int) -> None:
+    """A legend above all panels."""
+    handles = [_handle(ax, look) for look in looks]
+    drawn.legend(handles=handles, loc="outside upper left", ncols=columns)
+
+
+def over_means(table: Table, title: str, records: int, *, ticks: Sequence[float] = ()) -> Figure:
+    """The error over the mean, and again close to zero: E2 and E4."""
+    drawn, (near, whole) = figure(7.6, 3.7, 2, sharey=True, width_ratios=(1, 1.75))
+    if ticks:
+        near.set_yscale("log")
+        plain_log_ticks(near.yaxis, ticks)
+    else:
+        near.set_ylim(0, 1.08 * max(p.y for p in table.points))
+    edge = Table(
+        table.x,
+        table.y,
+        tuple(
+            Point(p.series, p.x * records, p.y, p.se) for p in table.points if p.x * records <= 8.5
+        ),
+    )
+    draw_series(near, edge)
+    ends = draw_series(whole, table)
+    near.set(xlabel="sum of the data (records)", ylabel=ERROR, title="close to zero")
+    whole.set(xlabel="mean of the data, as a share of the range", title=title, xlim=(-0.02, 1.02))
+    label_ends(whole, ends)
+    return drawn
+
+
+def over_records(table: Table, title: str, label: str, *, log: bool) -> Figure:
+    """The error, or a ratio of errors, over the number of records: E5 to E8."""
+    drawn, ax = figure(6.6, 3.7)
+    ax.set_xscale("log", base=2)
+    plain_log_ticks(ax.xaxis, sorted({p.x for p in table.points}))
+    if log:
+        ax.set_yscale("log")
+    ends = draw_series(ax, table, looks={**LOOKS, **_ratio_looks(table)})
+    if not log:
+        ax.axhline(1, color="#000000", linewidth=0.8)
+        ax.set_ylim(bottom=0)
+    ax.set(xlabel="records in the data |D|", ylabel=label, title=title)
+    label_ends(ax, ends)
+    return drawn
+
+
+def _ratio_looks(table: Table) -> dict[str, Look]:
+    """A ratio looks like its numerator."""
+    looks = {}
+    for name in table.series_names():
+        top, slash, below = name.partition(" / ")
+        if slash:
+            look = LOOKS[top]
+            label = f"{look.label}\n/ {LOOKS[below].label}"
+            looks[name] = Look(look.colour, look.dash, look.mark, label)
+    return looks
+
+
+def spread(points: Sequence[Point]) -> str:
+    """The range of the values and their largest standard error, in words."""
+    low, high = min(p.y for p in points), max(p.y for p in points)
+    return f"{low:.3f} to {high:.3f} (s.e. up to {max(p.se for p in points):.3f})"
+
+
+def furthest(points: Sequence[Point]) -> float:
+    """The largest deviation from the closed form, in standard errors."""
+    return max(abs(p.deviation) for p in points)

@@ -1,0 +1,201 @@
+"""What an experiment or a picture is: a table of points, a drawing of it, and claims about it."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ..errors import OptionError
+from ..noise.bits import SECURE, Bits
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FULL_RECORDS", "FULL_RUNS", "Claim", "Exhibit", "Point", "Settings", "Table", "Tick"]
+
+#: The size of the paper's own experiments.
+FULL_RECORDS: Final = 10_000
+FULL_RUNS: Final = 100_000
+#: Below this a standard error means nothing.
+MIN_RUNS: Final = 40
+
+#: Called once for every point measured, so that progress can be shown.
+Tick = Callable[[], None]
+
+#: How far, in standard errors, a measured value may lie from what it is held against. A
+#: normal value passes it with probability 2e-9, one of a hundred with 2e-7.
+SIGMAS: Final = 6.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How large a study is, and where its random bits come from.
+
+    The bits serve the synthetic data and the noise alike. The default is the source that
+    releases use; a test passes a seeded one.
+    """
+
+    runs: int = FULL_RUNS
+    records: int = FULL_RECORDS
+    bits: Bits = SECURE
+
+    def times(self, factor: int) -> Settings:
+        """The same with more runs: for laws whose error hangs on rare draws."""
+        return replace(self, runs=factor * self.runs)
+
+    def part(self, factor: int) -> Settings:
+        """The same with a fraction of the runs: for what costs more."""
+        return replace(self, runs=max(MIN_RUNS, self.runs // factor))
+
+    def __post_init__(self) -> None:
+        if self.runs < MIN_RUNS:
+            raise OptionError(
+                f"runs={self.runs} is too few for a standard error; give {MIN_RUNS} or more"
+            )
+        if self.records < 100:
+            raise OptionError(
+                f"records={self.records}: the large-data experiments want 100 records or more"
+            )
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measured value with its standard error; ``closed_form`` is what theory says.
+
+    A value that was computed rather than sampled has ``se`` 0 and ``runs`` 0.
+    """
+
+    series: str
+    x: float
+    y: float
+    se: float = 0.0
+    closed_form: float = math.nan
+    runs: int = 0
+    panel: str = ""
+
+    @property
+    def deviation(self) -> float:
+        """How far the value lies from the closed form, in standard errors.
+
+        The standard error is taken to the closed form's place, as sqrt(closed form / value):
+        where a few rare draws make up most of an error its spread grows with it, and a
+        value that is low by chance would otherwise look surer than it is.
+        """
+        if self.se == 0.0:
+            return 0.0 if self.y == self.closed_form else math.inf
+        return (self.y - self.closed_form) / (self.se * math.sqrt(self.closed_form / self.y))
+
+    def over(self, other: Point) -> Point:
+        """This value over another, independent one; the error to first order."""
+        ratio = self.y / other.y
+        spread = math.hypot(self.se / self.y, other.se / other.y)
+        return Point(
+            f"{self.series} / {other.series}",
+            self.x,
+            ratio,
+            ratio * spread,
+            self.closed_form / other.closed_form,
+            min(self.runs, other.runs),
+            self.panel,
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """Points, with the names of their two coordinates."""
+
+    x: str
+    y: str
+    points: tuple[Point, ...]
+
+    @property
+    def panels(self) -> list[str]:
+        """The panels in the order of first appearance."""
+        return list(dict.fromkeys(point.panel for point in self.points))
+
+    def series_names(self, panel: str = "") -> list[str]:
+        """The series of a panel in the order of first appearance."""
+        return list(dict.fromkeys(p.series for p in self.points if p.panel == panel))
+
+    def series(self, name: str, panel: str = "") -> list[Point]:
+        """The points of one series, in order."""
+        return [p for p in self.points if p.series == name and p.panel == panel]
+
+    def at(self, name: str, x: float, panel: str = "") -> Point:
+        """The one point of a series at x."""
+        (point,) = (p for p in self.series(name, panel) if math.isclose(p.x, x, abs_tol=1e-12))
+        return point
+
+    def write(self, path: Path) -> None:
+        """Write the points as CSV."""
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["panel", "series", self.x, self.y, *_TAIL])
+            for p in self.points:
+                numbers = (_text(v) for v in (p.x, p.y, p.se, p.closed_form))
+                writer.writerow([p.panel, p.series, *numbers, p.runs])
+
+    @classmethod
+    def read(cls, path: Path) -> Table:
+        """Read what :meth:`write` wrote."""
+        with path.open(newline="", encoding="utf-8") as file:
+            (_, _, x, y, *_), *rows = csv.reader(file)
+        return cls(x, y, tuple(_points(rows)))
+
+
+_TAIL: Final = ("standard_error", "closed_form", "runs")
+
+
+def _text(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.10g}"
+
+
+def _points(rows: list[list[str]]) -> Iterator[Point]:
+    for panel, series, x, y, se, closed_form, runs in rows:
+        form = float(closed_form) if closed_form else math.nan
+        yield Point(series, float(x), float(y), float(se), form, int(runs), panel)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed, what was measured, and whether that bears it out.
+
+    ``holds`` is None where the runs are too few to tell.
+    """
+
+    text: str
+    measured: str
+    holds: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a word."""
+        return "too few runs" if self.holds is None else ("yes" if self.holds else "no")
+
+
+def all_above(points: Iterable[Point], value: float) -> bool | None:
+    """Whether all points lie above the value: by SIGMAS, not at all, or too close to tell."""
+    heights = [(p.y - value, SIGMAS * p.se) for p in points]
+    if any(height < -margin for height, margin in heights):
+        return False
+    return True if all(height > margin for height, margin in heights) else None
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """An experiment or a picture: it makes its table, draws it, and judges the claims.
+
+    ``draw`` and ``claims`` see nothing but the table.
+    """
+
+    name: str
+    title: str
+    caption: str
+    table: Callable[[Settings, Tick], Table]
+    draw: Callable[[Table], Figure]
+    claims: Callable[[Table], tuple[Claim, ...]]
+    beyond: bool = field(default=False, kw_only=True)

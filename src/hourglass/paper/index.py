@@ -1,0 +1,91 @@
+"""The page that gathers the pictures, and the table of claims in HTML and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from .exhibit import Claim, Settings
+
+if TYPE_CHECKING:
+    from .run import Shown
+
+__all__ = ["claims_markdown", "page"]
+
+_HEAD: Final = ("figure", "claim", "what we measured", "holds?")
+
+_STYLE: Final = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+       color: #222; background: #fff; }
+table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
+th, td { text-align: left; vertical-align: top; padding: 0.4rem 0.6rem;
+         border-bottom: 1px solid #ddd; }
+figure { margin: 2.5rem 0; } img { max-width: 100%; } figcaption { font-size: 0.95rem; }
+.no { font-weight: bold; color: #b00020; }
+"""
+
+
+def page(shown: Sequence[Shown], settings: Settings) -> str:
+    """The whole page as HTML, pictures by their relative names."""
+    paper = [s for s in shown if not s.exhibit.beyond]
+    beyond = [s for s in shown if s.exhibit.beyond]
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Mean estimation in the add-remove model, reproduced</title>
+<style>{_STYLE}</style></head>
+<body>
+<h1>Mean estimation in the add-remove model, reproduced</h1>
+<p>Every number on this page was computed in this run of the command: {settings.runs:,} runs a
+point unless a figure says otherwise, and {settings.records:,} records where the data are large.
+Bars in the pictures are two standard errors. The noise is the exact sampler that releases use;
+the data are synthetic.</p>
+{_part("The claims of the paper", "The experiments and pictures of the paper", paper)}
+{_part("Our own claims", "Beyond the paper", beyond)}
+</body>
+</html>
+"""
+
+
+def _part(claims_title: str, title: str, shown: Sequence[Shown]) -> str:
+    if not shown:
+        return ""
+    rows = [(s.exhibit.name, claim) for s in shown for claim in s.claims]
+    table = f"<h2>{claims_title}</h2>\n{_claims_html(rows)}" if rows else ""
+    return f"{table}\n<h2>{title}</h2>\n" + "\n".join(_figure(s) for s in shown)
+
+
+def _figure(shown: Shown) -> str:
+    exhibit = shown.exhibit
+    alt = escape(f"{exhibit.title}. {exhibit.caption}", quote=True)
+    return (
+        f'<figure id="{exhibit.name}"><img src="{shown.picture.name}" alt="{alt}">'
+        f"<figcaption><b>{exhibit.name}. {escape(exhibit.title)}.</b> {escape(exhibit.caption)} "
+        f"{_runs(shown)} "
+        f'<a href="{shown.csv.name}">{shown.csv.name}</a></figcaption></figure>'
+    )
+
+
+def _runs(shown: Shown) -> str:
+    return f"{shown.runs:,} runs a point." if shown.runs else "Computed, not sampled."
+
+
+def _claims_html(rows: Iterable[tuple[str, Claim]]) -> str:
+    lines = [
+        f'<tr><td><a href="#{name}">{name}</a></td><td>{escape(claim.text)}</td>'
+        f"<td>{escape(claim.measured)}</td>"
+        f'<td class="{claim.verdict}">{claim.verdict}</td></tr>'
+        for name, claim in rows
+    ]
+    head = "".join(f"<th>{word}</th>" for word in _HEAD)
+    return f"<table><tr>{head}</tr>\n" + "\n".join(lines) + "\n</table>"
+
+
+def claims_markdown(rows: Iterable[tuple[str, Claim]]) -> str:
+    """The table of claims in Markdown."""
+    lines = [f"| {' | '.join(_HEAD)} |", "|---|---|---|---|"]
+    for name, claim in rows:
+        cells = (name, claim.text, claim.measured, claim.verdict)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,165 @@
+"""How the pictures look: one colour, one line and one mark for an algorithm, everywhere.
+
+The colours are those of Okabe and Ito, told apart by every kind of colour vision; lines and
+marks differ too, so that nothing is lost in grey.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import OptionError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["INK", "LOOKS", "Look", "figure", "house_style", "label_ends", "plain_log_ticks"]
+
+INK: Final = "#222222"
+GRID: Final = "#D8D8D8"
+
+Dash = str | tuple[int, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Look:
+    """The colour, line and mark of a series, and its name in words."""
+
+    colour: str
+    dash: Dash
+    mark: str
+    label: str
+    filled: bool = True
+
+
+_DASHES: Final = (0, (5.0, 2.0))
+_DASHDOT: Final = (0, (6.0, 1.8, 1.2, 1.8))
+_DOTS: Final = (0, (1.3, 1.7))
+
+LOOKS: Final[dict[str, Look]] = {
+    "hourglass": Look("#D55E00", "-", "o", "hourglass"),
+    "staircase": Look("#0072B2", _DASHES, "D", "2-d staircase"),
+    "laplace": Look("#009E73", _DASHES, "o", "transformed Laplace"),
+    "shifted": Look("#E69F00", _DASHDOT, "^", "shifted Laplace"),
+    "independent": Look("#CC79A7", _DOTS, "s", "independent Laplace"),
+    "swap": Look("#000000", "", "x", "swap staircase"),
+    "lower bound": Look("#000000", "-", "", "lower bound"),
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw and save inside this: fonts, spines and ticks of the house."""
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context(
+        {
+            "font.family": "DejaVu Sans",
+            "font.size": 9.5,
+            "axes.labelsize": 9.5,
+            "axes.titlesize": 10,
+            "axes.titlelocation": "left",
+            "axes.titlepad": 8,
+            "axes.edgecolor": INK,
+            "axes.labelcolor": INK,
+            "axes.linewidth": 0.8,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "grid.color": GRID,
+            "grid.linewidth": 0.6,
+            "text.color": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
+            "xtick.labelsize": 9,
+            "ytick.labelsize": 9,
+            "lines.linewidth": 1.5,
+            "lines.markersize": 4.8,
+            "legend.frameon": False,
+            "legend.handlelength": 3.0,
+            "svg.hashsalt": "hourglass",
+            "svg.fonttype": "none",
+        }
+    ):
+        yield
+
+
+def figure(width: float, height: float, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
+    """A figure of that many inches and its axes in a row: one, or a list."""
+    _matplotlib()
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(width, height), layout="constrained")
+    return drawn, drawn.subplots(1, columns, **options)
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise OptionError(
+            "pictures need matplotlib, which is not installed; "
+            "install it with: pip install 'hourglass-dp[plot]'"
+        ) from None
+    return matplotlib
+
+
+def label_ends(ax: Axes, ends: Sequence[tuple[float, float, Look]], *, gap: float = 0.065) -> None:
+    """Name each line at its right end (x, y), moved apart where names would collide."""
+    heights = [_height(ax, y) for _, y, _ in ends]
+    order = sorted(range(len(ends)), key=lambda i: heights[i])
+    places = dict(zip(order, _apart([heights[i] for i in order], gap), strict=True))
+    for i, (x, y, look) in enumerate(ends):
+        ax.annotate(
+            look.label,
+            xy=(x, y),
+            xytext=(1.03, places[i]),
+            textcoords="axes fraction",
+            color=look.colour,
+            va="center",
+            ha="left",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": look.colour, "linewidth": 0.6, "shrinkB": 4},
+        )
+
+
+def _height(ax: Axes, y: float) -> float:
+    """y as a fraction of the axes' height."""
+    low, high = ax.get_ylim()
+    if ax.get_yscale() == "log":
+        low, high, y = math.log(low), math.log(high), math.log(y)
+    return (y - low) / (high - low)
+
+
+def _apart(places: Sequence[float], gap: float) -> list[float]:
+    """Rising places moved as a stack, least first, until each is ``gap`` above the last."""
+    groups: list[list[float]] = []  # [sum of wishes, size]
+    for place in places:
+        groups.append([place, 1])
+        while len(groups) > 1 and _top(groups[-2], gap) + gap > _bottom(groups[-1], gap):
+            wish, size = groups.pop()
+            groups[-1][0] += wish
+            groups[-1][1] += size
+    return [_bottom(group, gap) + gap * step for group in groups for step in range(int(group[1]))]
+
+
+def _bottom(group: list[float], gap: float) -> float:
+    return group[0] / group[1] - gap * (group[1] - 1) / 2
+
+
+def _top(group: list[float], gap: float) -> float:
+    return group[0] / group[1] + gap * (group[1] - 1) / 2
+
+
+def plain_log_ticks(axis: Any, ticks: Sequence[float]) -> None:
+    """A log axis with these ticks, written as plain numbers."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    axis.set_major_locator(FixedLocator(list(ticks)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())

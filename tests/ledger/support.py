@@ -1,0 +1,83 @@
+"""The two kinds of ledger under test, and the way to the forking harness."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from hourglass.ledger import Budget, create_budget
+
+HARNESS = Path(__file__).with_name("harness.py")
+
+
+@dataclass(frozen=True)
+class SqlitePlace:
+    """A ledger file, and a hand that edits it past its triggers."""
+
+    location: str
+    kind: str = "sqlite"
+
+    def edit(self, statement: str) -> None:
+        with closing(sqlite3.connect(self.location)) as connection:
+            triggers = connection.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
+            ).fetchall()
+            for name, _ in triggers:
+                connection.execute(f"DROP TRIGGER {name}")
+            connection.execute(statement)
+            for _, sql in triggers:
+                connection.execute(sql)
+            connection.commit()
+
+    def execute(self, statement: str) -> None:
+        with closing(sqlite3.connect(self.location)) as connection:
+            connection.execute(statement)
+            connection.commit()
+
+
+@dataclass(frozen=True)
+class PostgresPlace:
+    """A database with a ledger, and a hand that edits it past its triggers."""
+
+    location: str
+    kind: str = "postgres"
+
+    def edit(self, statement: str) -> None:
+        self.execute("ALTER TABLE hourglass.entries DISABLE TRIGGER USER")
+        self.execute(statement.replace("entries", "hourglass.entries"))
+        self.execute("ALTER TABLE hourglass.entries ENABLE TRIGGER USER")
+
+    def execute(self, statement: str) -> None:
+        with psycopg.connect(self.location, autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+
+Place = SqlitePlace | PostgresPlace
+
+
+def fresh(place: Place, epsilon: Any = 1, delta: Any = 0, **options: Any) -> Budget:
+    """A new budget named b in a new ledger."""
+    return create_budget(place.location, "b", epsilon=epsilon, delta=delta, **options)
+
+
+def harness(command: str, *arguments: object, timeout: float = 600) -> dict[str, Any]:
+    """Run one command of the forking harness and read what it reports."""
+    done = subprocess.run(
+        [sys.executable, str(HARNESS), command, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert isinstance(report, dict)
+    return report

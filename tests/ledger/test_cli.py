@@ -1,0 +1,175 @@
+"""The commands, as a user runs them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hourglass.cli import main
+from hourglass.cli.budget import budget_app
+from hourglass.ledger import Budget
+
+from .support import Place, SqlitePlace, fresh
+
+DOCS = Path(__file__).parents[2] / "docs" / "budget.md"
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    """One run of the command; what it says on stdout, or else on stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    before, sys.argv = sys.argv, ["hourglass", "budget", *arguments]
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as caught:
+            main()
+    finally:
+        sys.argv = before
+    assert caught.value.code == code, (out.getvalue(), err.getvalue())
+    return out.getvalue() or err.getvalue()
+
+
+def test_a_budget_s_life(place: Place) -> None:
+    ledger = ("--ledger", place.location)
+    said = run("init", "b", *ledger, "--epsilon", "1", "--delta", "1e-6", "--description", "[v]")
+    anchor = said.splitlines()[-1]
+    assert re.fullmatch(r"hourglass-anchor:b:0:[0-9a-f]{64}", anchor)
+    budget = Budget(place.location, "b")
+    budget.reserve("0.25", question="q", request="[march]").settle({"mean": 1})
+    budget.reserve("0.25", "1e-7", question="q2", description="mean of age")
+
+    shown = run("show", "b", *ledger)
+    assert re.search(r"epsilon │ +1 │ +0.5 │ +0.5", shown)
+    assert "2 charges, 1 without an answer" in shown
+    assert "[v]" in shown
+    assert str(budget.balance().anchor) in shown
+    figures = json.loads(run("show", "b", *ledger, "--format", "json", "--at-delta", "1e-3"))
+    assert figures["spent"] == {"epsilon": "1/2", "delta": "1/10000000"}
+    assert figures["remaining"] == {"epsilon": "1/2", "delta": "9/10000000"}
+    assert figures["optimal_composition"]["epsilon"] < 0.5
+    assert json.loads(run("show", *ledger, "--format", "json"))[0]["name"] == "b"
+
+    listed = run("history", "b", *ledger)
+    assert "[march]" in listed
+    assert "mean of age" in listed
+    charges = json.loads(run("history", "b", *ledger, "--format", "json"))
+    assert [(c["request"], c["status"]) for c in charges] == [
+        ("[march]", "settled"),
+        ("charge-3", "open"),
+    ]
+
+    assert "4 entries, nothing wrong" in run("verify", *ledger)
+    assert "4 entries, nothing wrong" in run("verify", "b", *ledger, "--anchor", anchor)
+    refused = run("init", "b", *ledger, "--epsilon", "2", code=3)
+    assert "already" in refused
+
+
+def test_verify_says_what_and_where(place: Place) -> None:
+    budget = fresh(place)
+    for number in range(3):
+        budget.reserve("0.1", question=f"q{number}").settle({"mean": number})
+    place.edit("UPDATE entries SET body = replace(body, '1/10', '0/10') WHERE number = 3")
+    ledger = ("--ledger", place.location)
+    said = run("verify", *ledger, code=3)
+    assert "entry 3: the line and its hash do not belong together" in said
+    found = json.loads(run("verify", "b", *ledger, "--format", "json", code=3))
+    assert not found["sound"]
+    assert [fault["entry"] for fault in found["faults"]] == [3]
+    assert "entry 3" in run("show", "b", *ledger, code=3)
+
+
+def test_verify_with_an_anchor_finds_a_copy_put_back(tmp_path: Path) -> None:
+    place = SqlitePlace(str(tmp_path / "budget.db"))
+    budget = fresh(place)
+    older = Path(place.location).read_bytes()
+    budget.reserve("0.1", question="q")
+    anchor = str(budget.balance().anchor)
+    Path(place.location).write_bytes(older)
+    ledger = ("--ledger", place.location)
+    assert "nothing wrong" in run("verify", *ledger)
+    assert "older copy" in run("verify", *ledger, "--anchor", anchor, code=3)
+    assert "older copy" in run("show", "b", *ledger, "--anchor", anchor, code=3)
+
+
+def test_export_can_be_checked_without_us(place: Place, tmp_path: Path) -> None:
+    budget = fresh(place)
+    budget.reserve("0.1", question="q").settle({"mean": 1.5})
+    target = tmp_path / "export.json"
+    run("export", "b", "--ledger", place.location, "--output", str(target))
+    exported = json.loads(target.read_text())
+    previous = "0" * 64
+    for number, entry in enumerate(exported["entries"]):
+        line = json.loads(entry["line"])
+        assert (line["number"], line["previous"]) == (number, previous)
+        text = b"hourglass-ledger-1\n" + entry["line"].encode()
+        previous = hashlib.sha256(text).hexdigest()
+        assert entry["hash"] == previous
+    answer = exported["entries"][2]["answer"]
+    assert json.loads(answer) == {"mean": 1.5}
+    assert line["answer"] == hashlib.sha256(answer.encode()).hexdigest()
+    assert json.loads(run("export", "b", "--ledger", place.location)) == exported
+    missing = str(tmp_path / "no" / "file")
+    said = run("export", "b", "--ledger", place.location, "--output", missing, code=2)
+    assert "output=" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("show", "b", "--ledger", "{0}/none.db"), 3, "does not exist"),
+        (("show", "c", "--ledger", "{0}/budget.db"), 3, "'c' is not in this ledger"),
+        (("show", "--ledger", "mysql://x"), 2, "postgresql://"),
+        (("show", "--ledger", "{0}/budget.db", "--at-delta", "2"), 2, "delta="),
+        (("show", "--ledger", "{0}/budget.db", "--anchor", "x"), 2, "anchor"),
+        (("verify", "b", "--ledger", "{0}/budget.db", "--anchor", "x"), 2, "anchor"),
+        (("init", "b", "--ledger", "{0}/new.db", "--epsilon", "0"), 2, "epsilon="),
+        (("init", "a b", "--ledger", "{0}/new.db", "--epsilon", "1"), 2, "budget name"),
+        (("init", "b", "--ledger", "{0}/new.db"), 2, "--epsilon"),
+        (("show", "b"), 2, "--ledger"),
+    ],
+)
+def test_refusals(tmp_path: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
+    fresh(SqlitePlace(str(tmp_path / "budget.db")))
+    said = run(*(a.format(tmp_path) for a in arguments), code=code)
+    assert words in said
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["budget.db"]
+
+
+def test_ledger_from_the_environment_in_a_process_of_its_own(tmp_path: Path) -> None:
+    place = SqlitePlace(str(tmp_path / "budget.db"))
+    fresh(place)
+    command = [sys.executable, "-c", "from hourglass.cli import main; main()", "budget"]
+    environment = {**os.environ, "HOURGLASS_LEDGER": place.location}
+    done = subprocess.run(
+        [*command, "verify"], capture_output=True, text=True, env=environment, check=True
+    )
+    assert "nothing wrong" in done.stdout
+    done = subprocess.run(
+        [*command, "show", "c"], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 3
+    assert done.stderr.startswith("hourglass: budget 'c' is not in this ledger")
+    assert done.stderr.count("\n") == 1
+
+
+def test_every_command_and_option_is_documented() -> None:
+    import click
+    import typer
+
+    group: Any = typer.main.get_command(budget_app)
+    text = DOCS.read_text(encoding="utf-8")
+    assert len(group.commands) == 5
+    for name, command in group.commands.items():
+        assert f"hourglass budget {name}" in text, name
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) or parameter.param_type_name == "option":
+                for flag in parameter.opts:
+                    assert flag in text or flag == "--help", (name, flag)

@@ -1,0 +1,127 @@
+"""Processes that are killed, that race, and that fork: the user never sees what is not charged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hourglass.errors import BudgetExceededError
+from hourglass.ledger import _failpoints
+
+from .support import Place, SqlitePlace, fresh, harness
+
+#: What the ledger holds right after a death at each step: (told, charged, stored).
+AFTER = {
+    "reserve:locked": (0, 0, False),
+    "reserve:written": (0, 0, False),
+    "reserve:committed": (0, 1, False),
+    "reopen:locked": (0, 1, False),
+    "reopen:written": (0, 1, False),
+    "reopen:committed": (0, 1, False),
+    "settle:locked": (0, 1, False),
+    "settle:written": (0, 1, False),
+    "settle:committed": (0, 1, True),
+    "void:locked": (0, 1, False),
+    "void:written": (0, 1, False),
+    "void:committed": (0, 0, False),
+}
+
+
+def test_every_failpoint_is_in_the_table() -> None:
+    assert tuple(AFTER) == _failpoints.STEPS
+    assert _failpoints.hook is None
+
+
+def test_kill_at_each_failpoint(place: Place) -> None:
+    report = harness("failpoints", place.location)
+    held = {step: (r["told"], r["charged"], r["stored"]) for step, r in report.items()}
+    assert held == AFTER
+    for step, found in report.items():
+        assert found["killed"], step
+        assert found["charged at last"] == 1, step
+        assert found["violations"] == [], step
+
+
+def test_the_harness_catches_a_leak(tmp_path: Any) -> None:
+    """The control: telling before settling is seen as noise drawn twice."""
+    report = harness("failpoint", str(tmp_path / "budget.db"), "settle:locked", "leaky")
+    assert report["violations"] == ["k noised 2 times"]
+
+
+def _kills(place: Place, count: int, show: Callable[[str], None]) -> None:
+    report = harness("kills", place.location, count, 7, timeout=1800)
+    show(f"{place.kind}: {report}")
+    assert report["violations"] == []
+    assert report["died early"] == 0
+    assert report["charges"] >= report["keys answered"] > 0
+    assert report["kills between charge and answer"] > count / 50
+    assert report["charges taken up again"] > count / 50
+
+
+def test_random_kills(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        _kills(place, 60, lambda text: print(f"\n{text}"))
+
+
+@pytest.mark.long
+def test_five_hundred_random_kills(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        _kills(place, 500, lambda text: print(f"\n{text}"))
+
+
+@pytest.mark.parametrize("room", [1, 37])
+def test_eight_processes_race(place: Place, room: int) -> None:
+    report = harness("race", place.location, 8, 10, room)
+    assert report == {
+        "failed": 0,
+        "accepted": room,
+        "distinct": room,
+        "refused": 80 - room,
+        "spent": str(room),
+        "sound": True,
+    }
+
+
+def test_eight_processes_share_one_key(place: Place) -> None:
+    report = harness("same_key", place.location, 8)
+    assert report == {"failed": 0, "answers": 8, "charges": 1, "violations": []}
+
+
+def test_children_forked_among_threads(place: Place) -> None:
+    report = harness("forks_of_threads", place.location, 10)
+    assert report["failed"] == 0
+    assert report["by children"] == 10
+    assert report["charges"] == 10 + report["by threads"]
+    assert report["sound"]
+
+
+def test_eight_threads_race(place: Place) -> None:
+    budget = fresh(place, epsilon=1, wait=60)
+    outcomes: list[str] = []
+
+    def work() -> None:
+        for _ in range(5):
+            try:
+                outcomes.append(budget.reserve("0.1", question="q").request)
+            except BudgetExceededError:
+                outcomes.append("refused")
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes.count("refused") == 30
+    assert len(set(outcomes)) == 11
+    assert budget.balance().remaining.epsilon == 0
+
+
+def test_a_thread_waits_no_longer_than_told(tmp_path: Any) -> None:
+    budget = fresh(SqlitePlace(str(tmp_path / "budget.db")), wait=0.2)
+    from hourglass.errors import LedgerBusyError
+
+    with budget._session.looking(), pytest.raises(LedgerBusyError, match="another thread"):
+        budget.balance()

@@ -1,0 +1,541 @@
+"""Each row of the table of faults, by name, on each store where it can happen."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import shutil
+import sqlite3
+import stat
+import tempfile
+import time
+from collections import Counter
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from hourglass.errors import (
+    BudgetExistsError,
+    LedgerBusyError,
+    LedgerCorruptError,
+    LedgerError,
+    LedgerMissingError,
+    LedgerRolledBackError,
+    LedgerUnreachableError,
+    LedgerUnsafeError,
+    LedgerVersionError,
+    LedgerWriteError,
+)
+from hourglass.ledger import Budget, _failpoints, create_budget, entries
+
+from .support import Place, PostgresPlace, SqlitePlace, fresh, harness
+
+TENTH = Fraction(1, 10)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> SqlitePlace:
+    return SqlitePlace(str(tmp_path / "budget.db"))
+
+
+def usable(place: Place, spent: Fraction) -> None:
+    """The fault left the sum as it was, a sound chain, and a ledger that takes a charge."""
+    budget = Budget(place.location, "b")
+    assert budget.balance().spent.epsilon == spent
+    assert budget.verify().sound
+    budget.reserve(TENTH, question="later")
+    assert budget.balance().spent.epsilon == spent + TENTH
+
+
+# lock held; COMMIT fails; disk full; read-only
+
+
+def test_lock_held(place: Place) -> None:
+    budget = fresh(place, wait=0.3)
+    if place.kind == "sqlite":
+        holder: sqlite3.Connection | psycopg.Connection = sqlite3.connect(
+            place.location, isolation_level=None
+        )
+        holder.execute("BEGIN IMMEDIATE")
+    else:
+        holder = psycopg.connect(place.location)
+        holder.execute("SELECT pg_advisory_xact_lock(hashtextextended('hourglass:b', 0))")
+    started = time.monotonic()
+    with pytest.raises(LedgerBusyError, match="locked"):
+        budget.reserve(TENTH, question="q")
+    assert 0.2 < time.monotonic() - started < 5
+    holder.rollback()
+    holder.close()
+    usable(place, Fraction(0))
+
+
+def test_commit_fails_sqlite(file: SqlitePlace) -> None:
+    budget = fresh(file, wait=0.3)
+    with closing(sqlite3.connect(file.location, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM entries").fetchone()  # a reader holds up COMMIT, not BEGIN
+        with pytest.raises(LedgerBusyError):
+            budget.reserve(TENTH, question="q")
+        reader.execute("ROLLBACK")
+    usable(file, Fraction(0))
+
+
+def test_commit_fails_postgres(postgres: PostgresPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = fresh(postgres)
+
+    def cut(step: str) -> None:
+        assert step in ("reserve:locked", "reserve:written")
+        if step == "reserve:written":
+            postgres.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+                "application_name = 'hourglass ledger' AND datname = current_database()"
+            )
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_failpoints, "hook", cut)
+        with pytest.raises(LedgerUnreachableError):
+            budget.reserve(TENTH, question="q")
+    usable(postgres, Fraction(0))
+
+
+def test_disk_full(file: SqlitePlace) -> None:
+    report = harness("disk_full", file.location)
+    assert report["error"] == "LedgerWriteError"
+    assert report["exit"] == 3
+    assert 5 < report["accepted"] < 1000
+    usable(file, Fraction(report["accepted"], 1000))
+
+
+def test_disk_full_after_the_charge(file: SqlitePlace) -> None:
+    assert harness("disk_full_at_settle", file.location) == {
+        "error": "LedgerWriteError",
+        "answer": "None",
+    }
+    usable(file, Fraction(1, 1000))
+    again = Budget(file.location, "b").reserve("0.001", question="q", request="k")
+    assert again.reopened
+    assert again.settle({"mean": 2}) == {"mean": 2}
+
+
+def test_read_only_file() -> None:
+    assert harness("read_only") == {
+        "spent": "1/1000",
+        "error": "LedgerWriteError",
+        "usable later": 2,
+    }
+
+
+def test_read_only_server(postgres: PostgresPlace) -> None:
+    fresh(postgres)
+    url = postgres.location + "&options=-c%20default_transaction_read_only%3Don"
+    budget = Budget(url, "b")
+    assert budget.balance().spent.epsilon == 0
+    with pytest.raises(LedgerWriteError, match="read-only"):
+        budget.reserve(TENTH, question="q")
+    usable(postgres, Fraction(0))
+
+
+def test_server_gone() -> None:
+    with pytest.raises(LedgerUnreachableError) as caught:
+        Budget("postgresql://someone:hunter2@127.0.0.1:1/db?password=hunter3", "b", wait=1)
+    assert "hunter" not in str(caught.value)
+    assert "hunter" not in repr(caught.value.__cause__)
+
+
+# missing or empty file; flipped bytes; newer schema
+
+
+def test_missing_ledger(place: Place) -> None:
+    with pytest.raises(LedgerMissingError, match="init"):
+        Budget(place.location, "b")
+    if place.kind == "sqlite":
+        assert not Path(place.location).exists()
+
+
+def test_missing_budget(place: Place) -> None:
+    fresh(place)
+    with pytest.raises(LedgerMissingError, match="other"):
+        Budget(place.location, "other")
+
+
+def test_file_removed_while_in_use(file: SqlitePlace) -> None:
+    budget = fresh(file)
+    Path(file.location).unlink()
+    with pytest.raises(LedgerMissingError):
+        budget.reserve(TENTH, question="q")
+    assert not Path(file.location).exists()
+
+
+def test_empty_file(file: SqlitePlace) -> None:
+    os.close(os.open(file.location, os.O_CREAT, 0o600))
+    with pytest.raises(LedgerCorruptError, match="empty"):
+        Budget(file.location, "b")
+    with pytest.raises(LedgerCorruptError, match="empty"):
+        fresh(file)
+    assert Path(file.location).stat().st_size == 0
+
+
+def test_truncated_file(file: SqlitePlace) -> None:
+    budget = fresh(file)
+    budget.reserve(TENTH, question="q").settle({"noise": "x" * 9000})
+    whole = Path(file.location).read_bytes()
+    for size in (1, 99, 100, 4095, 4096, len(whole) - 4096):
+        Path(file.location).write_bytes(whole[:size])
+        with pytest.raises(LedgerError):
+            Budget(file.location, "b").reserve(TENTH, question="q")
+
+
+def test_not_a_ledger(file: SqlitePlace) -> None:
+    with closing(sqlite3.connect(file.location)) as connection:
+        connection.execute("CREATE TABLE entries (a)")
+    Path(file.location).chmod(0o600)
+    with pytest.raises(LedgerVersionError, match="not a ledger"):
+        fresh(file)
+    Path(file.location).write_text("some other file, longer than a header " * 9)
+    with pytest.raises(LedgerCorruptError):
+        fresh(file)
+
+
+def test_newer_schema(place: Place) -> None:
+    budget = fresh(place)
+    newer = {
+        "sqlite": "PRAGMA user_version = 2",
+        "postgres": "UPDATE hourglass.ledger SET version = 2",
+    }
+    place.execute(newer[place.kind])
+    with pytest.raises(LedgerVersionError, match="schema"):
+        budget.reserve(TENTH, question="q")
+    with pytest.raises(LedgerVersionError, match="schema"):
+        Budget(place.location, "b")
+
+
+def test_trigger_removed(place: Place) -> None:
+    budget = fresh(place)
+    removal = {
+        "sqlite": "DROP TRIGGER entries_keep",
+        "postgres": "ALTER TABLE hourglass.entries DISABLE TRIGGER entries_stay",
+    }
+    place.execute(removal[place.kind])
+    with pytest.raises(LedgerVersionError, match="triggers"):
+        budget.reserve(TENTH, question="q")
+
+
+def _flips(stride: int, folder: Path) -> Counter[str]:
+    """Flip a bit of every stride-th byte, and of each in the header; open, look, charge; count.
+
+    A flip either is refused by a typed error, or changes nothing: the balance, the chain and
+    the stored answer are as they were, before and after one more charge.
+    """
+    path = folder / "budget.db"
+    budget = create_budget(str(path), "b", epsilon=1)
+    for number in range(6):
+        budget.reserve(TENTH, question=f"q{number}", request=f"k{number}").settle({"mean": number})
+    budget.reserve(TENTH, question="long", request="long").settle({"noise": "5" * 6000})
+    spent = budget.balance().spent.epsilon
+    whole = path.read_bytes()
+    outcomes: Counter[str] = Counter()
+    dice = random.Random(20)
+    for offset in [*range(100), *range(100, len(whole), stride)]:
+        changed = bytearray(whole)
+        changed[offset] ^= 1 << dice.randrange(8)
+        path.write_bytes(changed)
+        try:
+            budget = Budget(str(path), "b", wait=1)
+            assert budget.balance().spent.epsilon == spent, offset
+            again = budget.reserve(TENTH, question="q3", request="k3")
+            assert again.answer == {"mean": 3}, offset
+            budget.reserve(TENTH, question="new", request="new").settle({"mean": 9})
+            found = budget.verify()
+            # The one place that only verify and the asking itself read: another key's answer.
+            assert found.sound or [f.what for f in found.faults] == [
+                "its answer was changed, added or removed"
+            ], offset
+            assert Budget(str(path), "b").balance().spent.epsilon == spent + TENTH, offset
+            outcomes["changed nothing" if found.sound else "found by verify"] += 1
+        except LedgerError as error:
+            outcomes[type(error).__name__] += 1
+        for leftover in folder.glob("budget.db-*"):
+            leftover.unlink()
+    outcomes["bytes"] = len(whole)
+    return outcomes
+
+
+@pytest.fixture
+def quick_folder() -> Path:
+    """A folder in memory where there is one: thousands of commits."""
+    shared = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(dir=shared if os.access(shared, os.W_OK) else None))
+
+
+def test_flipped_bytes(quick_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes = _flips(19, quick_folder)
+    shutil.rmtree(quick_folder)
+    with capsys.disabled():
+        print(f"\nflipped bytes: {dict(outcomes)}")
+    assert outcomes["LedgerCorruptError"] > 100
+    assert outcomes["found by verify"] > 0
+
+
+@pytest.mark.long
+def test_every_byte_flipped(quick_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes = _flips(1, quick_folder)
+    shutil.rmtree(quick_folder)
+    with capsys.disabled():
+        print(f"\nevery byte flipped: {dict(outcomes)}")
+    assert outcomes["LedgerCorruptError"] > 1000
+
+
+# clock moved; an older file copied back; rows edited by hand
+
+
+def test_clock_moved(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count(3000, -1)
+    monkeypatch.setattr(entries, "now", lambda: f"{next(clock)}-01-01T00:00:00.000+00:00")
+    budget = fresh(place)
+    for number in range(5):
+        budget.reserve(TENTH, question=f"q{number}", request=f"k{number}")
+    history = Budget(place.location, "b").history()
+    assert [charge.request for charge in history] == [f"k{number}" for number in range(5)]
+    assert [charge.reserved for charge in history] == sorted(
+        (charge.reserved for charge in history), reverse=True
+    )
+    assert budget.verify().sound
+
+
+def test_older_copy_put_back(file: SqlitePlace) -> None:
+    budget = fresh(file)
+    budget.reserve(TENTH, question="q0", request="k0").settle({"mean": 0})
+    older = Path(file.location).read_bytes()
+    budget.reserve(TENTH, question="q1", request="k1").settle({"mean": 1})
+    anchor = str(budget.balance().anchor)
+    Path(file.location).write_bytes(older)
+    with pytest.raises(LedgerRolledBackError, match="seen before"):
+        budget.reserve(TENTH, question="q2")
+    with pytest.raises(LedgerRolledBackError, match="seen before"):  # and it stays refused
+        budget.reserve(TENTH, question="q2")
+    with pytest.raises(LedgerRolledBackError, match="anchor"):
+        Budget(file.location, "b", anchor=anchor)
+    assert Budget(file.location, "b").balance().spent.epsilon == TENTH  # undetectable without
+    Budget(file.location, "b").reserve(TENTH, question="q2").settle({"mean": 2})
+    with pytest.raises(LedgerRolledBackError, match="rewritten"):  # as long as before, but not it
+        Budget(file.location, "b", anchor=anchor)
+    with pytest.raises(LedgerRolledBackError, match="seen before"):
+        budget.reserve(TENTH, question="q3")
+
+
+def test_tail_cut_off(place: Place) -> None:
+    budget = fresh(place)
+    budget.reserve(TENTH, question="q0", request="k0").settle({"mean": 0})
+    anchor = budget.balance().anchor
+    place.edit("DELETE FROM entries WHERE number = 2")
+    with pytest.raises(LedgerRolledBackError):
+        budget.reserve(TENTH, question="q1")
+    with pytest.raises(LedgerRolledBackError):
+        Budget(place.location, "b", anchor=anchor)
+
+
+@pytest.mark.parametrize(
+    ("edit", "where"),
+    [
+        ("UPDATE entries SET body = replace(body, '1/10', '1/99') WHERE number = 3", 3),
+        ("UPDATE entries SET hash = 'f' || substr(hash, 2, 62) || 'g' WHERE number = 3", 3),
+        ("DELETE FROM entries WHERE number = 3", 4),
+        ("UPDATE entries SET number = 30 WHERE number = 3", 4),
+        ("UPDATE entries SET budget = 'c' WHERE number = 3", 4),
+        (
+            "INSERT INTO entries SELECT budget, number + 100, body, hash, answer FROM entries "
+            "WHERE number = 3",
+            103,
+        ),
+    ],
+    ids=["amount", "hash", "deleted", "renumbered", "moved away", "copied"],
+)
+def test_rows_edited_by_hand(place: Place, edit: str, where: int) -> None:
+    budget = fresh(place)
+    for number in range(4):
+        budget.reserve(TENTH, question=f"q{number}").settle({"mean": number})
+    place.edit(edit)
+    found = budget.verify()
+    assert not found.sound
+    assert where in [fault.number for fault in found.faults]
+    assert len(found.faults) <= 3
+    with pytest.raises(LedgerCorruptError, match=f"entry {where}"):
+        Budget(place.location, "b")
+
+
+def test_answer_edited_by_hand(place: Place) -> None:
+    budget = fresh(place)
+    budget.reserve(TENTH, question="q0", request="k0").settle({"mean": 0})
+    place.edit("UPDATE entries SET answer = '{\"mean\":1}' WHERE number = 2")
+    assert [fault.number for fault in budget.verify().faults] == [2]
+    with pytest.raises(LedgerCorruptError, match="answer was changed"):
+        budget.reserve(TENTH, question="q0", request="k0")
+    with pytest.raises(LedgerCorruptError, match="answer was changed"):
+        budget.answer("k0")
+
+
+def test_chain_forged_with_a_forbidden_move(place: Place) -> None:
+    """Right hashes do not make an overdraft right."""
+    budget = fresh(place)
+    view = budget._session._view
+    assert view is not None
+    row = view.next_row(
+        "reserve",
+        {"epsilon": "2/1", "delta": "0/1", "request": "k", "question": "", "description": ""},
+    )
+    place.edit(f"INSERT INTO entries VALUES ('b', {row.number}, '{row.body}', '{row.hash}', NULL)")
+    with pytest.raises(LedgerCorruptError, match="more than remained"):
+        Budget(place.location, "b")
+    assert "more than remained" in budget.verify().faults[0].what
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET body = ''",
+        "DELETE FROM entries",
+        "INSERT OR REPLACE INTO entries VALUES ('b', 1, '', '', NULL)",
+    ],
+)
+def test_sqlite_triggers_refuse(file: SqlitePlace, statement: str) -> None:
+    fresh(file).reserve(TENTH, question="q")
+    with pytest.raises(sqlite3.IntegrityError, match="never"):
+        file.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE hourglass.entries SET body = ''",
+        "DELETE FROM hourglass.entries",
+        "TRUNCATE hourglass.entries",
+    ],
+)
+def test_postgres_triggers_refuse(postgres: PostgresPlace, statement: str) -> None:
+    fresh(postgres).reserve(TENTH, question="q")
+    with pytest.raises(psycopg.errors.RaiseException, match="never"):
+        postgres.execute(statement)
+
+
+# symlink, wide permissions
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o777])
+def test_created_for_the_owner_alone(file: SqlitePlace, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        fresh(file)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat(file.location).st_mode) == 0o600
+
+
+def test_never_wider_not_even_at_birth(file: SqlitePlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    born: list[int] = []
+    monkeypatch.setattr(
+        os, "chmod", lambda path, mode: born.append(stat.S_IMODE(os.stat(path).st_mode))
+    )
+    before = os.umask(0)
+    try:
+        fresh(file)
+    finally:
+        os.umask(before)
+    assert born == [0o600]
+
+
+def test_symbolic_link(file: SqlitePlace, tmp_path: Path) -> None:
+    budget = fresh(file)
+    link = tmp_path / "link.db"
+    link.symlink_to(file.location)
+    with pytest.raises(LedgerUnsafeError, match="symbolic link"):
+        Budget(str(link), "b")
+    with pytest.raises(LedgerUnsafeError, match="symbolic link"):
+        create_budget(str(link), "c", epsilon=1)
+    Path(file.location).rename(tmp_path / "moved.db")
+    Path(file.location).symlink_to(tmp_path / "moved.db")
+    with pytest.raises(LedgerUnsafeError, match="symbolic link"):
+        budget.reserve(TENTH, question="q")
+
+
+def test_dangling_link_is_not_followed_by_init(tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "target.db")
+    with pytest.raises(LedgerUnsafeError):
+        create_budget(str(tmp_path / "link.db"), "b", epsilon=1)
+    assert not (tmp_path / "target.db").exists()
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o777])
+def test_wide_permissions(file: SqlitePlace, mode: int) -> None:
+    budget = fresh(file)
+    Path(file.location).chmod(mode)
+    with pytest.raises(LedgerUnsafeError, match="chmod 600"):
+        budget.reserve(TENTH, question="q")
+    Path(file.location).chmod(0o600)
+    usable(file, Fraction(0))
+
+
+def test_directory_in_its_place(tmp_path: Path) -> None:
+    with pytest.raises(LedgerUnsafeError, match="not a plain file"):
+        Budget(str(tmp_path), "b")
+
+
+def test_folder_missing(tmp_path: Path) -> None:
+    with pytest.raises(LedgerWriteError, match="cannot be created"):
+        create_budget(str(tmp_path / "no" / "budget.db"), "b", epsilon=1)
+
+
+def test_init_never_changes_a_budget(place: Place) -> None:
+    budget = fresh(place)
+    budget.reserve(TENTH, question="q")
+    with pytest.raises(BudgetExistsError, match="epsilon=1"):
+        fresh(place, epsilon=5)
+    assert budget.balance().terms.limit.epsilon == 1
+    usable(place, TENTH)
+
+
+@pytest.mark.long
+def test_postgres_disk_full() -> None:
+    report = harness("postgres_disk_full")
+    settled = report.pop("settled")
+    assert 10 < settled < 60
+    assert report == {
+        "error": "LedgerWriteError",
+        "spent": settled + 1,
+        "stored": False,
+        "sound": True,
+        "settled later": True,
+    }
+
+
+def test_postgres_role_that_may_only_append(postgres: PostgresPlace) -> None:
+    fresh(postgres)
+    role = "appender_" + os.urandom(4).hex()
+    postgres.execute(f"CREATE ROLE {role} LOGIN")
+    url = postgres.location.replace("postgres:@", f"{role}:@")
+    with pytest.raises(LedgerWriteError, match="USAGE"):
+        Budget(url, "b")
+    postgres.execute(f"GRANT USAGE ON SCHEMA hourglass TO {role}")
+    postgres.execute(f"GRANT SELECT ON hourglass.ledger, hourglass.entries TO {role}")
+    budget = Budget(url, "b")
+    with pytest.raises(LedgerWriteError, match="INSERT"):
+        budget.reserve(TENTH, question="q")
+    postgres.execute(f"GRANT INSERT ON hourglass.entries TO {role}")
+    assert budget.reserve(TENTH, question="q").settle({"mean": 1}) == {"mean": 1}
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        PostgresPlace(url).execute("DELETE FROM hourglass.entries")
+
+
+def test_postgres_commits_survive_a_lazy_default(postgres: PostgresPlace) -> None:
+    """A role set to synchronous_commit = off would lose charges at a power cut."""
+    fresh(postgres)
+    lazy = postgres.location + "&options=-c%20synchronous_commit%3Doff"
+    from hourglass.ledger.postgres import PostgresStore
+
+    store = PostgresStore(lazy)
+    with store.transaction("b", write=True) as transaction:
+        found = transaction._connection.execute("SHOW synchronous_commit").fetchone()
+    assert found == ("on",)

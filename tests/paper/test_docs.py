@@ -1,0 +1,52 @@
+"""docs/paper.md says what its own files say, and shows every picture."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hourglass.paper import EXHIBITS, Table
+from hourglass.paper.exhibit import FULL_RUNS
+from hourglass.paper.index import claims_markdown
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "paper.md").read_text(encoding="utf-8")
+
+
+def claims_of(beyond: bool) -> str:
+    rows = [
+        (name, claim)
+        for name, exhibit in EXHIBITS.items()
+        if exhibit.beyond is beyond
+        for claim in exhibit.claims(Table.read(DOCS / "paper" / f"{name}.csv"))
+    ]
+    return claims_markdown(rows)
+
+
+def test_the_table_of_claims_is_that_of_the_files_beside_the_page() -> None:
+    (block,) = re.findall(r"<!-- claims: start -->\n(.*)<!-- claims: end -->", PAGE, re.DOTALL)
+    paper, beyond = claims_of(False), claims_of(True)
+    assert block == f"Of the paper:\n\n{paper}\nOur own:\n\n{beyond}"
+    # Every claim of the paper holds; two of our own do not, and the page says so.
+    assert "| no |" not in paper
+    assert beyond.count("| no |") == 2
+    assert "too few runs" not in block
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_every_picture_is_shown_and_there(name: str) -> None:
+    assert f"](paper/{name}.png)" in PAGE
+    assert (DOCS / "paper" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["e1", "e2", "e5", "e7"])
+def test_the_files_are_of_full_size(name: str) -> None:
+    runs = {p.runs for p in Table.read(DOCS / "paper" / f"{name}.csv").points}
+    assert runs <= {0, FULL_RUNS}
+    assert FULL_RUNS in runs
+
+
+def test_the_page_keeps_within_its_weight() -> None:
+    assert sum(path.stat().st_size for path in (DOCS / "paper").iterdir()) < 3_000_000
