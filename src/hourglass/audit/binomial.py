@@ -59,11 +59,7 @@ def _solve(below: object) -> float:
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:
     log_front = (
-        math.lgamma(a + b)
-        - math.lgamma(a)
-        - math.lgamma(b)
-        + a * math.log(x)
-        + b * math.log1p(-x)
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     )
     if x < (a + 1.0) / (a + b + 2.0):
         return math.exp(log_front) * _fraction(a, b, x) / a

@@ -26,7 +26,7 @@ from .binomial import lower_limit, upper_limit
 from .events import Binning, Event, learn_binning, learn_event
 from .verdict import Finding
 
-__all__ = ["ALPHA", "LowerBound", "empirical_finding", "one_by_one", "lower_bound"]
+__all__ = ["ALPHA", "LowerBound", "empirical_finding", "lower_bound", "one_by_one"]
 
 Array = npt.NDArray[Any]
 #: ``sampler(data, size)``: ``size`` releases of ``data``, one array for each number of them.

@@ -59,11 +59,10 @@ def exact_finding(lattice: Lattice, *, claimed: Fraction | None = None) -> Findi
         words.append(f"at {losses.point} moved by {losses.move}")
     if not follows:
         words.append("the pmf does not follow the levels")
-    words.append(
-        "points on both sides of every edge"
-        if tail is None
-        else f"tail beyond the window {max(0.0, float(tail)):.1e}"
-    )
+    if not lattice.full:
+        words.append("points on both sides of every edge")
+    elif tail is not None:
+        words.append(f"tail beyond the window {max(0.0, float(tail)):.1e}")
     return Finding(
         "exact",
         lattice.name,
@@ -152,6 +151,8 @@ def _loss(lattice: Lattice, point: Point, step: Point) -> Fraction:
 
 def _pmf_follows(lattice: Lattice) -> bool:
     """P(point) exp(exponent) is the same number wherever one looks, to thirty digits."""
+    if lattice.pmf is None:
+        return True
     top = lattice.pmf(0, 0) / exp_minus(_exponent(lattice, (0, 0)))
     for point in _landmarks(lattice):
         ratio = lattice.pmf(*point) / exp_minus(_exponent(lattice, point)) / top
@@ -175,7 +176,7 @@ def _landmarks(lattice: Lattice) -> Iterable[Point]:
 
 def _tail(lattice: Lattice) -> Enclosure | None:
     """One minus the mass of the window, summed level by level; None on a fine grid."""
-    if not lattice.full:
+    if not lattice.full or lattice.pmf is None:
         return None
     xs, ys = lattice.window
     first: dict[tuple[int, ...], Point] = {}

@@ -40,8 +40,8 @@ class Part:
 class Lattice:
     """A law on pairs of integers, and what a neighbour may do to them.
 
-    ``window`` holds the coordinates that are tried, every one of them with every other;
-    ``edges`` are the first coordinates at which a level can change: where the grid is too
+    ``pmf`` is None where only the levels are known (a mutant's). ``window`` holds the
+    coordinates that are tried, every one of them with every other; ``edges`` are the first coordinates at which a level can change: where the grid is too
     fine to try all, points are taken on both sides of each, before and after each move.
     """
 
@@ -50,7 +50,7 @@ class Lattice:
     parts: tuple[Part, ...]
     moves: tuple[Point, ...]
     window: tuple[Sequence[int], Sequence[int]]
-    pmf: Callable[[int, int], Enclosure]
+    pmf: Callable[[int, int], Enclosure] | None
     edges: tuple[int, ...] | None = None
 
     @property
@@ -104,7 +104,7 @@ def hourglass_lattice(
         (Part(level or law.level, law.epsilon),),
         tuple(moves) if moves is not None else tuple((q, 1) for q in some_cells(G, c)),
         (_span(c + stairs * G + 1, G), range(-stairs - 3, stairs + 4)),
-        law.pmf,
+        law.pmf if level is None else None,
         outer_edges(G, c) if G > FULL_GRID else None,
     )
 

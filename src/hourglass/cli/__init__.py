@@ -10,6 +10,7 @@ import sys
 import typer
 
 from ..errors import HourglassError
+from .audit import audit
 from .budget import budget_app
 from .paper import paper
 
@@ -31,6 +32,7 @@ def _root() -> None:
     """Differentially private means that cannot be beaten, on data wherever it lives."""
 
 
+app.command()(audit)
 app.command()(paper)
 
 
