@@ -34,6 +34,7 @@ from .noise import (
     Staircase2D,
 )
 from .pipeline import mean
+from .private_bounds import FoundBounds, find_bounds
 from .release import Release
 
 __version__ = "0.1.0"
@@ -45,6 +46,7 @@ __all__ = [
     "DataError",
     "DiscreteLaplace",
     "EpsilonError",
+    "FoundBounds",
     "GridError",
     "Hourglass",
     "HourglassError",
@@ -58,5 +60,6 @@ __all__ = [
     "Staircase",
     "Staircase2D",
     "accuracy",
+    "find_bounds",
     "mean",
 ]

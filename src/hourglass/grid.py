@@ -76,7 +76,8 @@ class Bounds:
 
     @classmethod
     def of(cls, bounds: Any) -> Bounds:
-        """Bounds from a pair, or the bounds themselves."""
+        """Bounds from a pair, the bounds themselves, or what was found to hold them."""
+        bounds = getattr(bounds, "bounds", bounds)
         if isinstance(bounds, Bounds):
             return bounds
         if bounds is None:

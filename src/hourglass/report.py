@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from html import escape
+from typing import Any
 
-__all__ = ["decimals_for", "html_table", "number", "text_table"]
+__all__ = ["decimal", "decimals_for", "html_table", "number", "text_table", "yaml_text"]
+
+
+def decimal(value: Fraction) -> str:
+    """The decimal if it is short, else the ratio."""
+    text = f"{float(value):.12g}"
+    return text if Fraction(text) == value else str(value)
 
 
 def decimals_for(error: float) -> int:
@@ -49,3 +58,23 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str)
         f'<table class="hourglass"><caption>{escape(caption)}</caption>'
         f"<thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
     )
+
+
+def yaml_text(value: Any, indent: int = 0) -> str:
+    """Block style, scalars as JSON writes them: every YAML reader takes them."""
+    pad = "  " * indent
+    if isinstance(value, dict) and value:
+        return "\n".join(_entry(f"{pad}{_word(k)}:", v, indent) for k, v in value.items())
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "\n".join(f"{pad}- {yaml_text(item, indent + 1).lstrip()}" for item in value)
+    return pad + json.dumps(value, ensure_ascii=False)
+
+
+def _entry(head: str, value: Any, indent: int) -> str:
+    inner = value[0] if isinstance(value, list) and value else value
+    nested = isinstance(inner, dict) and bool(inner)
+    return f"{head}\n{yaml_text(value, indent + 1)}" if nested else f"{head} {yaml_text(value)}"
+
+
+def _word(key: str) -> str:
+    return key if key.replace("_", "a").isalnum() and key.isascii() else json.dumps(key)
