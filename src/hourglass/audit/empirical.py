@@ -1,6 +1,6 @@
 """A lower confidence bound on epsilon, of anything that releases numbers.
 
-Run the release many times on D and on its neighbour D'. On the first half of the runs learn
+Run the release many times on D and on its neighbour D'. From the first half of the runs learn
 an event that D makes likely and D' does not, and one for the other direction. On the second
 half count how often they happen: k of n on one side, k' of n' on the other. With Clopper and
 Pearson's limits log(lower(k, n) / upper(k', n')) bounds epsilon from below, and is wrong with
@@ -94,12 +94,12 @@ def lower_bound(
         found = _counted(sampler, sides, size, binning, threads, progress)
         return found[0], found[1]
 
-    learned = count(half)
+    learned, chosen = count(half - half // 2), count(half // 2)
     each = alpha / 4  # two events, two limits each
     deviations = -NormalDist().inv_cdf(each)
     events = (
-        learn_event(binning, learned[0], learned[1], deviations),
-        learn_event(binning, learned[1], learned[0], deviations),
+        learn_event(binning, learned, chosen, deviations),
+        learn_event(binning, learned[::-1], chosen[::-1], deviations),
     )
     tested = count(samples - half)
     runs = samples - half

@@ -77,6 +77,12 @@ class Binning:
         cells = np.ravel_multi_index(places, self.shape)
         return np.bincount(cells, minlength=math.prod(self.shape))
 
+    def coarser(self, step: int) -> Array:
+        """For each cell the number of its coarse cell, ``step`` bins wide in every direction."""
+        shape = [-(-bins // step) for bins in self.shape]
+        places = np.unravel_index(np.arange(math.prod(self.shape)), self.shape)
+        return np.ravel_multi_index([place // step for place in places], shape)
+
     def words(self, cell: int) -> str:
         """A cell as ranges of its numbers."""
         place = np.unravel_index(cell, self.shape)
@@ -118,24 +124,50 @@ class Event:
         return int(counts[self.inside].sum())
 
 
-def learn_event(binning: Binning, likely: Array, unlikely: Array, deviations: float) -> Event:
+def learn_event(
+    binning: Binning,
+    ordered_by: tuple[Array, Array],
+    chosen_by: tuple[Array, Array],
+    deviations: float,
+) -> Event:
     """The event that promises the largest lower bound on log P(likely) / P(unlikely).
 
-    ``deviations`` is how many standard deviations the bound will later be made safe by.
+    Both arguments are counts of cells, (likely, unlikely): the first puts the cells in order,
+    the second, which must be fresh, says how many of them to take, and how coarse they should
+    be. ``deviations`` is how many standard deviations the bound will later be made safe by.
     """
+    best = None
+    for step in (1, 2, 4, 8):
+        where = binning.coarser(step)
+        order = _order(*(np.bincount(where, counts) for counts in ordered_by))
+        counts = [np.bincount(where, part) for part in chosen_by]
+        worth = _worth(counts[0][order], counts[1][order], deviations)
+        taken = int(worth.argmax()) + 1
+        if best is None or worth[taken - 1] > best.guess:
+            inside = np.isin(where, order[:taken])
+            heaviest = int(np.where(inside, chosen_by[0], -1).argmax())
+            words = f"{int(inside.sum())} cells, the heaviest {binning.words(heaviest)}"
+            best = Event(inside, float(worth[taken - 1]), words)
+    assert best is not None
+    return best
+
+
+def _order(likely: Array, unlikely: Array) -> Array:
+    """Cells by their ratio, the largest first; careful with those that were seen rarely."""
     careful = 2.0
     top = np.maximum(likely - careful * np.sqrt(likely), 0.0)
     ratio = top / (unlikely + careful * np.sqrt(unlikely) + careful**2)
-    order = np.argsort(-ratio, kind="stable")
-    hits, misses = np.cumsum(likely[order]), np.cumsum(unlikely[order])
-    share, other = hits / hits[-1], misses / misses[-1]
-    # About the Clopper-Pearson limits: the spread of a binomial, and z^2 for none at all.
-    low = hits - deviations * np.sqrt(hits * (1 - share))
-    high = misses + deviations * np.sqrt(misses * (1 - other)) + deviations**2 / 2
-    worth = np.log(np.maximum(low, 1e-9)) - np.log(np.minimum(high, misses[-1]))
-    best = int(worth.argmax())
-    inside = np.zeros(likely.size, dtype=np.bool_)
-    inside[order[: best + 1]] = True
-    heaviest = int(order[: best + 1][likely[order[: best + 1]].argmax()])
-    words = f"{best + 1} cells, the heaviest {binning.words(heaviest)}"
-    return Event(inside, float(worth[best]), words)
+    return np.argsort(-ratio, kind="stable")
+
+
+def _worth(likely: Array, unlikely: Array, deviations: float) -> Array:
+    """About the bound that each prefix of the ordered cells will give.
+
+    In place of Clopper and Pearson's limits: the spread of a binomial, and z^2/2 for none.
+    """
+    hits, misses = np.cumsum(likely), np.cumsum(unlikely)
+    low = hits - deviations * np.sqrt(np.maximum(hits * (1 - hits / hits[-1]), 0.0))
+    spread = np.sqrt(np.maximum(misses * (1 - misses / misses[-1]), 0.0))
+    high = np.minimum(misses + deviations * spread + deviations**2 / 2, misses[-1])
+    worth: Array = np.log(np.maximum(low, 1e-9)) - np.log(high)
+    return worth

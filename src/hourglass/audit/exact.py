@@ -8,12 +8,14 @@ tail beyond the window is stated as a mass; there the stairs repeat (``hourglass
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache, partial
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
 from ..algorithms import Algorithm
 from ..exact import Enclosure, exp_minus
@@ -50,9 +52,10 @@ def exact_audit(algorithm: Algorithm) -> Finding:
 def exact_finding(lattice: Lattice, *, claimed: Fraction | None = None) -> Finding:
     """Whether a law keeps the epsilon that is claimed for it (its own, unless given)."""
     epsilon = lattice.epsilon if claimed is None else claimed
-    losses = enumerate_losses(lattice)
+    table = _table(lattice) if lattice.full else None
+    losses = enumerate_losses(lattice, table)
     follows = _pmf_follows(lattice)
-    tail = _tail(lattice)
+    tail = _tail(lattice, table)
     holds = losses.worst <= epsilon and follows and (tail is None or tail.high >= 0)
     words = [f"{losses.ratios} ratios, loss {_times(losses.worst, epsilon)}"]
     if losses.worst > epsilon:
@@ -77,9 +80,12 @@ def exact_finding(lattice: Lattice, *, claimed: Fraction | None = None) -> Findi
     )
 
 
-def enumerate_losses(lattice: Lattice) -> Losses:
+def enumerate_losses(lattice: Lattice, table: _Table | None = None) -> Losses:
     """Every point tried, every move: the extremes of log P(point) - log P(point + move)."""
-    found = _all_losses(lattice) if lattice.full else _edge_losses(lattice)
+    if lattice.full:
+        found = _all_losses(lattice, table or _table(lattice))
+    else:
+        found = _edge_losses(lattice)
     least = greatest = Fraction(0)
     point = move = (0, 0)
     ratios = 0
@@ -94,35 +100,53 @@ def enumerate_losses(lattice: Lattice) -> Losses:
 _Found = tuple[Fraction, Fraction, Point, Point, Point, int]
 
 
-def _all_losses(lattice: Lattice) -> Iterator[_Found]:
-    """Levels as a table over the window and all that it can move to; losses as differences."""
+@dataclass(frozen=True)
+class _Table:
+    """The exponents of the window and of all that it can move to, in units of 1/unit."""
+
+    unit: int
+    left: int
+    low: int
+    exponents: npt.NDArray[np.int64]
+    window: tuple[Sequence[int], Sequence[int]]
+
+    def moved(self, step: Point) -> npt.NDArray[np.int64]:
+        """The exponents of the window's points, each moved by ``step``."""
+        xs, ys = self.window
+        x, y = xs[0] - self.left + step[0], ys[0] - self.low + step[1]
+        return self.exponents[x : x + len(xs), y : y + len(ys)]
+
+    def point(self, place: int) -> Point:
+        """The point of the window with that place in it."""
+        xs, ys = self.window
+        return xs[place // len(ys)], ys[place % len(ys)]
+
+
+def _table(lattice: Lattice) -> _Table:
     xs, ys = lattice.window
-    dx = [move[0] for move in lattice.moves]
-    dy = [move[1] for move in lattice.moves]
-    left, low = xs[0] + min(0, *dx), ys[0] + min(0, *dy)
-    wide = range(left, xs[-1] + max(0, *dx) + 1)
-    tall = range(low, ys[-1] + max(0, *dy) + 1)
+    dx = [0, *(move[0] for move in lattice.moves)]
+    dy = [0, *(move[1] for move in lattice.moves)]
+    wide = range(xs[0] + min(dx), xs[-1] + max(dx) + 1)
+    tall = range(ys[0] + min(dy), ys[-1] + max(dy) + 1)
     unit = math.lcm(*(part.rate.denominator for part in lattice.parts))
-    table = sum(
-        np.array([[part.level(x, y) for y in tall] for x in wide], dtype=np.int64)
-        * int(part.rate * unit)
-        for part in lattice.parts
-    )
-    assert isinstance(table, np.ndarray)
+    exponents = np.zeros((len(wide), len(tall)), dtype=np.int64)
+    for part in lattice.parts:
+        levels = [[part.level(x, y) for y in tall] for x in wide]
+        exponents += np.array(levels, dtype=np.int64) * int(part.rate * unit)
+    return _Table(unit, wide[0], tall[0], exponents, lattice.window)
 
-    def at(step: Point) -> np.ndarray:
-        x, y = xs[0] - left + step[0], ys[0] - low + step[1]
-        return table[x : x + len(xs), y : y + len(ys)]
 
-    before = at((0, 0))
+def _all_losses(lattice: Lattice, table: _Table) -> Iterator[_Found]:
+    """Every point of the window, every move: losses as differences of exponents."""
+    before = table.moved((0, 0))
     for step in lattice.moves:
-        loss = at(step) - before
+        loss = table.moved(step) - before
         down, up = int(loss.argmin()), int(loss.argmax())
         yield (
-            Fraction(int(loss.flat[down]), unit),
-            Fraction(int(loss.flat[up]), unit),
-            (xs[down // len(ys)], ys[down % len(ys)]),
-            (xs[up // len(ys)], ys[up % len(ys)]),
+            Fraction(int(loss.flat[down]), table.unit),
+            Fraction(int(loss.flat[up]), table.unit),
+            table.point(down),
+            table.point(up),
             step,
             loss.size,
         )
@@ -132,21 +156,17 @@ def _edge_losses(lattice: Lattice) -> Iterator[_Found]:
     """On a fine grid: x and x + move on both sides of every edge, one step at a time."""
     assert lattice.edges is not None
     window = lattice.window
+    exponent = lru_cache(maxsize=None)(partial(_exponent, lattice))
     for step in lattice.moves:
         xs = {edge + d - moved for edge in lattice.edges for d in (0, 1) for moved in (0, step[0])}
         xs |= set(window[0])
         ys = {y - moved for y in window[1] for moved in (0, step[1])}
-        losses = {(x, y): _loss(lattice, (x, y), step) for x, y in product(sorted(xs), sorted(ys))}
+        losses = {
+            (x, y): exponent((x + step[0], y + step[1])) - exponent((x, y))
+            for x, y in product(sorted(xs), sorted(ys))
+        }
         low_at, high_at = min(losses, key=losses.__getitem__), max(losses, key=losses.__getitem__)
         yield losses[low_at], losses[high_at], low_at, high_at, step, len(losses)
-
-
-def _loss(lattice: Lattice, point: Point, step: Point) -> Fraction:
-    there = (point[0] + step[0], point[1] + step[1])
-    return sum(
-        ((part.level(*there) - part.level(*point)) * part.rate for part in lattice.parts),
-        Fraction(0),
-    )
 
 
 def _pmf_follows(lattice: Lattice) -> bool:
@@ -174,20 +194,14 @@ def _landmarks(lattice: Lattice) -> Iterable[Point]:
     return (point for point in points if _exponent(lattice, point) < 40)
 
 
-def _tail(lattice: Lattice) -> Enclosure | None:
+def _tail(lattice: Lattice, table: _Table | None) -> Enclosure | None:
     """One minus the mass of the window, summed level by level; None on a fine grid."""
-    if not lattice.full or lattice.pmf is None:
+    if table is None or lattice.pmf is None:
         return None
-    xs, ys = lattice.window
-    first: dict[tuple[int, ...], Point] = {}
-    counts: dict[tuple[int, ...], int] = {}
-    for point in product(xs, ys):
-        levels = tuple(part.level(*point) for part in lattice.parts)
-        first.setdefault(levels, point)
-        counts[levels] = counts.get(levels, 0) + 1
+    _, first, counts = np.unique(table.moved((0, 0)), return_index=True, return_counts=True)
     inside = Enclosure.of(0)
-    for levels, point in first.items():
-        inside = inside + counts[levels] * lattice.pmf(*point)
+    for place, count in zip(first.tolist(), counts.tolist(), strict=True):
+        inside = inside + count * lattice.pmf(*table.point(place))
     return 1 - inside
 
 

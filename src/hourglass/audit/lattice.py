@@ -25,7 +25,7 @@ Level = Callable[[int, int], int]
 #: Up to this grid every point and every move is tried; past it, those that matter.
 FULL_GRID = 128
 #: About as many points as a window may have.
-WINDOW = 60_000
+WINDOW = 20_000
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,9 @@ class Lattice:
     """A law on pairs of integers, and what a neighbour may do to them.
 
     ``pmf`` is None where only the levels are known (a mutant's). ``window`` holds the
-    coordinates that are tried, every one of them with every other; ``edges`` are the first coordinates at which a level can change: where the grid is too
-    fine to try all, points are taken on both sides of each, before and after each move.
+    coordinates that are tried, every one of them with every other. ``edges`` are the first
+    coordinates at which a level can change: where the grid is too fine to try all, points
+    are taken on both sides of each, before and after each move.
     """
 
     name: str

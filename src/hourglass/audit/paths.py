@@ -79,7 +79,7 @@ def memory_paths(
 
 def _masked(values: Sequence[Any]) -> Any:
     array = np.array(values, dtype=np.float64)
-    return np.ma.masked_array(array, mask=np.isnan(array))  # type: ignore[no-untyped-call]
+    return np.ma.masked_array(array, mask=np.isnan(array))
 
 
 def _pandas(values: Sequence[Any]) -> Any:
