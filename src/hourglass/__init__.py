@@ -2,7 +2,7 @@
 
 A value goes one way through the house:
 
-    read       sources/     numbers in memory, whatever library holds them
+    read       sources/     numbers in memory, or a table where it lives
     bound      grid         clamp to public bounds
     quantise   grid         the nearest of G+1 integer cells
     aggregate  sources/     exact integer totals (sum of cells, number of records): secret
@@ -15,16 +15,19 @@ from . import accuracy
 from .errors import (
     BoundsError,
     BudgetError,
+    BudgetExceededError,
     DataError,
     EpsilonError,
     GridError,
     HourglassError,
+    LedgerError,
     OptionError,
     RequestError,
     SourceError,
 )
 from .grid import Bounds
 from .interval import Interval
+from .ledger import Budget, create_budget
 from .noise import (
     DiscreteLaplace,
     Hourglass,
@@ -36,13 +39,19 @@ from .noise import (
 from .pipeline import mean
 from .private_bounds import FoundBounds, find_bounds
 from .release import Release
+from .releases import Releases
+from .sources.database import sql
+from .statement import Statement
+from .units import per_person, per_row
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Bounds",
     "BoundsError",
+    "Budget",
     "BudgetError",
+    "BudgetExceededError",
     "DataError",
     "DiscreteLaplace",
     "EpsilonError",
@@ -51,15 +60,22 @@ __all__ = [
     "Hourglass",
     "HourglassError",
     "Interval",
+    "LedgerError",
     "OptionError",
     "Release",
+    "Releases",
     "RequestError",
     "SecureBits",
     "SeededBits",
     "SourceError",
     "Staircase",
     "Staircase2D",
+    "Statement",
     "accuracy",
+    "create_budget",
     "find_bounds",
     "mean",
+    "per_person",
+    "per_row",
+    "sql",
 ]

@@ -12,12 +12,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from .algorithms import ALGORITHMS, Algorithm, make
 from .errors import OptionError
+from .exact import to_double
 from .grid import Bounds, Grid
 from .privacy import MAX_EPSILON, MIN_EPSILON, exact_epsilon
 
 __all__ = ["Plan", "compare", "expected_error", "gamma", "leading_error", "plan", "sigma2"]
+
+Floats = npt.NDArray[np.float64]
 
 
 def sigma2(epsilon: Any) -> float:
@@ -90,10 +96,22 @@ def compare(
 
 def error_at(algorithm: Algorithm, records: float, mean: float | None = None) -> float:
     """:func:`expected_error` of an algorithm already made."""
-    width = float(algorithm.grid.bounds.width)
+    width = to_double(algorithm.grid.bounds.width)
     if records <= 0:
         return width
     return min(width, width * math.sqrt(_leading(algorithm, mean)) / records)
+
+
+def errors_at(algorithm: Algorithm, records: Floats, means: Floats) -> Floats:
+    """:func:`error_at` for many groups at once."""
+    bounds, moments = algorithm.grid.bounds, algorithm.moments
+    V1, V2, C = float(moments.cells), float(moments.rest), float(moments.both)
+    width, lower = to_double(bounds.width), float(bounds.lower)
+    a = np.clip(means / width - lower / width, 0.0, 1.0)
+    leading = (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
+    errors = np.full_like(leading, width)
+    np.divide(width * np.sqrt(leading), records, out=errors, where=records > 0)
+    return np.minimum(errors, width)
 
 
 def _leading(algorithm: Algorithm, mean: float | None) -> float:
@@ -103,9 +121,10 @@ def _leading(algorithm: Algorithm, mean: float | None) -> float:
     if mean is None:
         return max(V1, V2)
     bounds = algorithm.grid.bounds
-    if not bounds.lower <= mean <= bounds.upper:
+    if not float(bounds.lower) <= mean <= float(bounds.upper):
         raise OptionError(f"mean={mean!r} is outside the bounds ({bounds.lower}, {bounds.upper})")
-    a = float((Fraction(mean) - Fraction(bounds.lower)) / bounds.width)
+    # A bound past 2^53 can lie a little off its double, which the mean was rounded to.
+    a = min(max(float((Fraction(mean) - Fraction(bounds.lower)) / bounds.width), 0.0), 1.0)
     return (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
 
 
@@ -148,7 +167,7 @@ def plan(
     if epsilon is not None:
         exact = exact_epsilon(epsilon)
         lead = leading_error(exact, algorithm=algorithm, mean=mean, bounds=range_, grid=grid)
-        records = math.ceil(float(range_.width) * math.sqrt(lead) / error)
+        records = math.ceil(to_double(range_.width) * math.sqrt(lead) / error)
     else:
         assert records is not None
         if isinstance(records, bool) or not isinstance(records, int) or records < 1:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import OptionError
+from .exact import to_double
 from .grid import Grid
 from .totals import NoisyTotals
 
@@ -59,7 +60,7 @@ def mean(noisy: NoisyTotals, grid: Grid, estimator: str = "projected") -> float:
 def sum_(noisy: NoisyTotals, grid: Grid) -> float:
     """lower N' + step S', rounded once: unbiased, and so not clipped."""
     cells = Fraction(noisy.cells, noisy.parts)
-    return float(Fraction(grid.bounds.lower) * noisy.size + grid.step * cells)
+    return to_double(Fraction(grid.bounds.lower) * noisy.size + grid.step * cells)
 
 
 def count(noisy: NoisyTotals) -> int:
@@ -89,7 +90,10 @@ def sums(noisy: NoisyTotals, grid: Grid) -> npt.NDArray[np.float64]:
     """The sums of many, in the units of the data."""
     cells, weight = (np.asarray(part, dtype=np.float64) for part in (noisy.cells, noisy.weight))
     size = weight / (noisy.parts * noisy.grid)
-    return grid.lower * size + float(grid.step) * cells / noisy.parts
+    most = np.finfo(np.float64).max
+    with np.errstate(over="ignore"):  # past the largest double, the largest
+        totals = grid.lower * size + float(grid.step) * cells / noisy.parts
+    return np.clip(totals, -most, most)
 
 
 def counts(noisy: NoisyTotals) -> npt.NDArray[np.int64]:

@@ -7,12 +7,13 @@ between two rationals, and whoever needs more digits asks for more bits.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-__all__ = ["Enclosure", "exp_minus", "floor_scaled", "sign_of"]
+__all__ = ["Enclosure", "exp_minus", "floor_scaled", "sign_of", "to_double"]
 
 #: Bits of an enclosure when nobody asks for more: twice what a double can show.
 DEFAULT_BITS = 160
@@ -140,3 +141,11 @@ def sign_of(value: Callable[[int], Enclosure]) -> int:
         if enclosure.low == enclosure.high:
             return 0
         precision *= 2
+
+
+def to_double(value: Fraction) -> float:
+    """The nearest double; past the largest, the largest: never an infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return sys.float_info.max if value > 0 else -sys.float_info.max

@@ -18,7 +18,7 @@ An integer column on its own grid (G = upper - lower) needs no floats: q = clamp
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
@@ -58,10 +58,14 @@ class Bounds:
     """The public range that values are clamped to; ``lower < upper``, both finite.
 
     An end is kept as an int if it was given as one, else as the double nearest to it.
+    ``origin`` says where they come from, for the statement of a release.
     """
 
     lower: int | float
     upper: int | float
+    origin: str = field(
+        default="stated as public knowledge", compare=False, repr=False, kw_only=True
+    )
 
     def __post_init__(self) -> None:
         lower, upper = _bound("lower", self.lower), _bound("upper", self.upper)

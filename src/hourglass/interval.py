@@ -23,6 +23,7 @@ from functools import lru_cache
 
 from .algorithms import Algorithm
 from .errors import OptionError
+from .exact import to_double
 from .tails import tails_of
 from .totals import NoisyTotals
 
@@ -112,7 +113,7 @@ def _sum(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[float, 
     cells = Fraction(noisy.cells, noisy.parts)
     middle = Fraction(grid.bounds.lower) * noisy.size + grid.step * cells
     half = Fraction(0) if grid.own else grid.step / 2 * max(noisy.size, Fraction(1))
-    return float(middle - Fraction(reach) - half), float(middle + Fraction(reach) + half)
+    return to_double(middle - Fraction(reach) - half), to_double(middle + Fraction(reach) + half)
 
 
 def _count(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[int, int]:

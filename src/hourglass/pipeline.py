@@ -1,66 +1,255 @@
 """The flow: read, bound, quantise, aggregate, noise, estimate, report.
 
-Everything that can be wrong with the question is found before the data is looked at.
+Everything that can be wrong with the question is found by :func:`hourglass.request.checked`,
+before a row is looked at. :func:`charged` has a budget charged, then :func:`answer` looks at
+the data, once, and adds the noise; the answer is stored before it is handed out.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from .algorithms import make
-from .errors import BoundsError, OptionError
-from .estimate import check_estimator
-from .grid import Bounds, Grid
+import numpy as np
+
+from .errors import OptionError
+from .keys import sort_key
 from .noise.bits import SECURE, Bits
-from .privacy import exact_epsilon
 from .release import Release
-from .sources.memory import column
+from .releases import Releases
+from .request import Request, checked
+from .sources.engine import Groups
+from .totals import NoisyTotals, Totals
+from .units import Unit
 
-__all__ = ["mean"]
+if TYPE_CHECKING:
+    from .ledger import Budget
+
+__all__ = ["Request", "answer", "charged", "checked", "mean", "restored"]
 
 
+@overload
 def mean(
-    values: Any,
+    data: Any,
+    column: str | None = None,
     *,
     bounds: Any = None,
     epsilon: Any = None,
+    by: None = None,
+    keys: Any = None,
+    delta: Any = None,
+    unit: Unit | None = None,
     algorithm: str = "hourglass",
     estimator: str = "projected",
     grid: int | None = None,
     missing: Any = "drop",
+    parse: str | None = None,
+    engine: str | None = None,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: Literal[False] = False,
     bits: Bits = SECURE,
-) -> Release:
-    """The differentially private mean of a column of numbers, with its sum and count.
+) -> Release: ...
+@overload
+def mean(
+    data: Any,
+    column: str | None = None,
+    *,
+    bounds: Any = None,
+    epsilon: Any = None,
+    by: Any,
+    keys: Any = None,
+    delta: Any = None,
+    unit: Unit | None = None,
+    algorithm: str = "hourglass",
+    estimator: str = "projected",
+    grid: int | None = None,
+    missing: Any = "drop",
+    parse: str | None = None,
+    engine: str | None = None,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: Literal[False] = False,
+    bits: Bits = SECURE,
+) -> Releases: ...
+@overload
+def mean(
+    data: Any,
+    column: str | None = None,
+    *,
+    bounds: Any = None,
+    epsilon: Any = None,
+    by: Any = None,
+    keys: Any = None,
+    delta: Any = None,
+    unit: Unit | None = None,
+    algorithm: str = "hourglass",
+    estimator: str = "projected",
+    grid: int | None = None,
+    missing: Any = "drop",
+    parse: str | None = None,
+    engine: str | None = None,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: Literal[True],
+    bits: Bits = SECURE,
+) -> str: ...
+def mean(
+    data: Any,
+    column: str | None = None,
+    *,
+    bounds: Any = None,
+    epsilon: Any = None,
+    by: Any = None,
+    keys: Any = None,
+    delta: Any = None,
+    unit: Unit | None = None,
+    algorithm: str = "hourglass",
+    estimator: str = "projected",
+    grid: int | None = None,
+    missing: Any = "drop",
+    parse: str | None = None,
+    engine: str | None = None,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: bool = False,
+    bits: Bits = SECURE,
+) -> Release | Releases | str:
+    """The differentially private mean, with its sum and count; by group if asked.
+
+    ``data`` is a column of numbers (list, NumPy array, Series, Arrow array, iterator), or a
+    table with the name of its ``column``: a pandas, Polars or PyArrow frame, a DuckDB
+    relation, a Spark DataFrame, a path or glob (Parquet, CSV, TSV, JSON lines, Arrow), or
+    ``hg.sql(url, table)``. The totals are computed where the table lives.
 
     ``bounds`` (the public range, values are clamped to it) and ``epsilon`` (the privacy
-    parameter, smaller is more private) have no default. ``algorithm`` is "hourglass", the
-    optimal one, or for comparison "staircase", "laplace", "shifted", "independent", "swap";
-    ``estimator`` is "projected", "ratio" or, for small groups, "posterior". ``grid`` is the
-    number of cells that the range is cut into; left out, a column of integers with integer
-    bounds keeps its own and all else gets 2^32. ``missing`` is "drop", or the value that a
-    missing one counts as. ``bits`` is for tests: a release made of seeded bits says
+    parameter, smaller is more private) have no default. ``by`` names one or more columns to
+    group by: with ``keys``, the public names of the groups, each of them is answered; with
+    ``delta`` the names are secret, and a group is answered if its noisy count is large
+    enough. ``unit`` is whose presence is hidden: ``hg.per_row()``, ``hg.per_person("id")``.
+
+    ``algorithm`` is "hourglass", the optimal one, or for comparison "staircase", "laplace",
+    "shifted", "independent", "swap"; ``estimator`` is "projected", "ratio" or, for small
+    groups, "posterior". ``grid`` is the number of cells that the range is cut into; left
+    out, a column of integers with integer bounds keeps its own and all else gets 2^32.
+    ``missing`` is "drop", or the value that a missing one counts as. ``parse`` declares how
+    a column of text is read, "real" or "integer"; text that is no such number is missing.
+    ``engine`` names another engine than DuckDB for files.
+
+    ``budget`` (:class:`Budget`) is charged before the data is looked at, and refuses what it
+    has no room for. ``request`` names the question there: asked again under the same name it
+    returns the stored answer, at no charge. ``explain=True`` returns the SQL that would run,
+    and runs nothing. ``bits`` is for tests: a release made of seeded bits says
     ``private=False``.
+
+    Returns a :class:`Release`, or :class:`Releases` with ``by``.
     """
-    exact = exact_epsilon(epsilon)
-    range_ = Bounds.of(bounds)
-    source = column(values)
-    cut = source.grid(range_, grid)
-    mechanism = make(algorithm, exact, cut)
-    check_estimator(estimator, algorithm)
-    missing_cell = _missing_cell(missing, cut)
+    asked = checked(
+        data,
+        column,
+        bounds=bounds,
+        epsilon=epsilon,
+        by=by,
+        keys=keys,
+        delta=delta,
+        unit=unit,
+        algorithm=algorithm,
+        estimator=estimator,
+        grid=grid,
+        missing=missing,
+        parse=parse,
+        engine=engine,
+    )
+    if explain:
+        return asked.sql or "-- numbers in memory: no SQL, NumPy adds them up\n"
+    return charged(asked, budget, request, bits=bits)
 
-    totals = source.totals(cut, missing_cell)
-    noisy = mechanism.noise(totals, bits=bits)
-    return Release.of(mechanism, noisy, estimator=estimator, private=bits.private)
+
+def charged(
+    asked: Request, budget: Budget | None, key: str | None, *, bits: Bits = SECURE
+) -> Release | Releases:
+    """Charge, look, store, hand out: in this order, whatever happens in between.
+
+    A failure after the charge leaves it standing, with a note that names the request: asked
+    again under that name the same question costs nothing more.
+    """
+    if budget is None:
+        if key is not None:
+            raise OptionError(f"request={key!r} is kept in a budget; give budget= as well")
+        return answer(asked, bits=bits)
+    reservation = budget.reserve(
+        asked.epsilon, asked.delta, question=asked.question, request=key, description=asked.subject
+    )
+    if reservation.answer is not None:
+        return restored(reservation.answer)
+    try:
+        found = answer(asked, bits=bits)
+        written = found.to_dict()
+        stored = reservation.settle(written)
+    except BaseException as error:
+        error.add_note(
+            f"The charge stands. The same question with request={reservation.request!r} "
+            "costs nothing more."
+        )
+        raise
+    # Another process may have answered the same request first: then its answer is the answer.
+    return found if stored == written else restored(stored)
 
 
-def _missing_cell(missing: Any, grid: Grid) -> int | None:
-    """The cell that a missing value counts as; None where it is left out."""
-    if isinstance(missing, str) and missing == "drop":
-        return None
-    lower, upper = grid.bounds
-    if isinstance(missing, bool) or not isinstance(missing, int | float):
-        raise OptionError(f'missing={missing!r} is neither "drop" nor a number')
-    if not lower <= missing <= upper:
-        raise BoundsError(f"missing={missing!r} is outside the bounds ({lower}, {upper})")
-    return grid.cell(missing)
+def restored(written: dict[str, Any]) -> Release | Releases:
+    """The answer that was stored."""
+    return (Releases if "by" in written else Release).from_dict(written)
+
+
+def answer(request: Request, *, bits: Bits = SECURE) -> Release | Releases:
+    """Look at the data, add the noise, and say what came of it."""
+    found = request.read()
+    mechanism = request.mechanism
+    if not request.by:
+        totals = found.totals if isinstance(found, Groups) else found
+        if isinstance(totals.count, np.ndarray):
+            totals = Totals(int(totals.cells[0]), int(totals.count[0]))
+        return Release.of(
+            mechanism,
+            mechanism.noise(totals, bits=bits),
+            estimator=request.estimator,
+            private=bits.private,
+            unit=str(request.unit),
+            epsilon=request.epsilon,
+            delta=request.delta,
+        )
+    assert isinstance(found, Groups)
+    if request.keys:
+        keys = request.keys.keys
+        noisy = mechanism.noise(request.keys.pick(found), bits=bits)
+    else:
+        keys, noisy = _published(request, found, bits)
+    return Releases(
+        by=request.by,
+        groups=keys,
+        noisy_totals=noisy,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        threshold=request.threshold,
+        estimator=request.estimator,
+        unit=str(request.unit),
+        private=bits.private,
+        _algorithm=mechanism,
+    )
+
+
+def _published(
+    request: Request, found: Groups, bits: Bits
+) -> tuple[tuple[tuple[Any, ...], ...], NoisyTotals]:
+    """The groups whose noisy count reaches the threshold, in the order of their keys."""
+    assert request.threshold is not None
+    # An empty group (all its values missing) is no group: it never shows.
+    rows = [i for i, count in enumerate(found.totals.count) if count > 0]
+    columns = [[column[i] for i in rows] for column in found.keys]
+    totals = Totals(found.totals.cells[rows], found.totals.count[rows])
+    noisy = request.mechanism.noise(totals, bits=bits)
+    least = request.threshold * noisy.grid * noisy.parts
+    kept = np.flatnonzero(np.asarray(noisy.weight >= least, dtype=bool)).tolist()
+    keys = {i: tuple(column[i] for column in columns) for i in kept}
+    order = sorted(kept, key=lambda i: sort_key(keys[i]))
+    shown = NoisyTotals(noisy.cells[order], noisy.rest[order], noisy.grid, noisy.parts)
+    return tuple(keys[i] for i in order), shown

@@ -12,10 +12,11 @@ from .algorithms import Algorithm, make
 from .grid import Bounds, Grid
 from .interval import Interval, interval
 from .posterior import posterior_shares
-from .report import decimals_for, html_table, number, text_table
+from .report import decimal, decimals_for, html_table, number, text_table
+from .statement import Statement, stated
 from .totals import NoisyTotals
 
-__all__ = ["Release"]
+__all__ = ["Release", "promise"]
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,10 @@ class Release:
     """A private mean, with the sum and the count that come with it at no further cost.
 
     ``mean`` lies within the bounds; ``sum`` is unbiased; ``count`` is a whole number, zero or
-    more. ``expected_error`` is the root mean squared error of the mean that the noise leads
-    one to expect, read off the noisy answer itself. ``private`` is False if the random bits
-    were not secret, ``adjacency`` "swap" if the number of records is not protected.
+    more. ``epsilon`` and ``delta`` are what the request costs in all. ``expected_error`` is
+    the root mean squared error of the mean that the noise leads one to expect, read off the
+    noisy answer itself. ``private`` is False if the random bits were not secret,
+    ``adjacency`` "swap" if the number of records is not protected.
     """
 
     mean: float
@@ -40,6 +42,7 @@ class Release:
     adjacency: str
     unit: str
     private: bool
+    delta: Fraction
     noisy_totals: NoisyTotals = field(repr=False)
     _algorithm: Algorithm = field(repr=False, compare=False)
 
@@ -52,8 +55,14 @@ class Release:
         estimator: str,
         private: bool,
         unit: str = "row",
+        epsilon: Fraction | None = None,
+        delta: Fraction = Fraction(0),
     ) -> Release:
-        """The release that noisy totals lead to: everything here is post-processing."""
+        """The release that noisy totals lead to: everything here is post-processing.
+
+        ``epsilon`` is what is charged, where a unit of several records has the noise drawn
+        at a part of it.
+        """
         grid = algorithm.grid
         if estimator == "posterior":
             share = Fraction(float(posterior_shares(noisy, algorithm.law)[0]))  # type: ignore[attr-defined]
@@ -64,7 +73,8 @@ class Release:
             mean=mean,
             sum=estimate.sum_(noisy, grid),
             count=estimate.count(noisy),
-            epsilon=algorithm.epsilon,
+            epsilon=algorithm.epsilon if epsilon is None else epsilon,
+            delta=delta,
             bounds=grid.bounds,
             grid=grid.cells,
             algorithm=algorithm.name,
@@ -99,7 +109,10 @@ class Release:
             },
             "expected_error": self.expected_error,
             "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "noise_epsilon": str(self._algorithm.epsilon),
             "bounds": [self.bounds.lower, self.bounds.upper],
+            "bounds_origin": self.bounds.origin,
             "grid": self.grid,
             "own_grid": self._algorithm.grid.own,
             "algorithm": self.algorithm,
@@ -117,9 +130,9 @@ class Release:
     @classmethod
     def from_dict(cls, answer: dict[str, Any]) -> Release:
         """The release that :meth:`to_dict` wrote down: the same noise, the same answer."""
-        bounds = Bounds(*answer["bounds"])
+        bounds = Bounds(*answer["bounds"], origin=answer["bounds_origin"])
         grid = Grid(bounds, answer["grid"], answer["own_grid"])
-        algorithm = make(answer["algorithm"], Fraction(answer["epsilon"]), grid)
+        algorithm = make(answer["algorithm"], Fraction(answer["noise_epsilon"]), grid)
         noisy = NoisyTotals(grid=grid.cells, **answer["noisy_totals"])
         return cls.of(
             algorithm,
@@ -127,7 +140,17 @@ class Release:
             estimator=answer["estimator"],
             private=answer["private"],
             unit=answer["unit"],
+            epsilon=Fraction(answer["epsilon"]),
+            delta=Fraction(answer["delta"]),
         )
+
+    def statement(self, *, budget: Any = None, **details: str) -> Statement:
+        """The privacy claim in plain words (``print`` it) and for the registry (``.yaml``).
+
+        ``budget`` adds what all releases charged to it have cost. ``name``, ``curator`` and
+        ``purpose`` fill in what only the publisher knows.
+        """
+        return stated(self, self._algorithm.epsilon, budget, **details)
 
     def __str__(self) -> str:
         head, rows = self._table()
@@ -137,7 +160,7 @@ class Release:
     def _repr_html_(self) -> str:
         head, rows = self._table()
         notes = "".join(f"<p>{note}</p>" for note in self._notes())
-        return html_table(head, rows, f"private mean, epsilon = {_decimal(self.epsilon)}") + notes
+        return html_table(head, rows, f"private mean, epsilon = {decimal(self.epsilon)}") + notes
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
         decimals = decimals_for(self.expected_error)
@@ -153,22 +176,23 @@ class Release:
         return ["", "private", "95 % from", "to"], rows
 
     def _notes(self) -> list[str]:
-        lower, upper = self.bounds
-        notes = [
-            f"epsilon {_decimal(self.epsilon)}, {self.algorithm}, bounds {lower} to {upper}, "
-            f"grid {self.grid}, one {self.unit} {_ADJACENCY[self.adjacency]}"
-        ]
-        if self.adjacency == "swap":
-            notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
-        if not self.private:
-            notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
-        return notes
+        return promise(self)
+
+
+def promise(answer: Any) -> list[str]:
+    """What a release (or releases) promises, in lines for people."""
+    lower, upper = answer.bounds
+    delta = f", delta {float(answer.delta):.3g}" if answer.delta else ""
+    notes = [
+        f"epsilon {decimal(answer.epsilon)}{delta}, {answer.algorithm}, "
+        f"bounds {lower} to {upper}, grid {answer.grid}, "
+        f"one {answer.unit} {_ADJACENCY[answer.adjacency]}"
+    ]
+    if answer.adjacency == "swap":
+        notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
+    if not answer.private:
+        notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
+    return notes
 
 
 _ADJACENCY = {"add-remove": "added or removed", "swap": "replaced"}
-
-
-def _decimal(epsilon: Fraction) -> str:
-    """The decimal if it is short, else the ratio."""
-    text = f"{float(epsilon):.12g}"
-    return text if Fraction(text) == epsilon else str(epsilon)

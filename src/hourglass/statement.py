@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from .errors import OptionError
 from .grid import Bounds
 from .report import decimal, yaml_text
 
-__all__ = ["Statement"]
+__all__ = ["Statement", "stated"]
 
 _CITATION: Final = (
     'Kulesza, Suresh, Wang: "Mean estimation in the add-remove model of differential privacy", '
@@ -193,3 +194,28 @@ class Statement:
         if not self.private:
             lines.insert(0, "NOT PRIVATE: the noise came from a seeded source of bits.")
         return lines
+
+
+def stated(answer: Any, noise_epsilon: Fraction, budget: Any = None, **details: str) -> Statement:
+    """The statement of a release, or of releases by group."""
+    unknown = set(details) - {"name", "curator", "purpose"}
+    if unknown:
+        raise OptionError(f"{unknown.pop()!r} is not one of name, curator, purpose")
+    spent = budget.balance().spent if budget is not None else None
+    return Statement(
+        epsilon=answer.epsilon,
+        delta=answer.delta,
+        unit=answer.unit,
+        adjacency=answer.adjacency,
+        bounds=answer.bounds,
+        bounds_origin=answer.bounds.origin,
+        algorithm=answer.algorithm,
+        grid=answer.grid,
+        noise_epsilon=noise_epsilon,
+        private=answer.private,
+        by=getattr(answer, "by", ()),
+        threshold=getattr(answer, "threshold", None),
+        budget=budget.name if budget is not None else None,
+        total=(spent.epsilon, spent.delta) if spent is not None else None,
+        **details,
+    )

@@ -28,6 +28,7 @@ from .algorithms import (
     SumAndCount,
     SwapMean,
 )
+from .exact import to_double
 
 __all__ = ["SLACK", "Line", "Tails", "tails_of"]
 
@@ -181,7 +182,7 @@ class _Transformed(_Summed):
     def sum_line(self) -> Line:
         """step (upper x + lower y) / width, the larger coefficient divided out."""
         small, large = sorted((float(self.bounds.lower), float(self.bounds.upper)), key=abs)
-        width = float(self.bounds.width)
+        width = to_double(self.bounds.width)
         return Line(-small / large, width / abs(large) / self.step)
 
     def count_miss(self, reach: float) -> float:

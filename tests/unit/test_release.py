@@ -20,7 +20,8 @@ UNIT = Grid.choose(Bounds(0.0, 1.0))
 def seeded(algorithm: str = "hourglass", **options: Any) -> Release:
     values = np.arange(2000) % 100
     settings: dict[str, Any] = {"bounds": (0, 120), "epsilon": 1, "bits": hg.SeededBits(11)}
-    return hg.mean(values, algorithm=algorithm, **(settings | options))
+    release: Release = hg.mean(values, algorithm=algorithm, **(settings | options))
+    return release
 
 
 def test_a_release_is_frozen_and_says_what_it_is() -> None:

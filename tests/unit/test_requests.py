@@ -23,8 +23,9 @@ class Untouchable:
 
 
 def ask(**changes: Any) -> hg.Release:
-    settings: dict[str, Any] = {"values": Untouchable(), "bounds": (0, 1), "epsilon": 1}
-    return hg.mean(**(settings | changes))
+    settings: dict[str, Any] = {"data": Untouchable(), "bounds": (0, 1), "epsilon": 1}
+    release: hg.Release = hg.mean(**(settings | changes))
+    return release
 
 
 @pytest.mark.parametrize(
@@ -150,13 +151,13 @@ def test_missing_value_out_of_bounds() -> None:
 )
 def test_kinds_without_a_mean(values: Any) -> None:
     with pytest.raises(hg.DataError):
-        ask(values=values)
+        ask(data=values)
 
 
 @pytest.mark.parametrize("cell", ["canary-7", 1j, [1], {"a": 1}, np.datetime64("2020-01-01")])
 def test_an_element_that_is_no_number_is_not_quoted(cell: Any) -> None:
     with pytest.raises(hg.DataError, match=type(cell).__name__) as caught:
-        ask(values=[1.0, cell])
+        ask(data=[1.0, cell])
     assert "canary" not in str(caught.value)
     assert caught.value.__cause__ is None
 
@@ -164,7 +165,7 @@ def test_an_element_that_is_no_number_is_not_quoted(cell: Any) -> None:
 @pytest.mark.parametrize("bounds", [(0, 2), (-1, 1), (1, 2)])
 def test_booleans_want_the_bounds_zero_and_one(bounds: Any) -> None:
     with pytest.raises(hg.BoundsError, match="booleans"):
-        ask(values=np.array([True]), bounds=bounds)
+        ask(data=np.array([True]), bounds=bounds)
 
 
 def test_the_error_tree() -> None:

@@ -1,0 +1,123 @@
+"""Answers in the formats of the command line, and the check that they can be written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import OptionError
+from ..release import Release
+from ..releases import Releases
+from ..report import yaml_text
+
+__all__ = ["FORMATS", "check_writable", "rendered", "write"]
+
+FORMATS: Final = ("table", "json", "csv", "parquet", "yaml")
+#: Up to so many groups the intervals are in the answer without being asked for.
+WITH_INTERVALS: Final = 1000
+
+
+def check_writable(option: str, path: Path | None) -> None:
+    """An error if nothing can be written there; what is there already is left as it is."""
+    if path is None:
+        return
+    existed = path.exists()
+    try:
+        with path.open("ab"):
+            pass
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+    else:
+        return
+    raise OptionError(f"{option}={str(path)!r} cannot be written: {reason}; name another path")
+
+
+def write(answer: Any, format_: str, output: Path | None, confidence: float | None) -> None:
+    """The answer to a file, or to standard output."""
+    content = rendered(answer, format_, confidence)
+    if output is None:
+        print(content.decode("utf-8"), end="")
+    else:
+        output.write_bytes(content)
+
+
+def rendered(answer: Any, format_: str, confidence: float | None) -> bytes:
+    """The answer as bytes of that format."""
+    if format_ == "table":
+        return f"{answer}\n".encode()
+    sure = confidence or 0.95
+    if isinstance(answer, Releases):
+        asked = sure if confidence or len(answer) <= WITH_INTERVALS else None
+    else:
+        asked = sure
+    if format_ in ("json", "yaml"):
+        whole = answer.to_dict(asked)
+        text = (
+            yaml_text(whole)
+            if format_ == "yaml"
+            else json.dumps(whole, indent=2, ensure_ascii=False)
+        )
+        return f"{text}\n".encode()
+    columns = answer.columns(asked) if isinstance(answer, Releases) else _one_row(answer, sure)
+    return _csv(columns) if format_ == "csv" else _parquet(columns)
+
+
+def _one_row(release: Release, confidence: float) -> dict[str, list[Any]]:
+    low, high = release.interval(confidence)
+    row = {
+        "mean": release.mean,
+        "sum": release.sum,
+        "count": release.count,
+        "mean_low": low,
+        "mean_high": high,
+        "expected_error": release.expected_error,
+    }
+    return {name: [value] for name, value in row.items()}
+
+
+def _csv(columns: dict[str, Any]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    lists = [c.tolist() if hasattr(c, "tolist") else c for c in columns.values()]
+    writer.writerows(zip(*lists, strict=True))
+    return text.getvalue().encode()
+
+
+def _parquet(columns: dict[str, Any]) -> bytes:
+    """Written by DuckDB, which is there: from rows as JSON, with the types spelled out."""
+    import tempfile
+
+    import duckdb
+
+    lists = {n: c.tolist() if hasattr(c, "tolist") else list(c) for n, c in columns.items()}
+    kinds = {name: _kind(values) for name, values in lists.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        rows, target = Path(folder) / "rows.json", Path(folder) / "answer.parquet"
+        with rows.open("w", encoding="utf-8") as file:
+            for row in zip(*lists.values(), strict=True):
+                plain = [v.isoformat() if hasattr(v, "isoformat") else v for v in row]
+                file.write(json.dumps(plain, ensure_ascii=False) + "\n")
+        picks = ", ".join(
+            f'CAST(json ->> {i} AS {kind}) AS "{name.replace(chr(34), chr(34) * 2)}"'
+            for i, (name, kind) in enumerate(kinds.items())
+        )
+        duckdb.connect().execute(
+            f"COPY (SELECT {picks} FROM read_json('{rows}', format='newline_delimited', "
+            f"records=false, columns={{'json': 'JSON'}})) TO '{target}' (FORMAT parquet)"
+        )
+        return target.read_bytes()
+
+
+def _kind(values: list[Any]) -> str:
+    kinds = {type(value) for value in values if value is not None}
+    names = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", str: "VARCHAR"}
+    if len(kinds) != 1:
+        return "VARCHAR"
+    return names.get(kinds.pop(), "DATE")

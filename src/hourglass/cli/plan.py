@@ -1,0 +1,74 @@
+"""``hourglass plan``: how good an answer will be, before any data is looked at."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..accuracy import compare
+from ..accuracy import plan as planned
+from ..errors import OptionError
+from ..grid import Bounds
+from ..privacy import exact_epsilon
+from ..report import decimals_for, number, text_table
+from .mean import _number
+
+__all__ = ["plan"]
+
+
+def plan(
+    bounds: Annotated[
+        tuple[str, str],
+        typer.Option(
+            metavar="LOWER UPPER", help="The public range of the values.", show_default=False
+        ),
+    ],
+    records: Annotated[
+        int | None, typer.Option(help="About how many records (or persons) there are.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="The privacy parameter: smaller is more private.")
+    ] = None,
+    error: Annotated[
+        float | None,
+        typer.Option(help="The error wanted, in the units of the data: finds what is left out."),
+    ] = None,
+    at_mean: Annotated[
+        float | None, typer.Option(help="Where the mean is expected; left out, the worst place.")
+    ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="The column holds whole numbers, on their own grid.")
+    ] = False,
+) -> None:
+    """The expected error of each algorithm, or what a wanted error takes.
+
+    Give --records and --epsilon to see the errors; give --error and one of the two to find
+    the other.
+    """
+    range_ = Bounds(*(_number("bounds", end) for end in bounds))
+    if whole and not range_.whole:
+        raise OptionError("--whole needs whole bounds")
+    grid = int(range_.width) if whole else None
+    if error is not None:
+        found = planned(range_, error, epsilon=epsilon, records=records, mean=at_mean, grid=grid)
+        print(
+            f"epsilon {float(found.epsilon):g} with {found.records:,} records: expected error "
+            f"{number(found.error, decimals_for(found.error))} ({found.algorithm})"
+        )
+        return
+    if records is None or epsilon is None:
+        raise OptionError("plan takes --records and --epsilon, or --error and one of the two")
+    if records < 1:
+        raise OptionError(f"records={records} is not a whole number of 1 or more")
+    errors = compare(records, range_, exact_epsilon(epsilon), mean=at_mean, grid=grid)
+    best = errors["hourglass"]
+    rows = [
+        [
+            name + (" (n public)" if name == "swap" else ""),
+            number(e, decimals_for(e)),
+            f"{e / best:.2f}",
+        ]
+        for name, e in errors.items()
+    ]
+    print(text_table(["algorithm", "expected error", "to hourglass"], rows))

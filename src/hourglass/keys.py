@@ -1,0 +1,102 @@
+"""Group names: public ones are all answered, secret ones only above a threshold.
+
+**Secret names, at no epsilon.** A group whose very name could betray someone is published
+only where its noisy count N + K reaches t. A group that exists because of one person has
+N <= k records of theirs, so it shows with a probability of at most P(k + K >= t); a person is
+in at most m such groups. With t the least integer for which P(k + K >= t) <= delta / m the
+release is (epsilon, delta)-private, and the count that decides is the one that is published.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from .errors import OptionError
+from .exact import sign_of
+from .noise import Hourglass
+
+__all__ = ["key_value", "sort_key", "threshold"]
+
+
+@lru_cache(maxsize=256)
+def threshold(law: Hourglass, delta: Fraction, records: int = 1, groups: int = 1) -> int:
+    """The least t with P(records + K >= t) <= delta / groups, exactly.
+
+    ``law`` is the noise as it is drawn, ``records`` how many of a group one person can be,
+    ``groups`` in how many groups a person can be.
+    """
+    share = delta / groups
+
+    def small(tail: int) -> bool:
+        return sign_of(lambda bits: law.count_tail(tail, bits=bits) - share) <= 0
+
+    high = 1
+    while not small(high):
+        high *= 2
+    low = -high if small(1) else 1  # small(high) holds; find where it begins
+    while small(low):
+        low *= 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if small(middle) else (middle, high)
+    return records + high
+
+
+def key_value(value: Any, kind: str, column: str) -> Any:
+    """One part of a public key as the value that a column of this kind holds; None is NULL."""
+    if value is None or value != value:  # NaN is how some frames spell a missing key
+        return None
+    if hasattr(value, "item"):
+        value = value.item()
+    found = _CONVERT[kind](value)
+    if found is None:
+        raise OptionError(
+            f"keys holds {value!r}, which is no value of column {column!r} ({kind}); "
+            f"give keys of that kind"
+        )
+    return found
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return None
+    return str(value) if isinstance(value, str | int) else None
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            return None
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # pandas turns integers with a missing one among them into floats
+    return value if isinstance(value, int) else None
+
+
+def _boolean(value: Any) -> bool | None:
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.lower())
+    return value if isinstance(value, bool) else None
+
+
+def _date(value: Any) -> date | None:
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            return None
+    return value if type(value) is date else None
+
+
+_CONVERT = {"text": _text, "integer": _integer, "boolean": _boolean, "date": _date}
+
+
+def sort_key(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Keys in the order of their values, missing ones last: never in the data's order."""
+    return tuple((part is None, part if part is not None else 0) for part in key)

@@ -1,0 +1,229 @@
+"""DuckDB: the embedded engine, for files and for tables in memory."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import DataError
+from ..grid import Bounds
+from .cells import identifier, literal
+from .dialects import with_source
+from .engine import Groups, guarded, guarded_schema
+from .files import FileSet
+from .frames import Frame
+from .query import Query
+from .schema import Field, Schema
+
+__all__ = ["DuckDB", "DuckDBRelation", "of_files", "of_frame", "of_relation"]
+
+_TABLE: Final = "hourglass_source"
+_INTEGERS: Final = (
+    "tinyint smallint integer bigint utinyint usmallint uinteger".split()  # noqa: SIM905
+)
+_WIDE: Final = {
+    "ubigint": ("UBIGINT", (0, 2**64 - 1)),
+    "hugeint": ("HUGEINT", (-(2**127), 2**127 - 1)),
+    "uhugeint": ("UHUGEINT", (0, 2**128 - 1)),
+}
+
+
+class DuckDB:
+    """A scan, in a database of its own that lives in memory as long as it."""
+
+    name = "duckdb"
+    parses = True
+
+    def __init__(self, scan: str, *, frame: Frame | None = None, text: Schema | None = None):
+        self.parse = "real" if text else None
+        self._scan = scan
+        self._frame = frame
+        self._text = text
+        self._connection = _connect()
+
+    def schema(self) -> Schema:
+        """From the file's footer, the frame's types, or the header of a text file."""
+        if self._text:
+            return self._text
+        if self._frame:
+            frame = self._frame
+            guarded_schema(
+                "data: DuckDB does not know the type of a column",
+                lambda: self._connection.register(_TABLE, frame.scanned),
+            )
+        fields = guarded_schema("data: DuckDB cannot read the columns", self._fields)
+        if self._frame:
+            known = {field.name: field for field in fields}
+            fields = [known.get(n, Field(n, "other", "unread")) for n in self._frame.names]
+        return Schema(tuple(fields), folds=self._frame is None)
+
+    def _fields(self) -> list[Field]:
+        relation = self._connection.sql(f"SELECT * FROM {self._scan}")
+        return [_field(n, t) for n, t in zip(relation.columns, relation.types, strict=True)]
+
+    def sql(self, query: Query, bounds: Bounds) -> str:
+        """The query over the scan, of the columns that it needs."""
+        return with_source(_select(query, self._scan), query.text())
+
+    def run(self, sql: str, query: Query) -> Groups:
+        """Run it, and drop the database."""
+        try:
+            columns = guarded(
+                "data: DuckDB failed while reading",
+                lambda: self._connection.execute(sql).fetchnumpy(),
+            )
+        finally:
+            self._connection.close()
+        return _groups(columns, query)
+
+
+class DuckDBRelation:
+    """A relation of the user's own connection, asked where it lives."""
+
+    name = "duckdb"
+    parse: str | None = None
+    parses = True
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+
+    def schema(self) -> Schema:
+        """The relation's columns."""
+        relation = self._relation
+        fields = (_field(n, t) for n, t in zip(relation.columns, relation.types, strict=True))
+        return Schema(tuple(fields), folds=True)
+
+    def sql(self, query: Query, bounds: Bounds) -> str:
+        """The query over the relation."""
+        return with_source(_select(query, _TABLE), query.text())
+
+    def run(self, sql: str, query: Query) -> Groups:
+        """Run it on the relation's connection."""
+        columns = guarded(
+            "data: DuckDB failed while reading",
+            lambda: self._relation.query(_TABLE, sql).fetchnumpy(),
+        )
+        return _groups(columns, query)
+
+
+def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+    """A scan of files."""
+    listed = "[" + ", ".join(literal(path) for path in files.paths) + "]"
+    if files.format == "parquet":
+        return DuckDB(f"read_parquet({listed}, hive_types_autocast=false)")
+    if files.format == "json":
+        columns = _struct(wanted)
+        return DuckDB(
+            f"read_json({listed}, format='newline_delimited', columns={columns}, "
+            "ignore_errors=true)",
+            text=files.text_schema(),
+        )
+    if files.format == "arrow":
+        return _of_arrow_files(files, wanted)
+    schema = files.text_schema()
+    columns = _struct(tuple(field.name for field in schema.fields))
+    separator = "'\\t'" if files.format == "tsv" else "','"
+    return DuckDB(
+        f"read_csv({listed}, columns={columns}, header=true, auto_detect=false, "
+        f"delim={separator}, quote='\"', escape='\"', null_padding=true, ignore_errors=true, "
+        "strict_mode=false)",
+        text=schema,
+    )
+
+
+def _of_arrow_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+    from .frames import frame_of
+
+    def opened() -> Any:
+        import pyarrow.dataset
+
+        return frame_of(pyarrow.dataset.dataset(list(files.paths), format="ipc"), wanted)
+
+    frame = guarded_schema(f"{files.paths[0]!r} is not a whole Arrow file", opened)
+    return DuckDB(_TABLE, frame=frame)
+
+
+def of_frame(frame: Frame) -> DuckDB:
+    """A scan of a table in memory."""
+    return DuckDB(_TABLE, frame=frame)
+
+
+def of_relation(relation: Any) -> DuckDBRelation:
+    """A relation of the user's own."""
+    return DuckDBRelation(relation)
+
+
+def _connect() -> Any:
+    import duckdb
+
+    connection = duckdb.connect(
+        config={
+            "autoinstall_known_extensions": "false",
+            "pandas_analyze_sample": "0",  # an object column is text, whatever it holds
+            "preserve_insertion_order": "false",
+            "temp_directory": f"{tempfile.gettempdir()}/hourglass-{uuid.uuid4().hex}",
+        }
+    )
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def _select(query: Query, scan: str) -> str:
+    return f"SELECT {', '.join(identifier(f.name) for f in query.fields)} FROM {scan}"
+
+
+def _struct(names: tuple[str, ...]) -> str:
+    return "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in dict.fromkeys(names)) + "}"
+
+
+def _field(name: str, dtype: Any) -> Field:
+    kind, declared = str(dtype.id), str(dtype)
+    if kind in _INTEGERS:
+        return Field(name, "integer", declared)
+    if kind in _WIDE:
+        wide, reach = _WIDE[kind]
+        return Field(name, "integer", declared, reach=reach, wide=wide)
+    if kind == "decimal":
+        return Field(name, "decimal", declared, digits=dict(dtype.children)["precision"])
+    if kind in ("double", "float", "null"):
+        return Field(name, "real", declared, exact=kind == "double")
+    if kind in ("varchar", "enum", "uuid"):
+        return Field(name, "text", declared if kind != "enum" else "ENUM", exact=kind == "varchar")
+    return Field(name, kind if kind in ("boolean", "date") else "other", declared)
+
+
+def _groups(columns: dict[str, Any], query: Query) -> Groups:
+    keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
+    return Groups.of(keys, columns["n"], columns["hi"], columns["lo"])
+
+
+def _values(column: Any, field: Field) -> list[Any]:
+    """Key values as plain Python ones, NULL as None."""
+    if field.kind == "date":
+        column = column.astype("datetime64[D]")
+    if isinstance(column, np.ma.MaskedArray):
+        column, absent = column.data.astype(object), np.ma.getmaskarray(column)
+        column[absent] = None
+    found: list[Any] = column.tolist()
+    return found
+
+
+def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:
+    """The distinct rows of a public table, in order: for keys that are no secret."""
+    from .tables import open_table
+
+    engine = open_table(table, names)
+    if not isinstance(engine, DuckDB):
+        raise DataError("keys: give a public table as a frame or a file")
+    schema = engine.schema()
+    for name in names:
+        schema.field(name, "keys")
+    columns = ", ".join(identifier(name) for name in names)
+    rows: list[Any] = engine._connection.execute(
+        f"SELECT DISTINCT {columns} FROM {engine._scan} ORDER BY ALL"
+    ).fetchall()
+    engine._connection.close()
+    return rows

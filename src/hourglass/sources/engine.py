@@ -1,0 +1,104 @@
+"""What an engine is, and how a foreign error becomes one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..errors import DataError, HourglassError, SourceError
+from ..grid import Bounds
+from ..totals import Totals
+from .query import HALF, Query
+from .schema import Schema
+
+__all__ = ["Engine", "Groups", "guarded", "guarded_schema", "missing_extra"]
+
+
+@dataclass(frozen=True, repr=False)
+class Groups:
+    """What an engine hands back: key columns, and the totals of each group. Secret."""
+
+    keys: Sequence[Sequence[Any]]
+    totals: Totals
+
+    @classmethod
+    def of(cls, keys: Sequence[Sequence[Any]], count: Any, hi: Any, lo: Any) -> Groups:
+        """From the columns of the answer; a sum over no rows is NULL, and 0 here."""
+        count, hi, lo = (_integers(column) for column in (count, hi, lo))
+        return cls(keys, Totals(hi * HALF + lo, count))
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Sequence[Any]], keys: int) -> Groups:
+        """From the rows of the answer, of which the first ``keys`` columns are keys."""
+        columns = list(zip(*rows, strict=True)) if rows else [()] * (keys + 3)
+        return cls.of([list(column) for column in columns[:keys]], *columns[keys:])
+
+    def __repr__(self) -> str:
+        return "Groups(secret)"
+
+
+def _integers(column: Any) -> Any:
+    """Python integers in an array: they cannot wrap."""
+    if isinstance(column, np.ma.MaskedArray):
+        column = column.filled(0)
+    if isinstance(column, np.ndarray) and column.dtype.kind == "i":
+        return column.astype(object)
+    found = np.empty(len(column), dtype=object)
+    found[:] = [int(value or 0) for value in column]
+    return found
+
+
+class Engine(Protocol):
+    """Where a table lives: it tells its schema, and runs one query."""
+
+    name: str
+    #: How the text of a column is read unless the request says otherwise (text files: "real").
+    parse: str | None
+    #: Whether a column of text can be read as numbers here.
+    parses: bool
+
+    def schema(self) -> Schema:
+        """The columns as declared; no row is looked at."""
+
+    def sql(self, query: Query, bounds: Bounds) -> str:
+        """The query as this engine will run it."""
+
+    def run(self, sql: str, query: Query) -> Groups:
+        """The secret totals by group: here the data is looked at, once."""
+
+
+def guarded(what: str, work: Callable[[], Any]) -> Any:
+    """``work()``; a foreign error becomes a SourceError that quotes nothing of it.
+
+    Raised outside of the handler, so that not even the context holds the foreign error:
+    engines quote cells in their messages.
+    """
+    try:
+        return work()
+    except HourglassError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise SourceError(f"{what} ({kind}); the engine's own message may quote data and is withheld")
+
+
+def guarded_schema(what: str, work: Callable[[], Any]) -> Any:
+    """``work()``, which reads no row: what goes wrong is wrong with the request."""
+    try:
+        return work()
+    except HourglassError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise DataError(f"{what} ({kind})")
+
+
+def missing_extra(engine: str, package: str, extra: str) -> DataError:
+    """The error for an engine whose library is not installed."""
+    return DataError(
+        f"{engine} needs the package {package}; install it with: "
+        f"pip install 'hourglass-dp[{extra}]'"
+    )

@@ -1,0 +1,215 @@
+"""The one query: quantise, take each person's part, aggregate.
+
+Written in DuckDB's dialect as flat common table expressions over a table named ``source``;
+other engines get it through :mod:`.dialects`. Everything in it is an exact integer from the
+first step on, so every engine returns the same totals, bit for bit.
+
+    quantised   the keys, the person and the cell t of every row (the rule of hourglass.grid)
+    persons     each person once: the nearest cell to the mean of their cells
+    ranked      or: rows and groups of a person in the order of a hash of their own
+    chosen      ... and the first of them
+    (last)      COUNT(t), and SUM(t) as 65536 * hi + lo, by group
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..grid import Grid
+from ..units import Unit
+from .cells import as_text, cell, clamped, identifier, literal, scaled
+from .schema import Field
+
+__all__ = ["HALF", "Query"]
+
+#: Sums are carried as HALF * hi + lo: neither half can pass 2^63 below 1e14 rows.
+HALF: Final = 65536
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question to an engine: public through and through.
+
+    ``allowed`` holds, for each column of ``by``, the values of the public keys (None where
+    there are too many to list, or the keys are secret); ``nulls`` whether NULL is among them.
+    """
+
+    value: Field
+    grid: Grid
+    missing: int | None = None
+    by: tuple[Field, ...] = ()
+    allowed: tuple[tuple[Any, ...] | None, ...] = ()
+    nulls: tuple[bool, ...] = ()
+    unit: Unit = Unit()  # noqa: RUF009
+    person: Field | None = None
+
+    @property
+    def fields(self) -> list[Field]:
+        """The columns that are read, each once."""
+        wanted = [self.value, *self.by] + ([self.person] if self.person else [])
+        return list({field.name: field for field in reversed(wanted)}.values())[::-1]
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the key columns inside the query."""
+        return [f"k{i}" for i in range(1, len(self.by) + 1)]
+
+    def text(self, sums: str = "huge") -> str:
+        """The query; ``sums`` is what SUM of 64-bit integers is on the engine.
+
+        "huge" if a 128-bit integer (DuckDB), "numeric" if a number of any length
+        (PostgreSQL), else "halves": it could overflow, and high and low halves are summed.
+        """
+        steps = [*self._quantised(sums), *self._person_steps(sums)]
+        clauses = ",\n".join(f"{name} AS (\n  {body}\n)" for name, body in steps)
+        return f"WITH {clauses}\n{self._aggregate(steps[-1][0], sums)}"
+
+    # --- quantise ---------------------------------------------------------------------------
+
+    def _quantised(self, sums: str) -> list[tuple[str, str]]:
+        columns = [
+            f"{_key(field)} AS {name}" for field, name in zip(self.by, self.keys, strict=True)
+        ]
+        if self.person:
+            columns.append(f"{_key(self.person)} AS person")
+        where = self._where()
+        source = f"FROM source{f' WHERE {where}' if where else ''}"
+        if sums == "huge" and not self.grid.own:
+            first = ", ".join([*columns, f"{scaled(self.value, self.grid)} AS y"])
+            inner = [*self.keys, *(["person"] if self.person else [])]
+            cell_sql = self._or_missing(clamped(self.grid, nan=self.missing is not None))
+            cells = ", ".join([*inner, f"{cell_sql} AS t"])
+            present = " WHERE NOT ISNAN(y)" if self.missing is None else ""
+            return [
+                ("scaled", f"SELECT {first} {source}"),
+                ("quantised", f"SELECT {cells} FROM scaled{present}"),
+            ]
+        columns.append(f"{self._or_missing(cell(self.value, self.grid))} AS t")
+        return [("quantised", f"SELECT {', '.join(columns)} {source}")]
+
+    def _or_missing(self, cell: str) -> str:
+        return cell if self.missing is None else f"COALESCE({cell}, {self.missing})"
+
+    def _where(self) -> str:
+        tests = []
+        for i, field in enumerate(self.by):
+            column, nulls = _key(field), bool(self.nulls and self.nulls[i])
+            allowed = self.allowed[i] if self.allowed else None
+            if allowed is None:
+                if self.person and not nulls:  # rows alone: dropped by group, see below
+                    tests.append(f"{column} IS NOT NULL")
+                continue
+            listed = ", ".join(literal(value) for value in allowed if value is not None)
+            test = f"{column} IN ({listed})" if listed else ""
+            if nulls:
+                test = f"({test} OR {column} IS NULL)" if test else f"{column} IS NULL"
+            tests.append(test)
+        if self.person:
+            tests.append(f"{_key(self.person)} IS NOT NULL")
+        return " AND ".join(tests)
+
+    # --- a person's part --------------------------------------------------------------------
+
+    def _person_steps(self, sums: str) -> list[tuple[str, str]]:
+        if self.person is None:
+            return []
+        keys = "".join(f"{key}, " for key in self.keys)
+        by_keys = "".join(f", {key}" for key in self.keys)
+        if self.unit.rows is None:
+            mean = _rounded_mean(sums)
+            persons = (
+                f"SELECT person, {keys}{mean} AS t FROM quantised "
+                f"WHERE t IS NOT NULL GROUP BY person{by_keys}"
+            )
+            if not self.by:
+                return [("persons", persons)]
+            ranked = (
+                f"SELECT {keys}t, ROW_NUMBER() OVER "
+                f"(PARTITION BY person ORDER BY {self._group_hash()}{by_keys}) AS g FROM persons"
+            )
+            chosen = f"SELECT {keys}t FROM ranked WHERE g <= {self.unit.groups}"
+            return [("persons", persons), ("ranked", ranked), ("chosen", chosen)]
+        # Rows of a person that fall in one cell are alike: their copies are numbered.
+        numbered = (
+            f"SELECT person, {keys}t, ROW_NUMBER() OVER "
+            f"(PARTITION BY person{by_keys}, t ORDER BY t) AS copy "
+            "FROM quantised WHERE t IS NOT NULL"
+        )
+        row_hash = _hash(as_text("person"), as_text("t"), as_text("copy"))
+        ranked = (
+            f"SELECT {keys}t, ROW_NUMBER() OVER "
+            f"(PARTITION BY person{by_keys} ORDER BY {row_hash}, t, copy) AS r"
+        )
+        test = f"r <= {self.unit.rows}"
+        if self.by:
+            ranked += (
+                f", DENSE_RANK() OVER (PARTITION BY person "
+                f"ORDER BY {self._group_hash()}{by_keys}) AS g"
+            )
+            test += f" AND g <= {self.unit.groups}"
+        chosen = f"SELECT {keys}t FROM ranked WHERE {test}"
+        return [("numbered", numbered), ("ranked", f"{ranked} FROM numbered"), ("chosen", chosen)]
+
+    def _group_hash(self) -> str:
+        parts = []
+        for field, key in zip(self.by, self.keys, strict=True):
+            if field.kind == "boolean":
+                parts.append(f"CASE WHEN {key} THEN '1' WHEN NOT {key} THEN '0' ELSE '' END")
+            else:
+                parts.append(f"COALESCE({as_text(key)}, '')")
+        return _hash(as_text("person"), *parts)
+
+    # --- aggregate --------------------------------------------------------------------------
+
+    def _aggregate(self, table: str, sums: str) -> str:
+        keys = "".join(f"{key}, " for key in self.keys)
+        hi, lo = {
+            "huge": (f"SUM(t) >> {HALF.bit_length() - 1}", f"SUM(t) & {HALF - 1}"),
+            "numeric": (f"SUM(t) // {HALF}", f"SUM(t) % {HALF}"),
+            "halves": (f"SUM(t // {HALF})", f"SUM(t % {HALF})"),
+        }[sums]
+        select = (
+            f"SELECT {keys}COUNT(t) AS n, CAST({hi} AS BIGINT) AS hi, CAST({lo} AS BIGINT) AS lo "
+            f"FROM {table}"
+        )
+        return select + (f" GROUP BY {', '.join(self.keys)}{self._having()}" if self.by else "")
+
+    def _having(self) -> str:
+        """Without a name there is no group, unless NULL is declared as one."""
+        if self.person:
+            return ""
+        unnamed = [
+            f"{key} IS NOT NULL"
+            for i, key in enumerate(self.keys)
+            if not (self.nulls and self.nulls[i]) and not (self.allowed and self.allowed[i])
+        ]
+        return f" HAVING {' AND '.join(unnamed)}" if unnamed else ""
+
+
+def _key(field: Field) -> str:
+    column = identifier(field.name)
+    return column if field.exact else f"CAST({column} AS VARCHAR)"
+
+
+def _hash(*parts: str) -> str:
+    """The same hexadecimal digits on every engine, of text that is the same on every engine."""
+    joined = " || '|' || ".join(parts)
+    return f"MD5('hourglass|' || {joined})"
+
+
+def _rounded_mean(sums: str) -> str:
+    """floor(SUM(t) / n + 1/2), in integers."""
+    whole = "(2 * SUM(t) + COUNT(t)) // (2 * COUNT(t))"
+    if sums == "numeric":
+        return f"CAST({whole} AS BIGINT)"
+    if sums == "huge":  # 64 bits hold all but the longest lists of rows, and are faster
+        return (
+            f"CASE WHEN COUNT(t) < {2**29} "
+            "THEN (2 * CAST(SUM(t) AS BIGINT) + COUNT(t)) // (2 * COUNT(t)) "
+            f"ELSE CAST({whole} AS BIGINT) END"
+        )
+    # With SUM(t) = HALF * h + l: divide h first, then what is left with l.
+    h, low, n = f"SUM(t // {HALF})", f"SUM(t % {HALF})", "COUNT(t)"
+    rest = f"(2 * {HALF} * ({h} % {n}) + 2 * {low} + {n}) // (2 * {n})"
+    return f"{HALF} * ({h} // {n}) + {rest}"

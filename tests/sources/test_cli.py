@@ -1,0 +1,140 @@
+"""hourglass mean and hourglass plan, as a person types them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ASK = ["--bounds", "0", "9", "--epsilon", "1"]
+
+
+def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    program = "from hourglass.cli import main; main()"
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, words)],
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "visits.parquet"
+    table = {"x": [float(i % 10) for i in range(900)], "g": ["n", "s", "e"] * 300}
+    pq.write_table(pa.table({**table, "u": [i // 2 for i in range(900)]}), path)
+    return path
+
+
+def test_a_table_a_chart_and_every_format(visits: Path, tmp_path: Path) -> None:
+    groups = ["--by", "g", "--keys", "n,s,west"]
+    told = run("mean", visits, "x", *ASK, *groups, "--plot", tmp_path / "chart.png")
+    assert told.returncode == 0, told.stderr
+    assert told.stderr == ""
+    assert "95 % from" in told.stdout
+    assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
+    answer = json.loads(run("mean", visits, "x", *ASK, *groups, "--format", "json").stdout)
+    assert [group["g"] for group in answer["groups"]] == ["n", "s", "west"]
+    rows = list(csv.DictReader(io.StringIO(run("mean", visits, "x", *ASK, *groups,
+                                               "--format", "csv").stdout)))  # fmt: skip
+    assert float(rows[0]["mean_low"]) <= float(rows[0]["mean"]) <= float(rows[0]["mean_high"])
+    yaml = run("mean", visits, "x", *ASK, *groups, "--format", "yaml").stdout
+    assert 'by: ["g"]' in yaml
+    assert '  - g: "n"' in yaml
+    out = tmp_path / "answer.parquet"
+    assert (
+        run("mean", visits, "x", *ASK, *groups, "--format", "parquet", "--output", out).stdout == ""
+    )
+    columns = [name for name, *_ in duckdb.connect().execute(f"DESCRIBE FROM '{out}'").fetchall()]
+    assert columns[:4] == ["g", "mean", "sum", "count"]
+
+
+def test_one_answer_in_every_format(visits: Path) -> None:
+    assert json.loads(run("mean", visits, "x", *ASK, "--format", "json").stdout)["unit"] == "row"
+    assert run("mean", visits, "x", *ASK, "--format", "csv").stdout.startswith("mean,sum,count")
+    assert "noisy_totals:\n  cells: " in run("mean", visits, "x", *ASK, "--format", "yaml").stdout
+    once = run("mean", visits, "x", *ASK, "--person", "u", "--rows", "2")
+    assert "one person (u: up to 2 rows)" in once.stdout
+
+
+def test_explain_prints_sql_and_reads_nothing(visits: Path) -> None:
+    told = run("mean", visits, "x", *ASK, "--explain")
+    assert told.returncode == 0
+    assert told.stdout.startswith("WITH source AS")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["y", *ASK], "no such column"),
+        (["x", "--bounds", "9", "0", "--epsilon", "1"], "lower bound is above"),
+        (["x", "--bounds", "a", "9", "--epsilon", "1"], "is not a number"),
+        (["x", "--bounds", "0", "9", "--epsilon", "-1"], "epsilon"),
+        (["x", *ASK, "--by", "g"], "keys="),
+        (["x", *ASK, "--format", "xml"], "format='xml'"),
+        (["x", *ASK, "--format", "parquet"], "--output"),
+        (["x", *ASK, "--output", "/no/such/folder/a.csv"], "cannot be written"),
+        (["x", *ASK, "--by", "g", "--keys", "n", "--plot", "/no/such/a.png"], "cannot be written"),
+        (["x", *ASK, "--by", "g", "--keys", "n", "--plot", "a.gif"], "ends in none of"),
+        (["x", *ASK, "--plot", "a.png"], "--by"),
+        (["x", *ASK, "--table", "t"], "about databases"),
+        (["x", *ASK, "--rows", "2"], "--person"),
+        (["x", *ASK, "--master", "local"], "--engine spark"),
+        (["x", *ASK, "--by", "g", "--keys", "n", "--keys-from", "k.txt"], "one of"),
+    ],
+)
+def test_a_bad_request_is_exit_code_2(visits: Path, words: list[str], told: str) -> None:
+    found = run("mean", visits, *words)
+    assert found.returncode == 2
+    assert found.stdout == ""
+    assert told in found.stderr
+
+
+def test_a_source_that_fails_is_exit_code_4() -> None:
+    found = run("mean", "postgresql://127.0.0.1:1/db", "x", *ASK, "--table", "t")
+    assert found.returncode == 4
+    assert "cannot be reached" in found.stderr
+
+
+def test_a_checked_output_is_left_as_it_was(visits: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    assert run("mean", visits, "nope", *ASK, "--output", out).returncode == 2
+    assert not out.exists()
+    out.write_text("kept")
+    assert run("mean", visits, "nope", *ASK, "--output", out).returncode == 2
+    assert out.read_text() == "kept"
+
+
+def test_plan() -> None:
+    told = run("plan", "--bounds", "0", "120", "--records", "10000", "--epsilon", "1")
+    assert told.returncode == 0
+    assert told.stdout.splitlines()[2].startswith("hourglass")
+    found = run("plan", "--bounds", "0", "120", "--records", "10000", "--error", "0.5")
+    assert "epsilon 0.0" in found.stdout
+    assert run("plan", "--bounds", "0", "120").returncode == 2
+    assert run("plan", "--bounds", "0", "1.5", "--records", "5", "--epsilon", "1",
+               "--whole").returncode == 2  # fmt: skip
+
+
+def test_every_option_is_documented() -> None:
+    """Each option has help, and stands in the tutorial or the command's own page."""
+    import typer.main
+
+    from hourglass.cli import app
+
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    command = typer.main.get_command(app)
+    for name in ("mean", "plan"):
+        for option in command.commands[name].params:  # type: ignore[attr-defined]
+            assert getattr(option, "help", None), f"{name}: {option.name} has no help"
+            shown = option.opts[0] if option.opts[0].startswith("-") else option.name.upper()
+            assert f"`{shown}" in page, f"{name}: {shown} is not in docs/command-line.md"

@@ -1,0 +1,170 @@
+"""Every engine gives the totals of the plain reference, bit for bit."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hourglass as hg
+from hourglass.grid import Bounds, Grid
+from hourglass.pipeline import checked
+from hourglass.sources.engine import Groups
+from hourglass.units import Unit
+
+from . import corpus
+from .corpus import GROUP, PERSON, VALUE, Row
+
+UNITS = [
+    None,
+    hg.per_person(PERSON),
+    hg.per_person(PERSON, groups=2),
+    hg.per_person(PERSON, rows=1),
+    hg.per_person(PERSON, rows=3, groups=2),
+]
+
+
+def table(rows: list[Row], value: pa.DataType, person: pa.DataType) -> pa.Table:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    kinds = [value, pa.string(), person]
+    arrays = [pa.array(c, kind) for c, kind in zip(columns, kinds, strict=True)]
+    return pa.table(dict(zip([VALUE, GROUP, PERSON], arrays, strict=True)))
+
+
+def totals(
+    placed: dict[str, Any],
+    bounds: Bounds,
+    cells: int | None,
+    *,
+    unit: Unit | None = None,
+    missing: Any = "drop",
+    by: Any = GROUP,
+) -> Any:
+    request = checked(
+        **placed,
+        column=VALUE,
+        bounds=bounds,
+        epsilon=1,
+        by=by,
+        delta=1e-6 if by else None,
+        grid=cells,
+        unit=unit,
+        missing=missing,
+    )
+    found = request.read()
+    assert isinstance(found, Groups)
+    pairs = zip(found.totals.cells, found.totals.count, strict=True)
+    if not by:
+        return next(pairs)
+    return {
+        key[0] if len(key) == 1 else key: pair
+        for key, pair in zip(zip(*found.keys, strict=True), pairs, strict=True)
+        if pair[1]
+    }
+
+
+@pytest.mark.parametrize(("bounds", "cells"), corpus.REAL)
+def test_reals(place: Any, bounds: Bounds, cells: int | None) -> None:
+    grid = Grid.choose(bounds, cells)
+    rows = corpus.rows(corpus.reals(grid))
+    placed = place(table(rows, pa.float64(), pa.string()))
+    assert totals(placed, bounds, cells) == corpus.reference(rows, grid)
+
+
+@pytest.mark.parametrize(("bounds", "cells"), corpus.WHOLE)
+def test_whole_numbers(place: Any, bounds: Bounds, cells: int | None) -> None:
+    grid = Grid.choose(bounds, cells, integers=True)
+    rows = corpus.rows(corpus.wholes(bounds))
+    placed = place(table(rows, pa.int64(), pa.string()))
+    assert totals(placed, bounds, cells) == corpus.reference(rows, grid)
+
+
+@pytest.mark.parametrize("unit", UNITS[1:], ids=str)
+@pytest.mark.parametrize("numbered", [False, True], ids=["text ids", "numbered ids"])
+def test_persons(engine_place: Any, unit: Unit, numbered: bool) -> None:
+    bounds = Bounds(0, 120)
+    grid = Grid.choose(bounds)
+    rows = corpus.rows(corpus.reals(grid), numbered=numbered)
+    placed = engine_place(table(rows, pa.float64(), pa.int64() if numbered else pa.string()))
+    assert totals(placed, bounds, None, unit=unit) == corpus.reference(rows, grid, unit)
+
+
+@pytest.mark.parametrize("unit", UNITS[:2], ids=str)
+def test_a_missing_value_can_count(engine_place: Any, unit: Unit | None) -> None:
+    bounds = Bounds(-1.5, 2.25)
+    grid = Grid.choose(bounds, 7)
+    rows = corpus.rows(corpus.reals(grid))
+    placed = engine_place(table(rows, pa.float64(), pa.string()))
+    expected = corpus.reference(rows, grid, unit, missing=grid.cell(1.0))
+    assert totals(placed, bounds, 7, unit=unit, missing=1.0) == expected
+
+
+def test_booleans(engine_place: Any) -> None:
+    rows = corpus.rows([True, False, None, True] * 5)
+    placed = engine_place(table(rows, pa.bool_(), pa.string()))
+    expected = corpus.reference(rows, Grid(Bounds(0, 1), 1, True))
+    assert totals(placed, Bounds(0, 1), None) == expected
+
+
+def test_narrow_floats(engine_place: Any) -> None:
+    grid = Grid.choose(Bounds(0, 120))
+    narrow = pa.array(corpus.reals(grid), pa.float64()).cast(pa.float32(), safe=False).to_pylist()
+    rows = corpus.rows(narrow)
+    placed = engine_place(table(rows, pa.float32(), pa.string()))
+    assert totals(placed, Bounds(0, 120), None) == corpus.reference(rows, grid)
+
+
+@pytest.mark.parametrize(("digits", "scale"), [(9, 3), (15, 15), (18, 4), (38, 20)])
+def test_decimals(engine_place: Any, digits: int, scale: int) -> None:
+    import random
+
+    dice = random.Random(digits)
+    most = 10**digits - 1
+    numbers = [None, 0, 1, -1, most, -most, *(dice.randint(-most, most) for _ in range(300))]
+    values = [None if n is None else Decimal(f"{n}e-{scale}") for n in numbers]
+    bounds = Bounds(-0.5 * 10.0 ** (digits - scale), 0.7 * 10.0 ** (digits - scale))
+    rows = corpus.rows(values)
+    made = table(rows, pa.decimal128(digits, scale), pa.string())
+    try:
+        placed = engine_place(made)
+    except Exception as error:
+        if "Decimal" not in str(error):  # SQLite has no decimals
+            raise
+        pytest.skip("SQLite has no type for decimals")
+    assert totals(placed, bounds, None) == corpus.reference(rows, Grid.choose(bounds))
+
+
+def test_one_total_without_groups_also_of_no_rows(engine_place: Any) -> None:
+    grid = Grid.choose(Bounds(0, 120))
+    rows = [(value, "all", "p") for value in corpus.reals(grid)]
+    expected = corpus.reference(rows, grid)["all"]
+    for unit in (None, hg.per_person(PERSON, rows=10**5)):
+        full = engine_place(table(rows, pa.float64(), pa.string()))
+        assert totals(full, Bounds(0, 120), None, by=None, unit=unit) == expected
+        none = engine_place(table(rows, pa.float64(), pa.string()).slice(0, 0))
+        assert totals(none, Bounds(0, 120), None, by=None, unit=unit) == (0, 0)
+
+
+def test_sums_past_64_bits(tmp_path: Any) -> None:
+    """2^32 cells a row, as many rows as fit: the halves are what carries the sum."""
+    from hourglass.sources.query import HALF, Query
+    from hourglass.sources.schema import Field
+
+    text = Query(Field("x", "real"), Grid.choose(Bounds(0, 1))).text("halves")
+    assert f"SUM(t // {HALF})" in text
+    groups = Groups.of([], [10**14], [10**14 * (2**32 // HALF)], [0])
+    assert groups.totals.cells[0] == 10**14 * 2**32 > 2**63
+
+
+@pytest.mark.parametrize("other", [5.0, -1.0, 200.0])
+@pytest.mark.parametrize("missing", ["drop", 3.0])
+def test_nan_beside_values_of_one_side(place: Any, other: float, missing: Any) -> None:
+    """Statistics of a file leave NaN out: no engine may draw conclusions from them."""
+    grid = Grid.choose(Bounds(0, 120))
+    rows: list[Row] = [(other, "g", "p"), (float("nan"), "g", "p"), (None, "g", "p")] * 3
+    placed = place(table(rows, pa.float64(), pa.string()))
+    cell = None if missing == "drop" else grid.cell(missing)
+    expected = corpus.reference(rows, grid, missing=cell)
+    assert totals(placed, Bounds(0, 120), None, missing=missing) == expected

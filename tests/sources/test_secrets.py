@@ -1,0 +1,134 @@
+"""Nothing of the data leaves by another door than the noisy answer."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import traceback
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hourglass as hg
+from hourglass.noise.bits import SeededBits
+from hourglass.pipeline import checked
+from hourglass.sources.engine import guarded
+
+CANARY = "canary-7351842"
+
+
+def everything(error: BaseException) -> str:
+    """All that a person could be shown of an error, its causes and contexts included."""
+    shown = "".join(traceback.format_exception(error))
+    seen: BaseException | None = error
+    while seen is not None:
+        shown += repr(seen) + str(seen)
+        seen = seen.__cause__ or seen.__context__
+    return shown
+
+
+def test_a_foreign_error_is_neither_quoted_nor_chained() -> None:
+    def fails() -> None:
+        raise ValueError(f"Could not convert string '{CANARY}' to DOUBLE")
+
+    with pytest.raises(hg.SourceError) as caught:
+        guarded("data: it failed", fails)
+    assert CANARY not in everything(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def _failing_sources(tmp_path: Path, postgres_url: str) -> list[Any]:
+    """Sources whose own queries fail on a cell, and quote it."""
+    import psycopg
+
+    relation = duckdb.connect().sql(
+        f"SELECT CAST(v AS DOUBLE) AS x FROM (VALUES ('1'), ('{CANARY}')) AS t(v)"
+    )
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS bad (v TEXT)")
+        connection.execute("INSERT INTO bad VALUES ('1'), (%s)", [CANARY])
+    postgres = hg.sql(postgres_url, "SELECT CAST(v AS DOUBLE PRECISION) AS x FROM bad")
+    first, second = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    pq.write_table(pa.table({"x": [1.0]}), first)
+    pq.write_table(pa.table({"x": [CANARY]}), second)
+    return [relation, postgres, str(tmp_path / "*.parquet")]
+
+
+def test_an_engine_that_quotes_a_cell_is_silenced(tmp_path: Path, postgres_url: str) -> None:
+    for source in _failing_sources(tmp_path, postgres_url):
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(hg.SourceError) as caught:
+            hg.mean(source, "x", bounds=(0, 1), epsilon=1)
+        assert CANARY not in everything(caught.value) + out.getvalue() + err.getvalue()
+        assert caught.value.__context__ is None
+
+
+def test_the_control_would_have_quoted_it() -> None:
+    with pytest.raises(duckdb.Error, match=CANARY):
+        duckdb.connect().execute(f"SELECT CAST('{CANARY}' AS DOUBLE)")
+
+
+def test_spark_is_silenced(spark_session: Any) -> None:
+    frame = spark_session.sql(
+        f"SELECT CAST(v AS DOUBLE) AS x FROM VALUES ('1'), ('{CANARY}') AS (v)"
+    )
+    with pytest.raises(hg.SourceError) as caught:
+        hg.mean(frame, "x", bounds=(0, 1), epsilon=1)
+    assert CANARY not in everything(caught.value)
+
+
+@pytest.mark.parametrize("poison", ["1", CANARY, "1e400", "nan", "inf", "", '"', str(2**70)])
+def test_a_poison_row_changes_no_byte_but_the_noise(tmp_path: Path, poison: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,g\n" + "1,a\n" * 50 + f"{poison.replace(chr(34), chr(34) * 2)},b\n")
+    command = [
+        sys.executable, "-c", "from hourglass.cli import main; main()", "mean", str(path), "x",
+        "--bounds", "0", "1", "--epsilon", "1", "--by", "g", "--keys", "a,c", "--format", "csv",
+    ]  # fmt: skip
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.returncode == 0
+    assert told.stderr == ""
+    assert [line.split(",")[0] for line in told.stdout.splitlines()] == ["g", "a", "c"]
+    assert CANARY not in told.stdout
+
+
+def test_totals_and_groups_print_nothing() -> None:
+    table = pa.table({"x": [1.0, 2.0], "g": [CANARY, "b"]})
+    request = checked(table, "x", bounds=(0, 9), epsilon=1, by="g", delta=1e-6)
+    found = request.read()
+    assert repr(found) == "Groups(secret)"
+    assert CANARY not in repr(request) + str(request.sql)
+
+
+def test_a_password_is_not_shown() -> None:
+    source = hg.sql("postgresql://me:pw-4711@127.0.0.1:1/db", "t")
+    assert "pw-4711" not in repr(source)
+    with pytest.raises(hg.SourceError, match="cannot be reached") as caught:
+        hg.mean(source, "x", bounds=(0, 1), epsilon=1)
+    assert "pw-4711" not in everything(caught.value)
+
+
+def test_secret_groups_show_by_their_noisy_count_alone() -> None:
+    sizes = {"many": 200, CANARY: 1}
+    names = [name for name, size in sizes.items() for _ in range(size)]
+    table = pa.table({"x": [1.0] * len(names), "g": names})
+    for seed in range(50):
+        found = hg.mean(
+            table, "x", bounds=(0, 9), epsilon=1, by="g", delta=1e-6, bits=SeededBits(seed)
+        )
+        assert list(found) == ["many"]
+        assert found.threshold == 17
+
+
+def test_the_order_is_that_of_the_keys_never_of_the_data() -> None:
+    names = ["zoe", "bob", "ann", "mia"] * 100
+    table = pa.table({"x": [1.0] * 400, "g": names})
+    found = hg.mean(table, "x", bounds=(0, 9), epsilon=1, by="g", delta=1e-6)
+    assert list(found) == ["ann", "bob", "mia", "zoe"]
