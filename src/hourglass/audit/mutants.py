@@ -15,11 +15,17 @@ import numpy as np
 
 from ..algorithms import HourglassMean, make
 from ..grid import Bounds, Grid
+from ..keys import threshold
+from ..ledger import Budget
 from ..noise import Hourglass, SeededBits
 from ..noise.bits import SECURE, Bits
 from ..noise.ladder import Ladder
 from ..noise.staircase import stair
+from ..pipeline import answer, charged
+from ..request import Request
 from ..totals import Totals
+from ..units import per_row
+from .around import keys_finding, ledger_finding, persons_finding
 from .empirical import Array, Sampler, empirical_finding, lower_bound
 from .exact import exact_finding
 from .greybox import Path, greybox_finding, neighbours
@@ -118,6 +124,7 @@ def mutants(bench: Bench) -> list[Mutant]:
         *_wrong_moves(bench),
         *_wrong_sampler(bench),
         *_wrong_flow(bench),
+        *_wrong_around(bench),
     ]
 
 
@@ -130,6 +137,7 @@ def _real(bench: Bench) -> Mutant:
             lambda: _geometric(lambda bits: int(Ladder(Fraction(1), 1, 2).sample(1, bits)[0])),
             bench.moved(REAL, (0, 1), (G, 1)),
             bench.walked(memory_paths(bench.epsilon, (0.0, 1.0), G)[2]),
+            lambda: ledger_finding(REAL, charged),
         ),
     )
 
@@ -321,4 +329,30 @@ def _wrong_flow(bench: Bench) -> list[Mutant]:
         ),
         Mutant("the sum released as it is", (bench.walked(Path("bare sum", exact_sum)),)),
         Mutant("an error at a bad row", (bench.walked(Path("oracle", poisoned)),)),
+    ]
+
+
+# --- keys, persons, budgets ---------------------------------------------------------------
+
+
+def _wrong_around(bench: Bench) -> list[Mutant]:
+    law, delta = bench.law, Fraction(1, 10**6)
+
+    def charged_after(asked: Request, budget: Budget, key: str | None) -> Any:
+        found = answer(asked)
+        budget.reserve(asked.epsilon, question=asked.question, request=key).settle(found.to_dict())
+        return found
+
+    def noised_again(asked: Request, budget: Budget, key: str | None) -> Any:
+        found = charged(asked, budget, key)
+        return answer(asked) if key else found
+
+    return [
+        Mutant(
+            "threshold of secret keys one too low",
+            (lambda: keys_finding(law, delta, threshold(law, delta) - 1),),
+        ),
+        Mutant("a person's rows not bounded", (lambda: persons_finding(bench.epsilon, per_row()),)),
+        Mutant("charged after the release", (lambda: ledger_finding("late", charged_after),)),
+        Mutant("new noise for an old request", (lambda: ledger_finding("again", noised_again),)),
     ]

@@ -7,12 +7,16 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import product
 
-from ..algorithms import ALGORITHMS, make
+from ..algorithms import make
 from ..exact import Enclosure
 from ..grid import DEFAULT_GRID, Bounds, Grid
+from ..keys import threshold
 from ..noise import Hourglass
 from ..noise.bits import Bits
 from ..noise.ladder import Ladder
+from ..pipeline import charged
+from ..units import per_person
+from .around import keys_finding, ledger_finding, persons_finding
 from .empirical import ALPHA, LowerBound, Progress, empirical_finding, lower_bound
 from .exact import exact_audit
 from .greybox import Path, greybox_finding, neighbours
@@ -20,7 +24,14 @@ from .paths import sampler_of
 from .scripts import sampler_finding
 from .verdict import Finding
 
-__all__ = ["audit_empirical", "audit_exact", "audit_greybox", "audit_samplers"]
+__all__ = [
+    "audit_around",
+    "audit_empirical",
+    "audit_exact",
+    "audit_greybox",
+    "audit_keys",
+    "audit_samplers",
+]
 
 
 def audit_exact(
@@ -92,9 +103,19 @@ def audit_greybox(
         yield greybox_finding(path, pairs)
 
 
-def algorithms_named(name: str) -> list[str]:
-    """One algorithm, or with "all" each of them."""
-    return list(ALGORITHMS) if name == "all" else [name]
+def audit_keys(epsilon: Fraction) -> Iterator[Finding]:
+    """The threshold of secret keys for some deltas: low enough a probability, exactly."""
+    for delta in (Fraction(1, 1000), Fraction(1, 10**6), Fraction(1, 10**12)):
+        for G in (1, 100, DEFAULT_GRID):
+            law = Hourglass(epsilon, G)
+            yield keys_finding(law, delta, threshold(law, delta))
+
+
+def audit_around(epsilon: Fraction) -> Iterator[Finding]:
+    """Persons with many rows, and a budget: that it is charged first, and once."""
+    yield persons_finding(epsilon, per_person("id"))
+    yield persons_finding(epsilon, per_person("id", rows=2))
+    yield ledger_finding("charge, look, store, hand out", charged)
 
 
 def _shown(grid: int) -> str:

@@ -1,6 +1,7 @@
 """The ``hourglass`` command: one small file a command, gathered here.
 
-Exit codes: 0 done, 1 an audit found the promise broken, 2 bad request, 3 budget refused, 4 source failed.
+Exit codes: 0 done, 1 an audit found the promise broken, 2 bad request, 3 budget refused,
+4 source failed.
 """
 
 from __future__ import annotations

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -21,6 +24,7 @@ from ..report import text_table
 
 if TYPE_CHECKING:
     from ..audit import Finding, LowerBound, MutantRow
+    from ..audit import Path as AuditPath
 
 __all__ = ["audit"]
 
@@ -87,7 +91,7 @@ def audit(
     rows: list[MutantRow] = []
     bounds: list[LowerBound] = []
     steps = {
-        "exact": len(grids) * len(names) + 3,
+        "exact": len(grids) * len(names) + 12,
         "empirical": samples * (2 if release else 4 * len(names)),
         "mutants": MUTANTS,
     }
@@ -118,19 +122,49 @@ def audit(
 
 
 def _exact(epsilon: Fraction, grids: list[int], names: list[str]) -> Iterator[Finding]:
-    from ..audit.suite import audit_exact, audit_samplers
+    from ..audit.suite import audit_exact, audit_keys, audit_samplers
 
     yield from audit_exact(epsilon, grids, names)
     yield from audit_samplers()
+    yield from audit_keys(epsilon)
 
 
 def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[Finding]:
-    from ..audit.paths import memory_paths
-    from ..audit.suite import audit_greybox
+    from ..audit.paths import memory_paths, table_paths
+    from ..audit.suite import audit_around, audit_greybox
 
-    for name in names:
-        if ALGORITHMS[name].adjacency == "add-remove":
-            yield from audit_greybox(memory_paths(epsilon, (0.0, 10.0), grid, name))
+    with TemporaryDirectory() as folder:
+        for name in names:
+            if ALGORITHMS[name].adjacency == "add-remove":
+                given = epsilon, (0.0, 10.0), grid
+                yield from audit_greybox(memory_paths(*given, name))
+                yield from audit_greybox(table_paths(*given, Path(folder), name))
+        yield from audit_greybox([_command_path(epsilon, (0.0, 10.0), grid, Path(folder))])
+    yield from audit_around(epsilon)
+
+
+def _command_path(
+    epsilon: Fraction, bounds: tuple[float, float], grid: int | None, folder: Path
+) -> AuditPath:
+    """The command ``hourglass mean`` on a file, its noise replaced by the audit's."""
+    from ..audit import Path as AuditPath
+
+    command: Any = import_module("hourglass.cli.mean")
+    ends = (str(bounds[0]), str(bounds[1]))
+
+    def run(values: Any, bits: Any) -> Any:
+        file = folder / "command.csv"
+        file.write_text("x\n" + "".join(f"{value}\n" for value in values))
+        printed, real = io.StringIO(), command.charged
+        command.charged = partial(real, bits=bits)
+        try:
+            with redirect_stdout(printed):
+                command.mean(str(file), "x", ends, str(epsilon), grid=grid, format_="json")
+        finally:
+            command.charged = real
+        return json.loads(printed.getvalue())
+
+    return AuditPath("hourglass mean (command line)", run)
 
 
 Target = Callable[[Fraction, int, float, Tick, "list[LowerBound]"], "list[Finding]"]
