@@ -109,11 +109,11 @@ def mean_shares(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[
 
 def _sum(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
     grid = algorithm.grid
-    reach = _sum_reach(algorithm, miss)
+    reach = grid.step * Fraction(_sum_reach(algorithm, miss))
     cells = Fraction(noisy.cells, noisy.parts)
     middle = Fraction(grid.bounds.lower) * noisy.size + grid.step * cells
     half = Fraction(0) if grid.own else grid.step / 2 * max(noisy.size, Fraction(1))
-    return to_double(middle - Fraction(reach) - half), to_double(middle + Fraction(reach) + half)
+    return to_double(middle - reach - half), to_double(middle + reach + half)
 
 
 def _count(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[int, int]:
@@ -125,26 +125,26 @@ def _count(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[int, 
 
 @lru_cache(maxsize=256)
 def _sum_reach(algorithm: Algorithm, miss: float) -> float:
+    """In cells."""
     tails = tails_of(algorithm)
     line = tails.sum_line()
-    return _least_reach(
-        lambda reach: tails.miss(line, line, reach) <= miss, float(algorithm.grid.step)
-    )
+    return _least_reach(lambda reach: tails.miss(line, line, reach) <= miss)
 
 
 @lru_cache(maxsize=256)
 def _count_reach(algorithm: Algorithm, miss: float) -> float:
+    """In records."""
     tails = tails_of(algorithm)
-    return _least_reach(lambda reach: tails.count_miss(reach) <= miss, 1.0)
+    return _least_reach(lambda reach: tails.count_miss(reach) <= miss)
 
 
-def _least_reach(enough: Callable[[float], bool], unit: float) -> float:
+def _least_reach(enough: Callable[[float], bool]) -> float:
     """The least reach, from above, that is enough; to a relative 2^-30."""
-    high = unit
+    high = 1.0
     while not enough(high):
         high *= 2.0
     low = 0.0
-    while high - low > 2.0**-30 * high and high > 2.0**-60 * unit:
+    while high - low > 2.0**-30 * high and high > 2.0**-60:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high

@@ -47,6 +47,7 @@ from .grid import Bounds
 from .noise.bits import SECURE, Bits
 from .noise.ladder import LOG2_UP, Ladder
 from .privacy import exact_epsilon, exact_number
+from .report import decimal
 from .scale import Counts, Scale, count_chunks
 from .sources.kernel import CHUNK, Chunk
 from .sources.memory import Column, column
@@ -243,7 +244,11 @@ def bounds_from_counts(
         lower, upper = max(0, lower - 1), min(last, upper + 1)
 
     return FoundBounds(
-        Bounds(scale.candidates[lower], scale.candidates[upper]),
+        Bounds(
+            scale.candidates[lower],
+            scale.candidates[upper],
+            origin=f"found privately, for an epsilon of {decimal(epsilon)} charged apart",
+        ),
         epsilon,
         target=(lower_law[0].target, upper_law[0].target),
         edges=(lower == 0, upper == last),

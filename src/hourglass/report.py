@@ -67,6 +67,8 @@ def yaml_text(value: Any, indent: int = 0) -> str:
         return "\n".join(_entry(f"{pad}{_word(k)}:", v, indent) for k, v in value.items())
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return "\n".join(f"{pad}- {yaml_text(item, indent + 1).lstrip()}" for item in value)
+    if isinstance(value, float) and "." not in (text := repr(value)):
+        return pad + text.replace("e", ".0e")  # 1e-07 is a text to older readers
     return pad + json.dumps(value, ensure_ascii=False)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Final, Protocol
 
@@ -28,7 +29,6 @@ from .algorithms import (
     SumAndCount,
     SwapMean,
 )
-from .exact import to_double
 
 __all__ = ["SLACK", "Line", "Tails", "tails_of"]
 
@@ -59,7 +59,7 @@ class Tails(Protocol):
         """The pivot S' - alpha G N' in units of one record."""
 
     def sum_line(self) -> Line:
-        """The error of the sum, in the units of the data."""
+        """The error of the sum, in cells."""
 
     def count_miss(self, reach: float) -> float:
         """At least P(|error of the count| >= reach)."""
@@ -129,8 +129,8 @@ class HourglassTails(_Summed):
         return Line(alpha * self.grid, self.grid)
 
     def sum_line(self) -> Line:
-        """step X + lower K."""
-        return Line(-float(self.bounds.lower) / self.step, 1 / self.step)
+        """X + (lower / step) K."""
+        return Line(-float(self.bounds.lower) / self.step, 1.0)
 
     def count_miss(self, reach: float) -> float:
         """P(|K| >= reach) by the closed form of K's own law."""
@@ -180,10 +180,9 @@ class _Transformed(_Summed):
         return Line(near / (1 - near), self.grid / (1 - near))
 
     def sum_line(self) -> Line:
-        """step (upper x + lower y) / width, the larger coefficient divided out."""
-        small, large = sorted((float(self.bounds.lower), float(self.bounds.upper)), key=abs)
-        width = to_double(self.bounds.width)
-        return Line(-small / large, width / abs(large) / self.step)
+        """(upper x + lower y) / width, the larger coefficient divided out."""
+        small, large = sorted(map(Fraction, self.bounds), key=abs)
+        return Line(float(-small / large), float(self.bounds.width / abs(large)))
 
     def count_miss(self, reach: float) -> float:
         """P(|x + y| >= reach G)."""
@@ -252,8 +251,8 @@ class SumAndCountTails(_Summed):
         return Line(self.offset + alpha * self.parts * self.grid, self.parts * self.grid)
 
     def sum_line(self) -> Line:
-        """step (t - o k) / p + lower k."""
-        return Line(self.offset - self.lower * self.parts / self.step, self.parts / self.step)
+        """(t - o k) / p + (lower / step) k."""
+        return Line(self.offset - self.lower * self.parts / self.step, self.parts)
 
     def count_miss(self, reach: float) -> float:
         """P(|k| >= reach): the sum's noise has no part in it."""
@@ -282,8 +281,8 @@ class SwapTails:
         return Line(0.0, self.grid)
 
     def sum_line(self) -> Line:
-        """step X."""
-        return Line(0.0, 1 / self.step)
+        """X."""
+        return Line(0.0, 1.0)
 
     def count_miss(self, reach: float) -> float:
         """The count is exact."""

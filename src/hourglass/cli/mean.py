@@ -16,7 +16,7 @@ from ..releases import Releases
 from ..sources.database import sql
 from ..sources.tables import ENGINES
 from ..units import Unit, per_person, per_row
-from .output import FORMATS, check_writable, write
+from .output import FORMATS, check_writable, print_notes, write
 
 if TYPE_CHECKING:
     from ..ledger import Budget
@@ -157,8 +157,12 @@ def mean(
     if explain:
         print(asked.sql)
         return
-    with _progress():
-        found = charged(asked, account, request)
+    try:
+        with _progress():
+            found = charged(asked, account, request)
+    except KeyboardInterrupt as error:
+        print_notes(error)
+        raise
     write(found, format_, output, confidence)
     if plot and isinstance(found, Releases):
         found.plot(plot, confidence=confidence or 0.95, title=f"Private mean of {column}")

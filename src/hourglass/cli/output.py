@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from ..release import Release
 from ..releases import Releases
 from ..report import yaml_text
 
-__all__ = ["FORMATS", "check_writable", "rendered", "write"]
+__all__ = ["FORMATS", "check_writable", "print_notes", "rendered", "write"]
 
 FORMATS: Final = ("table", "json", "csv", "parquet", "yaml")
 #: Up to so many groups the intervals are in the answer without being asked for.
@@ -36,6 +37,12 @@ def check_writable(option: str, path: Path | None) -> None:
     else:
         return
     raise OptionError(f"{option}={str(path)!r} cannot be written: {reason}; name another path")
+
+
+def print_notes(error: BaseException) -> None:
+    """What else is to be said of an error: that a charge stands, and under which name."""
+    for note in getattr(error, "__notes__", ()):
+        print(f"hourglass: {note}", file=sys.stderr)
 
 
 def write(answer: Any, format_: str, output: Path | None, confidence: float | None) -> None:

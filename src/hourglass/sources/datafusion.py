@@ -56,8 +56,7 @@ class DataFusion:
             "data: DataFusion failed while reading",
             lambda: self._context.sql(sql).to_arrow_table(),
         )
-        columns = [table.column(i).to_pylist() for i in range(table.num_columns)]
-        return Groups.of(columns[: len(query.by)], *columns[len(query.by) :])
+        return Groups.of_arrow(table, len(query.by))
 
 
 def _present(field: Field) -> str:

@@ -31,6 +31,13 @@ class Groups:
         return cls(keys, Totals(hi * HALF + lo, count))
 
     @classmethod
+    def of_arrow(cls, table: Any, keys: int) -> Groups:
+        """From an Arrow table, of which the first ``keys`` columns are keys."""
+        columns = table.columns
+        numbers = [column.fill_null(0).to_numpy() for column in columns[keys:]]
+        return cls.of([column.to_pylist() for column in columns[:keys]], *numbers)
+
+    @classmethod
     def of_rows(cls, rows: Sequence[Sequence[Any]], keys: int) -> Groups:
         """From the rows of the answer, of which the first ``keys`` columns are keys."""
         columns = list(zip(*rows, strict=True)) if rows else [()] * (keys + 3)

@@ -63,16 +63,15 @@ class Spark:
         """Run it, and take the view away again."""
         session = self._frame.sparkSession
 
-        def columns() -> list[list[Any]]:
+        def table() -> Any:
             self._frame.createOrReplaceTempView(self._view)
             try:
-                table = session.sql(sql).toArrow()
+                return session.sql(sql).toArrow()
             finally:
                 session.catalog.dropTempView(self._view)
-            return [table.column(i).to_pylist() for i in range(table.num_columns)]
 
-        found = guarded("data: Spark failed while reading", columns)
-        return Groups.of(found[: len(query.by)], *found[len(query.by) :])
+        found = guarded("data: Spark failed while reading", table)
+        return Groups.of_arrow(found, len(query.by))
 
 
 def of_dataframe(frame: Any) -> Spark:
@@ -100,7 +99,10 @@ def session(master: str | None = None) -> Any:
             builder = builder.config("spark.ui.enabled", "false").config(
                 "spark.ui.showConsoleProgress", "false"
             )
-        return builder.getOrCreate()
+        made = builder.getOrCreate()
+        if not os.environ.get("SPARK_REMOTE"):
+            made.sparkContext.setLogLevel("OFF")  # a failing task's log would quote cells
+        return made
 
     return guarded("engine='spark': no session can be had; Spark needs Java 17 or later", opened)
 
