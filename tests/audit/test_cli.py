@@ -27,6 +27,7 @@ def test_all_as_json() -> None:
         "sampler",
         "empirical",
         "grey box",
+        "ledger",
     }
     assert all(row["as_it_should_be"] for row in answer["mutants"])
 

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 import hourglass as hg
-from hourglass.algorithms import make
 from hourglass.audit import audit_empirical, empirical_finding, lower_bound, one_by_one
 from hourglass.audit.events import features, learn_binning, lowest_bit
-from hourglass.grid import DEFAULT_GRID, Bounds, Grid
+from hourglass.grid import DEFAULT_GRID
 from hourglass.noise.bits import SECURE
 
 SIZES = [400_000, pytest.param(10_000_000, marks=pytest.mark.long)]
@@ -91,8 +90,6 @@ def test_delta_is_allowed_for() -> None:
 
 
 def test_threads_count_the_same_way() -> None:
-    law = make("hourglass", Fraction(1), Grid(Bounds(0.0, 1.0), 4))
-    del law
     ticks: list[int] = []
     coin = hg.DiscreteLaplace(1)
     bound = lower_bound(

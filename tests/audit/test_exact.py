@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -61,7 +62,7 @@ def test_the_edges_of_a_fine_grid_show_what_all_points_show(c: int) -> None:
     assert some.worst > 1
 
 
-WRONG_MOVES = {
+WRONG_MOVES: dict[str, Callable[[int], list[tuple[int, int]]]] = {
     "q = G+1": lambda G: [(G + 1, 1)],
     "summed, not counted": lambda G: [(q, 0) for q in some_cells(G)],
     "counted twice": lambda G: [(q, 2) for q in some_cells(G)],

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 
 import hourglass as hg
@@ -18,8 +18,12 @@ from hourglass.audit import (
     greybox_finding,
     neighbours,
 )
+from hourglass.audit.around import keys_finding
 from hourglass.audit.greybox import compare
-from hourglass.audit.paths import memory_paths
+from hourglass.audit.paths import memory_paths, table_paths
+from hourglass.audit.suite import audit_around, audit_keys
+from hourglass.keys import threshold
+from hourglass.request import checked
 
 PATHS = memory_paths(Fraction(1), (0.0, 10.0), None)
 PAIRS = list(neighbours(0.0, 10.0))
@@ -113,4 +117,37 @@ def test_a_value_that_does_not_follow_is_caught() -> None:
 def test_two_records_are_too_many() -> None:
     found = greybox_finding(PATHS[2], [("two more", [1.0], [1.0, 2.0, 3.0])])
     assert "the count moved by 2" in found.detail
-    assert np.isfinite(found.figures["pair"] == "two more")
+    assert found.figures["pair"] == "two more"
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_tables(number: int, tmp_path: Any) -> None:
+    """Files, frames, a relation and a database: the same pairs, the same verdict."""
+    paths = table_paths(Fraction(1), (0.0, 10.0), None, tmp_path)
+    assert len(paths) == 8
+    found = greybox_finding(paths[number], PAIRS)
+    assert found.holds, found.detail
+
+
+def test_nan_among_numbers_in_parquet(tmp_path: Any) -> None:
+    """A file's least and largest values leave NaN out; DuckDB folds even ISNAN by them."""
+    import duckdb
+    import pyarrow
+    import pyarrow.parquet
+
+    file = str(tmp_path / "t.parquet")
+    pyarrow.parquet.write_table(pyarrow.table({"x": [0.0, 5.0, math.nan]}), file)
+    for data in (file, duckdb.connect().read_parquet(file)):
+        request = checked(data, "x", bounds=(0.0, 10.0), epsilon=1)
+        found: Any = request.read()
+        assert found.totals.cells.tolist() == [2**31]
+        assert found.totals.count.tolist() == [2]
+
+
+def test_what_stands_around() -> None:
+    assert all(found.holds for found in audit_around(Fraction(1)))
+    assert all(found.holds for found in audit_keys(Fraction(1)))
+    law, delta = hg.Hourglass(1, 8), Fraction(1, 10**6)
+    least = threshold(law, delta)
+    assert keys_finding(law, delta, least).holds
+    assert not keys_finding(law, delta, least - 1).holds

@@ -195,7 +195,8 @@ def _relation(values: Sequence[Any]) -> Any:
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t (x DOUBLE)")
     if values:
-        connection.executemany("INSERT INTO t VALUES (?)", [[value] for value in values])
+        rows = ", ".join(f"(CAST('{value}' AS DOUBLE))" for value in values)
+        connection.execute(f"INSERT INTO t VALUES {rows}")
     return connection.table("t")
 
 
