@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -140,10 +140,10 @@ def run(rows: int = 100_000_000) -> list[Row]:
     return [*samples(), *release(), *kernel(rows), *start_up(), *memory()]
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000_000, help="rows of the array kernel")
-    for what, figure, target in run(parser.parse_args().rows):
+    for what, figure, target in run(parser.parse_args(arguments).rows):
         print(f"{what:48} {figure:>18}   {target}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"{'peak memory of this run':48} {peak / 2**20:>15.1f} GB")

@@ -13,14 +13,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 import hourglass as hg
+from hourglass.bounds_search import checked as checked_bounds
 from hourglass.pipeline import answer, checked
+from hourglass.units import Unit
 
 BOUNDS = (0, 100)
 GROUPS = {"1": None, "1,000": "thousand", "1,000,000": "million"}
@@ -105,6 +107,18 @@ def persons(path: Path, turns: int) -> None:
     line("duckdb: each person once", ours, theirs, 1.7)
 
 
+def bounds(path: Path, turns: int) -> None:
+    """The counts behind private bounds, 1,027 buckets, by row and with one row a person."""
+    average = duckdb_average(path)
+    for name, unit in (("row", hg.per_row()), ("person", hg.per_person("person"))):
+
+        def counts(unit: Unit = unit) -> Work:
+            return checked_bounds(path, "x", epsilon=1, unit=unit).read
+
+        ours, theirs = in_turns(counts, lambda: average("SELECT AVG(x) FROM t"), turns)
+        line(f"duckdb: counts for bounds, per {name}", ours, theirs, None)
+
+
 def end_to_end(path: Path, folder: Path, turns: int) -> None:
     """The whole way: query, noise, estimates."""
     million = checked(path, "x", bounds=BOUNDS, epsilon=1, by="million", keys=range(10**6))
@@ -159,14 +173,14 @@ def spark(path: Path, turns: int) -> None:
     session.stop()
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=10**7)
     options.add_argument("--turns", type=int, default=5)
     options.add_argument("--spark", action="store_true")
     options.add_argument("--only-spark", action="store_true")
     options.add_argument("--folder", type=Path, default=None)
-    chosen = options.parse_args()
+    chosen = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.folder or Path(temporary)
         print(f"{chosen.rows:,} rows{'':<34}{'ours':>9}  {'AVG':>9}  {'ratio':>6}")
@@ -175,6 +189,7 @@ def main() -> None:
             path = written(folder, chosen.rows)
             ratio_to_avg(path, "duckdb", duckdb_average(path), chosen.turns)
             persons(path, chosen.turns)
+            bounds(path, chosen.turns)
             end_to_end(path, folder, chosen.turns)
         if chosen.spark or chosen.only_spark:
             spark(written(folder, chosen.rows), chosen.turns)

@@ -9,13 +9,14 @@ own cost can be told from the disk's.
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sqlite3
 import statistics
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -147,7 +148,12 @@ def _row(name: str, values: list[float], unit: str = "per s") -> Row:
     }
 
 
-if __name__ == "__main__":
+def main(arguments: Sequence[str] | None = None) -> None:
+    argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args(arguments)
     for found in run():
         spread = f"{found['low']:.2f} to {found['high']:.2f}"
         print(f"{found['name']:<52} {found['value']:8.2f} {found['unit']:<6} ({spread})")
+
+
+if __name__ == "__main__":
+    main()

@@ -16,7 +16,7 @@ hourglass with the whole epsilon = 1 and the best fixed bounds, chosen twice:
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,14 +114,14 @@ def ratios(name: str, records: int, sets: int, runs: int) -> tuple[Array, Array]
     return np.array(to_distribution), np.array(to_data)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sets", type=int, default=40, help="data sets of each kind and size")
     parser.add_argument(
         "--runs", type=int, default=50, help="releases on each (a quarter at a million)"
     )
     parser.add_argument("--small", action="store_true", help="leave out the million records")
-    asked = parser.parse_args()
+    asked = parser.parse_args(arguments)
     sizes = [(1_000, asked.sets, asked.runs), (10_000, asked.sets, asked.runs)]
     if not asked.small:
         sizes.append((1_000_000, asked.sets, -(-asked.runs // 4)))

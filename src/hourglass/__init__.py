@@ -12,6 +12,7 @@ A value goes one way through the house:
 """
 
 from . import accuracy
+from .bounds_search import find_bounds
 from .errors import (
     BoundsError,
     BudgetError,
@@ -37,7 +38,7 @@ from .noise import (
     Staircase2D,
 )
 from .pipeline import mean
-from .private_bounds import FoundBounds, find_bounds
+from .private_bounds import FoundBounds
 from .release import Release
 from .releases import Releases
 from .sources.database import sql

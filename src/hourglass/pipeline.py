@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from .errors import OptionError
+from . import charge
 from .keys import sort_key
 from .noise.bits import SECURE, Bits
 from .release import Release
@@ -165,34 +165,19 @@ def mean(
 
 
 def charged(
-    asked: Request, budget: Budget | None, key: str | None, *, bits: Bits = SECURE
+    asked: Request, budget: Budget | None, request: str | None, *, bits: Bits = SECURE
 ) -> Release | Releases:
-    """Charge, look, store, hand out: in this order, whatever happens in between.
-
-    A failure after the charge leaves it standing, with a note that names the request: asked
-    again under that name the same question costs nothing more.
-    """
-    if budget is None:
-        if key is not None:
-            raise OptionError(f"request={key!r} is kept in a budget; give budget= as well")
-        return answer(asked, bits=bits)
-    reservation = budget.reserve(
-        asked.epsilon, asked.delta, question=asked.question, request=key, description=asked.subject
+    """The answer, once the budget has been charged; a stored one if it was asked before."""
+    return charge.charged(
+        budget,
+        request,
+        lambda: answer(asked, bits=bits),
+        restored,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        question=asked.question,
+        subject=asked.subject,
     )
-    if reservation.answer is not None:
-        return restored(reservation.answer)
-    try:
-        found = answer(asked, bits=bits)
-        written = found.to_dict()
-        stored = reservation.settle(written)
-    except BaseException as error:
-        error.add_note(
-            f"The charge stands. The same question with request={reservation.request!r} "
-            "costs nothing more."
-        )
-        raise
-    # Another process may have answered the same request first: then its answer is the answer.
-    return found if stored == written else restored(stored)
 
 
 def restored(written: dict[str, Any]) -> Release | Releases:

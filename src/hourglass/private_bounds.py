@@ -33,7 +33,7 @@ noise in Amin, Kulesza, Munoz Medina, Vassilvitskii 2019, "Bounding user contrib
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -41,18 +41,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from .errors import BoundsError, OptionError
+from .errors import OptionError
 from .exact import DEFAULT_BITS, Enclosure
 from .grid import Bounds
 from .noise.bits import SECURE, Bits
 from .noise.ladder import LOG2_UP, Ladder
-from .privacy import exact_epsilon, exact_number
 from .report import decimal
-from .scale import Counts, Scale, count_chunks
-from .sources.kernel import CHUNK, Chunk
-from .sources.memory import Column, column
+from .scale import Counts, Scale
+from .units import Unit
 
-__all__ = ["FoundBounds", "Scan", "bounds_from_counts", "find_bounds"]
+__all__ = ["RETURN_PART", "FoundBounds", "Scan", "bounds_from_counts"]
 
 #: The part of a scan's epsilon that its threshold takes; the questions take the rest. More
 #: on the threshold makes runs past the data rarer, less makes early stops rarer.
@@ -132,7 +130,8 @@ class FoundBounds:
     ``epsilon`` is what finding them cost, in addition to what is asked of them later.
     ``target`` is the number of records that each end was meant to leave outside (lower,
     upper), ``edges`` whether an end is the last candidate of the scale, past which any number
-    may lie. ``private`` is False if the random bits were not secret.
+    may lie. ``unit`` says whose presence is hidden, and ``private`` is False if the random
+    bits were not secret.
     """
 
     bounds: Bounds
@@ -141,6 +140,7 @@ class FoundBounds:
     edges: tuple[bool, bool]
     private: bool
     _scans: tuple[tuple[Scan, int], ...] = field(repr=False)
+    unit: str = "row"
 
     @property
     def lower(self) -> int | float:
@@ -164,15 +164,37 @@ class FoundBounds:
         return sum(scan.most_beyond(questions, each) for scan, questions in self._scans)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values that JSON can hold."""
+        """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
         return {
             "bounds": [self.lower, self.upper],
+            "bounds_origin": self.bounds.origin,
             "epsilon": str(self.epsilon),
             "target": list(self.target),
             "edges": list(self.edges),
             "most_outside": {"confidence": 0.95, "records": self.most_outside()},
+            "scans": [
+                {"epsilon": str(scan.epsilon), "questions": questions}
+                for scan, questions in self._scans
+            ],
+            "unit": self.unit,
             "private": self.private,
         }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> FoundBounds:
+        """The bounds that :meth:`to_dict` wrote down, the same in every respect."""
+        lower_target, upper_target = stored["target"]
+        lower_edge, upper_edge = stored["edges"]
+        scans = stored["scans"]
+        return cls(
+            Bounds(*stored["bounds"], origin=stored["bounds_origin"]),
+            Fraction(stored["epsilon"]),
+            target=(int(lower_target), int(upper_target)),
+            edges=(bool(lower_edge), bool(upper_edge)),
+            private=bool(stored["private"]),
+            _scans=tuple((Scan(Fraction(s["epsilon"])), int(s["questions"])) for s in scans),
+            unit=str(stored["unit"]),
+        )
 
     def __str__(self) -> str:
         lines = [
@@ -185,35 +207,11 @@ class FoundBounds:
         for edge, end in zip(self.edges, self.bounds, strict=True):
             if edge:
                 lines.append(f"{_shown(end)} is where the scale ends: more may lie beyond.")
+        if self.unit != "row":
+            lines.append(f"Hidden is one {self.unit}; a record is a row of theirs that counts.")
         if not self.private:
             lines.append("NOT PRIVATE: the noise came from a seeded source of bits.")
         return "\n".join(lines)
-
-
-def find_bounds(
-    values: Any,
-    *,
-    epsilon: Any = None,
-    scale: Any = None,
-    share: Any = RETURN_PART,
-    bits: Bits = SECURE,
-) -> FoundBounds:
-    """Bounds for a column of numbers, found under epsilon-DP (one record added or removed).
-
-    Give the result to :func:`hourglass.mean` as ``bounds=``; the two epsilons add up. Bounds
-    known from the domain cost nothing and are better. ``scale`` is a public list of candidate
-    bounds in increasing order; left out, 0 and ±2^(k/4) from 2^-64 to 2^64, rounded for a
-    column of integers. ``share`` is the part of epsilon kept for the end nearer to zero, of
-    use where all values lie on one side of it. ``bits`` is for tests.
-    """
-    exact = exact_epsilon(epsilon)
-    kept = _share(share)
-    source = column(values)
-    if source.kind == "boolean":
-        raise BoundsError("a column of booleans needs no search; give bounds=(0, 1)")
-    candidates = Scale.of(scale, integers=source.kind == "integer")
-    counts = count_chunks(candidates, _chunks(source))
-    return bounds_from_counts(counts, candidates, exact, share=kept, bits=bits)
 
 
 def bounds_from_counts(
@@ -222,10 +220,15 @@ def bounds_from_counts(
     epsilon: Fraction,
     *,
     share: Fraction = RETURN_PART,
+    unit: Unit = Unit(),  # noqa: B008
     bits: Bits = SECURE,
 ) -> FoundBounds:
-    """The bounds that counts lead to, wherever they were counted."""
-    ends, back = Scan((1 - share) * epsilon), Scan(share * epsilon)
+    """The bounds that counts lead to, wherever they were counted.
+
+    One record costs epsilon divided by the records that a unit can have: a unit, epsilon.
+    """
+    each = epsilon / unit.records
+    ends, back = Scan((1 - share) * each), Scan(share * each)
     last, pivot = len(scale.candidates) - 1, scale.pivot
 
     upper = pivot + ends.sample(counts.above[pivot:], bits)
@@ -254,23 +257,9 @@ def bounds_from_counts(
         edges=(lower == 0, upper == last),
         private=bits.private,
         _scans=(lower_law, upper_law),
+        unit=str(unit),
     )
 
 
 def _shown(end: int | float) -> str:
     return str(end) if isinstance(end, int) else f"{end:.6g}"
-
-
-def _share(share: Any) -> Fraction:
-    exact = exact_number(share)
-    if exact is None or not 0 < exact < 1:
-        raise OptionError(f"share={share!r} is not a number between 0 and 1; leave it out for 1/5")
-    return exact
-
-
-def _chunks(source: Column) -> Iterator[Chunk]:
-    if source.array is None:
-        assert source.chunks is not None
-        return source.chunks()
-    array = source.array
-    return ((array[start : start + CHUNK], 0) for start in range(0, len(array), CHUNK))

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import PurePath
 from typing import Any
 
 from .algorithms import Algorithm, make
@@ -15,12 +14,11 @@ from .estimate import check_estimator
 from .grid import Bounds, Grid
 from .keys import threshold
 from .privacy import MIN_EPSILON, exact_delta, exact_epsilon
-from .sources.database import SqlSource
 from .sources.engine import Groups
 from .sources.memory import column as memory_column
 from .sources.public import PublicKeys, public_keys
 from .sources.query import Query
-from .sources.tables import is_table, open_table
+from .sources.tables import is_table, open_table, place_of
 from .totals import Totals
 from .units import Unit, as_unit
 
@@ -105,7 +103,7 @@ def checked(
         mechanism, estimator, charge, exact, whose, lambda: opened.run(sql, query), sql, names,
         public, _threshold(mechanism, exact, whose) if exact else None,
         question=_question(
-            mechanism, estimator, charge, exact, whose, sql=sql, data=_place(data), column=column,
+            mechanism, estimator, charge, exact, whose, sql=sql, data=place_of(data), column=column,
             by=names, keys=[[str(part) for part in key] for key in public.keys] if public else None,
         ),
         subject=f"mean of {column}" + (f" by {', '.join(names)}" if names else ""),
@@ -132,15 +130,6 @@ def _question(
         "unit": str(unit),
     }
     return json.dumps(facts | more, sort_keys=True)
-
-
-def _place(data: Any) -> str:
-    """Where the data is: a path or a database by its name, a frame by its kind."""
-    if isinstance(data, str | PurePath):
-        return str(data)
-    if isinstance(data, SqlSource):
-        return f"{data.url} {data.relation}"
-    return type(data).__qualname__
 
 
 # --- checks ---------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from .errors import BoundsError
 from .grid import Bounds
 
-__all__ = ["Counts", "Scale", "count_chunks", "counts_from_histogram"]
+__all__ = ["Counts", "Scale", "count_chunks", "counts_from_histogram", "doubles_around"]
 
 #: 2^(0/4) to 2^(3/4), the nearest doubles: four candidates to a doubling.
 _QUARTERS: Final = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)
@@ -82,10 +82,11 @@ class Scale:
             return None
         return bisect_left(self.candidates, x) + bisect_right(self.candidates, x)
 
-    def bucket_case(self, x: str, literal: Callable[[int | float], str]) -> str:
-        """The same rule as an SQL expression: a balanced tree of CASEs around ``x``.
+    def bucket_case(self, lies: Callable[[int | float, str], str | bool]) -> str:
+        """The same rule as an SQL expression for a number x: a balanced tree of CASEs.
 
-        ``literal`` writes a number in the engine's dialect, infinity included.
+        ``lies(c, "<")`` says that x < c and ``lies(c, "<=")`` that x <= c in the engine's
+        words, or is True or False where no x of the column's type makes a difference.
         """
 
         def tree(first: int, last: int) -> str:
@@ -93,13 +94,13 @@ class Scale:
             if first == last:
                 return str(first)
             middle = (first + last) // 2
-            candidate = literal(self.candidates[middle // 2])
-            sign = "<=" if middle % 2 else "<"
+            test = lies(self.candidates[middle // 2], "<=" if middle % 2 else "<")
+            if isinstance(test, bool):
+                return tree(first, middle) if test else tree(middle + 1, last)
             low, high = tree(first, middle), tree(middle + 1, last)
-            return f"CASE WHEN {x} {sign} {candidate} THEN {low} ELSE {high} END"
+            return f"CASE WHEN {test} THEN {low} ELSE {high} END"
 
-        whole = tree(0, 2 * len(self.candidates))
-        return f"CASE WHEN {x} <= {literal(math.inf)} THEN {whole} END"
+        return tree(0, 2 * len(self.candidates))
 
 
 @lru_cache(maxsize=2)
@@ -186,7 +187,7 @@ class _Thresholds:
 @lru_cache(maxsize=16)
 def _thresholds(scale: Scale, dtype: np.dtype[Any]) -> _Thresholds:
     if dtype.kind == "f":
-        pairs = [_doubles_around(c) for c in scale.candidates]
+        pairs = [doubles_around(c) for c in scale.candidates]
         short = past = np.zeros(len(pairs), dtype=np.bool_)
     else:
         pairs = [(math.floor(c), math.ceil(c)) for c in scale.candidates]
@@ -198,7 +199,7 @@ def _thresholds(scale: Scale, dtype: np.dtype[Any]) -> _Thresholds:
     return _Thresholds(downs, ups, short, past)
 
 
-def _doubles_around(c: int | float) -> tuple[float, float]:
+def doubles_around(c: int | float) -> tuple[float, float]:
     """The last double at or below c and the first at or above it; Python compares exactly."""
     nearest = float(c)
     return (

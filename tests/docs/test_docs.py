@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,3 +45,27 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         if not re.match(r"[a-z]+:", target):
             assert (page.parent / target).exists(), target
+
+
+def test_shell_examples_of_the_readme_run(tmp_path: Path) -> None:
+    """Every ``hourglass`` command of the README, one after the other, in one folder."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    text = (ROOT / "README.md").read_text().replace("\\\n", " ")
+    commands = re.findall(r"^    (hourglass .*)$", text, re.MULTILINE)
+    assert len(commands) >= 3
+    for command in commands:
+        words = shlex.split(command)[1:]
+        run = [sys.executable, "-c", "from hourglass.cli import main; main()", *words]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, (command, done.stderr)
+    assert (tmp_path / "chart.png").stat().st_size > 5000
+
+
+def test_the_demo_runs(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    run = [sys.executable, "examples/demo.py"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for word in ("excellent", "poor", "hourglass", "independent", "differentially private"):
+        assert word in done.stdout
+    assert (tmp_path / "examples" / "visits-by-health.png").stat().st_size > 5000

@@ -129,6 +129,22 @@ def test_extreme_bounds_can_be_written_down(budget: hg.Budget) -> None:
     assert json.loads(json.dumps(release.to_dict(), allow_nan=False))
 
 
+def test_bounds_are_charged_before_the_data_and_answered_once(budget: hg.Budget) -> None:
+    column = Watched(budget)
+    first = hg.find_bounds(column, epsilon="0.3", budget=budget, request="bounds")
+    again = hg.find_bounds(column, epsilon="0.3", budget=budget, request="bounds")
+    assert again == first
+    assert again.bounds.origin == first.bounds.origin
+    assert column.spent == [Fraction(3, 10)]
+    assert [charge.description for charge in budget.history()] == ["bounds of a column in memory"]
+    with pytest.raises(RequestReusedError):
+        hg.find_bounds(column, epsilon="0.3", scale=[0, 1], budget=budget, request="bounds")
+    with pytest.raises(hg.BudgetExceededError):
+        hg.find_bounds(column, epsilon=1, budget=budget)
+    release = hg.mean([0.5], bounds=again, epsilon="0.1", budget=budget)
+    assert "epsilon 0.4 spent so far" in release.statement(budget=budget).words
+
+
 # --- the command ----------------------------------------------------------------------------
 
 
@@ -156,6 +172,16 @@ def test_the_command_charges_refuses_and_repeats(budget: hg.Budget, place: Place
     assert "requested 0.4, spent 0.8 of 1, remaining 0.2" in refused.stderr
     other = run(*mean_words(place, "--request", "march", "--estimator", "ratio"))
     assert other.returncode == 3
+
+
+def test_the_command_for_bounds_charges_and_repeats(budget: hg.Budget, place: Place) -> None:
+    words = ["bounds", str(VISITS), "visits", "--epsilon", "0.4", "--request", "range"]
+    words += ["--budget", "visits", "--ledger", place.location]
+    first, again = run(*words), run(*words)
+    assert first.returncode == again.returncode == 0, first.stderr
+    assert first.stdout == again.stdout
+    assert budget.balance().spent.epsilon == Fraction(2, 5)
+    assert run(*words[:4], "0.7", *words[7:]).returncode == 3
 
 
 @pytest.mark.parametrize(

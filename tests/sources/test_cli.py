@@ -1,4 +1,4 @@
-"""hourglass mean and hourglass plan, as a person types them."""
+"""hourglass mean, bounds and plan, as a person types them."""
 
 from __future__ import annotations
 
@@ -114,6 +114,69 @@ def test_a_checked_output_is_left_as_it_was(visits: Path, tmp_path: Path) -> Non
     assert out.read_text() == "kept"
 
 
+def test_bounds(visits: Path) -> None:
+    told = run("bounds", visits, "x", "--epsilon", "2")
+    assert told.returncode == 0, told.stderr
+    assert told.stderr == ""
+    assert "found for epsilon 2" in told.stdout
+    own = ["--scale", "-4,0,2.5,9,40", "--format", "json"]
+    answer = json.loads(run("bounds", visits, "x", "--epsilon", "2", *own).stdout)
+    assert set(answer["bounds"]) <= {-4, 0, 2.5, 9, 40}
+    assert answer["private"] is True
+    person = json.loads(
+        run("bounds", visits, "x", "--epsilon", "2", "--person", "u", "--rows", "2", *own).stdout
+    )
+    assert person["unit"] == "person (u: up to 2 rows)"
+    explained = run("bounds", visits, "x", "--epsilon", "2", "--explain")
+    assert explained.stdout.startswith("WITH source AS")
+
+
+def test_a_scale_from_a_file_and_an_answer_to_a_file(visits: Path, tmp_path: Path) -> None:
+    (tmp_path / "scale.txt").write_text("0\n\n2.5\n9\n")
+    out = tmp_path / "bounds.json"
+    words: list[str | Path] = [
+        "--scale-from",
+        tmp_path / "scale.txt",
+        "--format",
+        "json",
+        "--output",
+        out,
+    ]
+    told = run("bounds", visits, "x", "--epsilon", "2", *words)
+    assert (told.returncode, told.stdout) == (0, "")
+    assert set(json.loads(out.read_text())["bounds"]) <= {0, 2.5, 9}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["y", "--epsilon", "1"], 2, "no such column"),
+        (["x", "--epsilon", "0"], 2, "epsilon"),
+        (["x", "--epsilon", "1", "--share", "2"], 2, "share"),
+        (["x", "--epsilon", "1", "--scale", "1,a"], 2, "is not a number"),
+        (["x", "--epsilon", "1", "--scale", "2,1"], 2, "increasing order"),
+        (["x", "--epsilon", "1", "--scale", "1,2", "--scale-from", "a.txt"], 2, "one of"),
+        (["x", "--epsilon", "1", "--scale-from", "/no/such.txt"], 2, "cannot be read"),
+        (["x", "--epsilon", "1", "--format", "csv"], 2, "format='csv'"),
+        (["x", "--epsilon", "1", "--output", "/no/such/folder/a"], 2, "cannot be written"),
+        (["x", "--epsilon", "1", "--rows", "2"], 2, "--person"),
+        (["x", "--epsilon", "1", "--table", "t"], 2, "about databases"),
+        (["x", "--epsilon", "1", "--master", "local"], 2, "--engine spark"),
+        (["x"], 2, "epsilon"),
+    ],
+)
+def test_bad_requests_for_bounds(visits: Path, words: list[str], code: int, told: str) -> None:
+    found = run("bounds", visits, *words)
+    assert found.returncode == code
+    assert found.stdout == ""
+    assert told in found.stderr
+
+
+def test_bounds_of_a_source_that_fails() -> None:
+    words = ["postgresql://127.0.0.1:1/db", "x", "--epsilon", "1", "--table", "t"]
+    assert run("bounds", *words).returncode == 4
+
+
 def test_plan() -> None:
     told = run("plan", "--bounds", "0", "120", "--records", "10000", "--epsilon", "1")
     assert told.returncode == 0
@@ -133,8 +196,9 @@ def test_every_option_is_documented() -> None:
 
     page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
     command = typer.main.get_command(app)
-    for name in ("mean", "plan"):
+    for name in ("mean", "bounds", "plan"):
+        section = page.partition(f"## hourglass {name}\n")[2].partition("\n## ")[0]
         for option in command.commands[name].params:  # type: ignore[attr-defined]
             assert getattr(option, "help", None), f"{name}: {option.name} has no help"
             shown = option.opts[0] if option.opts[0].startswith("-") else option.name.upper()
-            assert f"`{shown}" in page, f"{name}: {shown} is not in docs/command-line.md"
+            assert f"`{shown}" in section, f"{name}: {shown} is not in docs/command-line.md"

@@ -73,6 +73,28 @@ def test_an_engine_that_quotes_a_cell_is_silenced(tmp_path: Path, postgres_url: 
         assert caught.value.__context__ is None
 
 
+def test_a_search_for_bounds_is_silenced_too(tmp_path: Path, postgres_url: str) -> None:
+    for source in _failing_sources(tmp_path, postgres_url):
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(hg.SourceError) as caught:
+            hg.find_bounds(source, "x", epsilon=1)
+        assert CANARY not in everything(caught.value) + out.getvalue() + err.getvalue()
+        assert caught.value.__context__ is None
+
+
+def test_the_bounds_command_shows_no_cell(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"x": [CANARY]}), tmp_path / "2.parquet")
+    (tmp_path / "a.csv").write_text(f"x\n1\n{CANARY}\n")
+    program = [sys.executable, "-c", "from hourglass.cli import main; main()", "bounds"]
+    for name, code in (("*.parquet", 4), ("a.csv", 0)):
+        command = [*program, str(tmp_path / name), "x", "--epsilon", "1"]
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert told.returncode == code
+        assert (told.stderr == "") == (code == 0)
+        assert CANARY not in told.stdout + told.stderr
+
+
 def test_the_control_would_have_quoted_it() -> None:
     with pytest.raises(duckdb.Error, match=CANARY):
         duckdb.connect().execute(f"SELECT CAST('{CANARY}' AS DOUBLE)")

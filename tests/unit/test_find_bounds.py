@@ -7,9 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hourglass as hg
+from hourglass.bounds_search import checked
 from hourglass.noise import SeededBits
 
 VALUES = np.random.default_rng(5).exponential(10.0, 5_000)
@@ -22,7 +24,18 @@ def test_what_was_found_is_passed_on_as_bounds() -> None:
     release = hg.mean(VALUES, bounds=found, epsilon="0.7", bits=SeededBits(2))
     assert release.bounds == found.bounds
     assert abs(release.mean - VALUES.mean()) < 2
-    assert json.loads(json.dumps(found.to_dict()))["epsilon"] == "3/10"
+
+
+@pytest.mark.parametrize("values", [VALUES, -VALUES, VALUES - 10, np.arange(99), [1e300] * 99])
+def test_stored_and_read_back_it_is_the_same(values: Any) -> None:
+    found = hg.find_bounds(values, epsilon="0.3", bits=SeededBits(1))
+    stored = json.loads(json.dumps(found.to_dict()))
+    assert stored["epsilon"] == "3/10"
+    again = hg.FoundBounds.from_dict(stored)
+    assert again == found
+    assert str(again) == str(found)
+    assert again.to_dict() == stored
+    assert type(again.upper) is type(found.upper)
 
 
 def test_seeded_bits_are_owned_up_to() -> None:
@@ -88,7 +101,10 @@ def test_no_records_to_speak_of(nothing: Any) -> None:
         ({"values": np.array([True])}, hg.BoundsError, "booleans"),
         ({"values": ["a"]}, hg.DataError, "str"),
         ({"values": np.zeros((2, 2))}, hg.DataError, "dimensions"),
-        ({"values": "text"}, hg.DataError, "values"),
+        ({"values": "text"}, hg.DataError, "table"),
+        ({"unit": hg.per_person("u")}, hg.OptionError, "unit= is about tables"),
+        ({"parse": "real"}, hg.OptionError, "parse= is about tables"),
+        ({"engine": "duckdb"}, hg.OptionError, "engine= is about tables"),
     ],
 )
 def test_bad_requests(change: dict[str, Any], error: Any, word: str) -> None:
@@ -98,6 +114,67 @@ def test_bad_requests(change: dict[str, Any], error: Any, word: str) -> None:
         return
     with pytest.raises(error, match=word):
         hg.find_bounds(asked.pop("values"), **asked)
+
+
+TABLE = pa.table({"x": [1.0], "b": [True], "t": ["a"], "u": ["p"]})
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "word"),
+    [
+        ({"column": "y"}, hg.DataError, "no such column"),
+        ({"column": None}, hg.DataError, "name the column"),
+        ({"column": "b"}, hg.BoundsError, "booleans"),
+        ({"column": "t"}, hg.DataError, "parse='real'"),
+        ({"parse": "roman"}, hg.OptionError, "parse='roman'"),
+        ({"engine": "abacus"}, hg.OptionError, "engine='abacus'"),
+        ({"engine": "spark"}, hg.OptionError, "asked through duckdb"),
+        ({"unit": "u"}, hg.OptionError, "no unit"),
+        ({"unit": hg.per_person("nobody")}, hg.DataError, "nobody"),
+        ({"unit": hg.per_person("x")}, hg.DataError, "persons are named"),
+        ({"unit": hg.per_person("u", groups=2)}, hg.OptionError, "groups=2"),
+        ({"unit": hg.per_person("u", rows=10**5), "epsilon": "0.01"}, hg.EpsilonError, "rows="),
+        ({"scale": range(2001)}, hg.BoundsError, "up to 2000"),
+    ],
+)
+def test_bad_requests_of_tables(change: dict[str, Any], error: Any, word: str) -> None:
+    asked: dict[str, Any] = {"column": "x", "epsilon": 1, **change}
+    with pytest.raises(error, match=word):
+        checked(TABLE, **asked)
+
+
+def test_nothing_is_read_before_it_is_asked_for() -> None:
+    """A stream can be read once: it is whole after the check, and used up by the answer."""
+    stream = TABLE.to_reader()
+    request = checked(stream, "x", epsilon=1)
+    assert stream.read_next_batch().num_rows == 1
+    assert request.epsilon == 1
+    assert "canary" not in repr(request)
+
+
+def test_explain_shows_the_sql_and_runs_nothing() -> None:
+    text = hg.find_bounds(TABLE, "x", epsilon=1, explain=True)
+    assert text.startswith("WITH source AS")
+    assert "GROUP BY t" in text
+    assert hg.find_bounds([1.0], epsilon=1, explain=True).startswith("--")
+
+
+def test_alike_questions_have_one_text() -> None:
+    ask: dict[str, Any] = {"epsilon": 1, "scale": [0, 0.5, 2**64]}
+    text = checked(TABLE, "x", **ask).question
+    assert text == checked(TABLE, "x", **ask).question
+    other = [
+        checked(TABLE, "x", **{**ask, **change}).question
+        for change in (
+            {"epsilon": 2},
+            {"scale": [0, 1, 2**64]},
+            {"share": "0.3"},
+            {"unit": hg.per_person("u")},
+            {"unit": hg.per_person("u", rows=2)},
+            {"parse": "real"},
+        )
+    ]
+    assert len({text, *other}) == 7
 
 
 def test_confidence_is_checked() -> None:

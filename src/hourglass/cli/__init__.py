@@ -12,6 +12,7 @@ import typer
 
 from ..errors import HourglassError
 from .audit import audit
+from .bounds import bounds
 from .budget import budget_app
 from .mean import mean
 from .output import print_notes
@@ -37,6 +38,7 @@ def _root() -> None:
 
 
 app.command()(mean)
+app.command()(bounds)
 app.command()(plan)
 app.command()(audit)
 app.command()(paper)

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import OptionError
 from ..pipeline import charged, checked
 from ..releases import Releases
-from ..sources.database import sql
 from ..sources.tables import ENGINES
-from ..units import Unit, per_person, per_row
-from .output import FORMATS, check_writable, print_notes, write
-
-if TYPE_CHECKING:
-    from ..ledger import Budget
+from .common import account, answering, data_of, number_of, start_spark, unit_of
+from .output import FORMATS, check_writable, write
 
 __all__ = ["mean"]
-
-_URLS: Final = ("postgresql://", "postgres://", "sqlite://")
 
 
 def mean(
@@ -135,52 +126,35 @@ def mean(
     """
     _check_output(format_, output, plot, by)
     check_writable("statement", statement)
-    account = _account(budget, ledger, request)
+    charges = account(budget, ledger, request)
     if master:
-        _spark(engine, master)
+        start_spark(engine, master)
     asked = checked(
-        _data(source, table),
+        data_of(source, table),
         column,
-        bounds=tuple(_number("bounds", end) for end in bounds),
+        bounds=tuple(number_of("bounds", end) for end in bounds),
         epsilon=epsilon,
         by=by or None,
         keys=_keys(keys, keys_from),
         delta=delta,
-        unit=_unit(person, rows, groups),
+        unit=unit_of(person, rows, groups),
         algorithm=algorithm,
         estimator=estimator,
         grid=grid,
-        missing=missing if missing == "drop" else _number("missing", missing),
+        missing=missing if missing == "drop" else number_of("missing", missing),
         parse=parse,
         engine=engine,
     )
     if explain:
         print(asked.sql)
         return
-    try:
-        with _progress():
-            found = charged(asked, account, request)
-    except KeyboardInterrupt as error:
-        print_notes(error)
-        raise
+    with answering():
+        found = charged(asked, charges, request)
     write(found, format_, output, confidence)
     if plot and isinstance(found, Releases):
         found.plot(plot, confidence=confidence or 0.95, title=f"Private mean of {column}")
     if statement:
-        statement.write_text(found.statement(budget=account).yaml, encoding="utf-8")
-
-
-def _account(budget: str | None, ledger: str | None, request: str | None) -> Budget | None:
-    """The budget to charge, opened: a ledger that cannot be trusted ends the command here."""
-    if budget is None and ledger is None:
-        if request is not None:
-            raise OptionError("--request is kept in a budget; add --budget and --ledger")
-        return None
-    if budget is None or ledger is None:
-        raise OptionError("--budget NAME and --ledger FILE_OR_URL go together")
-    from ..ledger import Budget
-
-    return Budget(ledger, budget)
+        statement.write_text(found.statement(budget=charges).yaml, encoding="utf-8")
 
 
 def _check_output(format_: str, output: Path | None, plot: Path | None, by: Any) -> None:
@@ -198,57 +172,7 @@ def _check_output(format_: str, output: Path | None, plot: Path | None, by: Any)
         check_writable("plot", plot)
 
 
-def _data(source: str, table: str | None) -> Any:
-    if source.startswith(_URLS):
-        if table is None:
-            raise OptionError("a database needs --table: a table's name, or a SELECT")
-        return sql(source, table)
-    if table is not None:
-        raise OptionError("--table is about databases; the source is a file")
-    return source
-
-
-def _number(name: str, text: str) -> int | float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    raise OptionError(f"{name}: {text!r} is not a number")
-
-
 def _keys(keys: str | None, keys_from: Path | None) -> Any:
     if keys is not None and keys_from is not None:
         raise OptionError("give one of --keys and --keys-from")
     return keys.split(",") if keys is not None else keys_from
-
-
-def _unit(person: str | None, rows: int | None, groups: int) -> Unit:
-    if person is None:
-        if rows is not None or groups != 1:
-            raise OptionError("--rows and --groups are about persons; name them with --person")
-        return per_row()
-    return per_person(person, rows=rows, groups=groups)
-
-
-def _spark(engine: str | None, master: str) -> None:
-    if engine != "spark":
-        raise OptionError("--master is about Spark; add --engine spark")
-    from ..sources.spark import session
-
-    session(master)
-
-
-@contextmanager
-def _progress() -> Iterator[None]:
-    """A clock on a terminal's standard error: it shows time, and nothing of the data."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("reading"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task("reading", total=None)
-        yield

@@ -12,7 +12,7 @@ from ..errors import OptionError
 from ..grid import Bounds
 from ..privacy import exact_epsilon
 from ..report import decimals_for, number, text_table
-from .mean import _number
+from .common import number_of
 
 __all__ = ["plan"]
 
@@ -46,7 +46,7 @@ def plan(
     Give --records and --epsilon to see the errors; give --error and one of the two to find
     the other.
     """
-    range_ = Bounds(*(_number("bounds", end) for end in bounds))
+    range_ = Bounds(*(number_of("bounds", end) for end in bounds))
     if whole and not range_.whole:
         raise OptionError("--whole needs whole bounds")
     grid = int(range_.width) if whole else None

@@ -12,7 +12,18 @@ from typing import Any, Final
 from ..grid import Grid
 from .schema import Field
 
-__all__ = ["as_text", "cell", "clamped", "double", "identifier", "literal", "scaled"]
+__all__ = [
+    "as_double",
+    "as_integer",
+    "as_text",
+    "cell",
+    "clamped",
+    "double",
+    "identifier",
+    "literal",
+    "scaled",
+    "whole",
+]
 
 #: What counts as a number in a column of text: a decimal, or an infinity.
 _REAL: Final = "^ *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)? *$"
@@ -55,18 +66,18 @@ def as_text(name: str) -> str:
 def cell(field: Field, grid: Grid) -> str:
     """The cell of a value as a 64-bit integer, NULL where it is missing."""
     if not grid.own:
-        return _real_cell(_double(field), grid)
-    return _integer_cell(_integer(field), field, grid)
+        return _real_cell(as_double(field), grid)
+    return _integer_cell(as_integer(field), field, grid)
 
 
-def _integer(field: Field) -> str:
+def as_integer(field: Field) -> str:
     """A column of whole numbers, as an integer."""
     column = identifier(field.name)
     if field.kind == "boolean":
         return f"CASE WHEN {column} THEN 1 WHEN NOT {column} THEN 0 END"
     if field.kind == "text as integer":
         # An integer past 64 bits is as good as the last one of its sign.
-        last = f"CASE WHEN {column} LIKE '%-%' THEN {_whole(-(2**63))} ELSE {_whole(2**63 - 1)} END"
+        last = f"CASE WHEN {column} LIKE '%-%' THEN {whole(-(2**63))} ELSE {whole(2**63 - 1)} END"
         return (
             f"CASE WHEN REGEXP_MATCHES({column}, '{_INTEGER}') "
             f"THEN COALESCE(TRY_CAST({column} AS BIGINT), {last}) END"
@@ -74,7 +85,7 @@ def _integer(field: Field) -> str:
     return column if field.wide else f"CAST({column} AS BIGINT)"
 
 
-def _double(field: Field) -> str:
+def as_double(field: Field) -> str:
     """A column of any kind that has a mean, as a double."""
     column = identifier(field.name)
     if field.kind == "text as real":
@@ -88,7 +99,7 @@ def _double(field: Field) -> str:
     if field.kind == "decimal":
         # Rounded to a double once: by its text where its digits pass the exact integers.
         return _cast(as_text(column) if field.digits > 15 else column)
-    return _cast(as_text(column) if field.wide else _integer(field))
+    return _cast(as_text(column) if field.wide else as_integer(field))
 
 
 def _cast(column: str) -> str:
@@ -113,7 +124,7 @@ def _real_cell(x: str, grid: Grid) -> str:
 
 def scaled(field: Field, grid: Grid) -> str:
     """floor((x - lower) * s + 0.5) of any double; out of bounds it lies outside 0..G."""
-    x, lower = _double(field), grid.lower
+    x, lower = as_double(field), grid.lower
     if grid.shrink != 1.0:
         x, lower = f"{x} * {double(grid.shrink)}", lower * grid.shrink
     if lower != 0.0:
@@ -146,7 +157,7 @@ def _integer_cell(x: str, field: Field, grid: Grid) -> str:
     least, most = field.reach
     low, high = (min(max(end, least), most) for end in (lower, upper))
     offset = min(max(low, lower), upper) - lower
-    first, last = _whole(low, field.wide), _whole(high, field.wide)
+    first, last = whole(low, field.wide), whole(high, field.wide)
     difference = f"CAST({x} - {first} AS BIGINT)" if field.wide else f"{x} - {first}"
     if offset:
         difference = f"{difference} + {offset}"
@@ -156,5 +167,6 @@ def _integer_cell(x: str, field: Field, grid: Grid) -> str:
     )
 
 
-def _whole(value: int, wide: str | None = None) -> str:
+def whole(value: int, wide: str | None = None) -> str:
+    """A whole number, of 64 bits or of a wider type."""
     return f"CAST('{value}' AS {wide or 'BIGINT'})"

@@ -10,7 +10,7 @@ from .cells import identifier
 from .dialects import Dialect, integer_division, with_source
 from .engine import Groups, guarded, guarded_schema, missing_extra
 from .files import FileSet
-from .query import Query
+from .query import Question
 from .schema import Field, Schema
 
 __all__ = ["DataFusion", "of_files"]
@@ -44,13 +44,13 @@ class DataFusion:
         )
         return Schema(tuple(_field(field) for field in arrow))
 
-    def sql(self, query: Query, bounds: Bounds) -> str:
+    def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the columns that it needs."""
         columns = ", ".join(_present(f) for f in query.fields)
         native = f"SELECT {columns} FROM {_TABLE}"
         return with_source(native, _DIALECT.write(query.text("halves")))
 
-    def run(self, sql: str, query: Query) -> Groups:
+    def run(self, sql: str, query: Question) -> Groups:
         """Run it; the answer comes as Arrow."""
         table = guarded(
             "data: DataFusion failed while reading",

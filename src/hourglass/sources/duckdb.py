@@ -15,7 +15,7 @@ from .dialects import with_source
 from .engine import Groups, guarded, guarded_schema
 from .files import FileSet
 from .frames import Frame
-from .query import Query
+from .query import Question
 from .schema import Field, Schema
 
 __all__ = ["DuckDB", "DuckDBRelation", "of_files", "of_frame", "of_relation"]
@@ -64,11 +64,11 @@ class DuckDB:
         relation = self._connection.sql(f"SELECT * FROM {self._scan}")
         return [_field(n, t) for n, t in zip(relation.columns, relation.types, strict=True)]
 
-    def sql(self, query: Query, bounds: Bounds) -> str:
+    def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the scan, of the columns that it needs."""
         return with_source(_select(query, self._scan), query.text())
 
-    def run(self, sql: str, query: Query) -> Groups:
+    def run(self, sql: str, query: Question) -> Groups:
         """Run it, and drop the database."""
         try:
             columns = guarded(
@@ -96,11 +96,11 @@ class DuckDBRelation:
         fields = (_field(n, t) for n, t in zip(relation.columns, relation.types, strict=True))
         return Schema(tuple(fields), folds=True)
 
-    def sql(self, query: Query, bounds: Bounds) -> str:
+    def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the relation."""
         return with_source(_select(query, _TABLE), query.text())
 
-    def run(self, sql: str, query: Query) -> Groups:
+    def run(self, sql: str, query: Question) -> Groups:
         """Run it on the relation's connection."""
         columns = guarded(
             "data: DuckDB failed while reading",
@@ -174,7 +174,7 @@ def _connect() -> Any:
     return connection
 
 
-def _select(query: Query, scan: str) -> str:
+def _select(query: Question, scan: str) -> str:
     return f"SELECT {', '.join(map(_opaque, query.fields))} FROM {scan}"
 
 
@@ -210,7 +210,7 @@ def _field(name: str, dtype: Any) -> Field:
     return Field(name, kind if kind in ("boolean", "date") else "other", declared)
 
 
-def _groups(columns: dict[str, Any], query: Query) -> Groups:
+def _groups(columns: dict[str, Any], query: Question) -> Groups:
     keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
     return Groups.of(keys, columns["n"], columns["hi"], columns["lo"])
 

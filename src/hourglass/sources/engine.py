@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import DataError, HourglassError, SourceError
 from ..grid import Bounds
 from ..totals import Totals
-from .query import HALF, Query
+from .query import HALF, Question
 from .schema import Schema
 
 __all__ = ["Engine", "Groups", "guarded", "guarded_schema", "missing_extra"]
@@ -70,10 +70,10 @@ class Engine(Protocol):
     def schema(self) -> Schema:
         """The columns as declared; no row is looked at."""
 
-    def sql(self, query: Query, bounds: Bounds) -> str:
+    def sql(self, query: Question, bounds: Bounds) -> str:
         """The query as this engine will run it."""
 
-    def run(self, sql: str, query: Query) -> Groups:
+    def run(self, sql: str, query: Question) -> Groups:
         """The secret totals by group: here the data is looked at, once."""
 
 

@@ -11,7 +11,7 @@ from .cells import double, identifier
 from .database import SqlSource
 from .dialects import Dialect, with_source
 from .engine import Groups, guarded, guarded_schema, missing_extra
-from .query import Query
+from .query import Question
 from .schema import Field, Schema
 
 __all__ = ["Postgres"]
@@ -64,13 +64,13 @@ class Postgres:
         finally:
             connection.close()
 
-    def sql(self, query: Query, bounds: Bounds) -> str:
+    def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, with decimals made doubles in a way that cannot fail."""
         fields = [_plain(f, query.value, bounds) for f in query.fields]
         native = f"SELECT {', '.join(fields)} FROM {self._relation}"
         return with_source(native, _DIALECT.write(query.text("numeric")))
 
-    def run(self, sql: str, query: Query) -> Groups:
+    def run(self, sql: str, query: Question) -> Groups:
         """Run it in the server."""
         what = "table: PostgreSQL failed while reading"
         _, rows = guarded(what, lambda: self._asked(sql))

@@ -13,18 +13,48 @@ first step on, so every engine returns the same totals, bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ..grid import Grid
 from ..units import Unit
 from .cells import as_text, cell, clamped, identifier, literal, scaled
 from .schema import Field
 
-__all__ = ["HALF", "Query"]
+__all__ = ["HALF", "Query", "Question", "kept_rows", "key_column", "with_steps"]
 
 #: Sums are carried as HALF * hi + lo: neither half can pass 2^63 below 1e14 rows.
 HALF: Final = 65536
+
+
+class Question(Protocol):
+    """What an engine can be asked: by group a number of records n and a sum 65536 * hi + lo."""
+
+    @property
+    def value(self) -> Field:
+        """The column of numbers."""
+
+    @property
+    def by(self) -> tuple[Field, ...]:
+        """What the answer is grouped by."""
+
+    @property
+    def fields(self) -> list[Field]:
+        """The columns that are read, each once."""
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the key columns in the answer."""
+
+    def text(self, sums: str = "huge") -> str:
+        """The question over a table named ``source``, in DuckDB's dialect."""
+
+
+def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
+    """Common table expressions, one after the other, and what is selected from them."""
+    clauses = ",\n".join(f"{name} AS (\n  {body}\n)" for name, body in steps)
+    return f"WITH {clauses}\n{last}"
 
 
 @dataclass(frozen=True)
@@ -62,17 +92,16 @@ class Query:
         (PostgreSQL), else "halves": it could overflow, and high and low halves are summed.
         """
         steps = [*self._quantised(sums), *self._person_steps(sums)]
-        clauses = ",\n".join(f"{name} AS (\n  {body}\n)" for name, body in steps)
-        return f"WITH {clauses}\n{self._aggregate(steps[-1][0], sums)}"
+        return with_steps(steps, self._aggregate(steps[-1][0], sums))
 
     # --- quantise ---------------------------------------------------------------------------
 
     def _quantised(self, sums: str) -> list[tuple[str, str]]:
         columns = [
-            f"{_key(field)} AS {name}" for field, name in zip(self.by, self.keys, strict=True)
+            f"{key_column(field)} AS {name}" for field, name in zip(self.by, self.keys, strict=True)
         ]
         if self.person:
-            columns.append(f"{_key(self.person)} AS person")
+            columns.append(f"{key_column(self.person)} AS person")
         where = self._where()
         source = f"FROM source{f' WHERE {where}' if where else ''}"
         if sums == "huge" and not self.grid.own:
@@ -94,7 +123,7 @@ class Query:
     def _where(self) -> str:
         tests = []
         for i, field in enumerate(self.by):
-            column, nulls = _key(field), bool(self.nulls and self.nulls[i])
+            column, nulls = key_column(field), bool(self.nulls and self.nulls[i])
             allowed = self.allowed[i] if self.allowed else None
             if allowed is None:
                 if self.person and not nulls:  # rows alone: dropped by group, see below
@@ -106,7 +135,7 @@ class Query:
                 test = f"({test} OR {column} IS NULL)" if test else f"{column} IS NULL"
             tests.append(test)
         if self.person:
-            tests.append(f"{_key(self.person)} IS NOT NULL")
+            tests.append(f"{key_column(self.person)} IS NOT NULL")
         return " AND ".join(tests)
 
     # --- a person's part --------------------------------------------------------------------
@@ -130,26 +159,8 @@ class Query:
             )
             chosen = f"SELECT {keys}t FROM ranked WHERE g <= {self.unit.groups}"
             return [("persons", persons), ("ranked", ranked), ("chosen", chosen)]
-        # Rows of a person that fall in one cell are alike: their copies are numbered.
-        numbered = (
-            f"SELECT person, {keys}t, ROW_NUMBER() OVER "
-            f"(PARTITION BY person{by_keys}, t ORDER BY t) AS copy "
-            "FROM quantised WHERE t IS NOT NULL"
-        )
-        row_hash = _hash(as_text("person"), as_text("t"), as_text("copy"))
-        ranked = (
-            f"SELECT {keys}t, ROW_NUMBER() OVER "
-            f"(PARTITION BY person{by_keys} ORDER BY {row_hash}, t, copy) AS r"
-        )
-        test = f"r <= {self.unit.rows}"
-        if self.by:
-            ranked += (
-                f", DENSE_RANK() OVER (PARTITION BY person "
-                f"ORDER BY {self._group_hash()}{by_keys}) AS g"
-            )
-            test += f" AND g <= {self.unit.groups}"
-        chosen = f"SELECT {keys}t FROM ranked WHERE {test}"
-        return [("numbered", numbered), ("ranked", f"{ranked} FROM numbered"), ("chosen", chosen)]
+        hashed = self._group_hash() if self.by else ""
+        return kept_rows(self.unit.rows, self.keys, self.unit.groups, hashed)
 
     def _group_hash(self) -> str:
         parts = []
@@ -187,7 +198,36 @@ class Query:
         return f" HAVING {' AND '.join(unnamed)}" if unnamed else ""
 
 
-def _key(field: Field) -> str:
+def kept_rows(
+    rows: int, keys: Sequence[str] = (), groups: int = 1, group_hash: str = ""
+) -> list[tuple[str, str]]:
+    """The steps that keep up to so many rows of a person in a group, in up to so many groups.
+
+    From ``quantised`` (person, keys and t), in the order of a hash of the person's own rows.
+    Rows of a person with one t are alike: their copies are numbered.
+    """
+    listed, by_keys = "".join(f"{k}, " for k in keys), "".join(f", {k}" for k in keys)
+    numbered = (
+        f"SELECT person, {listed}t, ROW_NUMBER() OVER "
+        f"(PARTITION BY person{by_keys}, t ORDER BY t) AS copy "
+        "FROM quantised WHERE t IS NOT NULL"
+    )
+    row_hash = _hash(as_text("person"), as_text("t"), as_text("copy"))
+    ranked = (
+        f"SELECT {listed}t, ROW_NUMBER() OVER "
+        f"(PARTITION BY person{by_keys} ORDER BY {row_hash}, t, copy) AS r"
+    )
+    test = f"r <= {rows}"
+    if keys:
+        order = f"PARTITION BY person ORDER BY {group_hash}{by_keys}"
+        ranked += f", DENSE_RANK() OVER ({order}) AS g"
+        test += f" AND g <= {groups}"
+    chosen = f"SELECT {listed}t FROM ranked WHERE {test}"
+    return [("numbered", numbered), ("ranked", f"{ranked} FROM numbered"), ("chosen", chosen)]
+
+
+def key_column(field: Field) -> str:
+    """A column to group by, or that names persons, as a value of its kind."""
     column = identifier(field.name)
     return column if field.exact else f"CAST({column} AS VARCHAR)"
 

@@ -11,7 +11,7 @@ from ..grid import Bounds
 from .dialects import Dialect, with_source
 from .engine import Groups, guarded, guarded_schema, missing_extra
 from .files import FileSet
-from .query import Query
+from .query import Question
 from .schema import Field, Schema
 
 __all__ = ["Spark", "of_dataframe", "of_files", "session"]
@@ -53,13 +53,13 @@ class Spark:
         )
         return Schema(tuple(_field(field) for field in fields), folds=True)
 
-    def sql(self, query: Query, bounds: Bounds) -> str:
+    def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over a view of the DataFrame."""
         columns = ", ".join(_quoted(f.name) for f in query.fields)
         native = f"SELECT {columns} FROM {self._view}"
         return with_source(native, _DIALECT.write(query.text("halves")))
 
-    def run(self, sql: str, query: Query) -> Groups:
+    def run(self, sql: str, query: Question) -> Groups:
         """Run it, and take the view away again."""
         session = self._frame.sparkSession
 

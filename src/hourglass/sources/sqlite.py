@@ -18,7 +18,7 @@ from .cells import identifier
 from .database import SqlSource
 from .dialects import Dialect, exact_real, integer_division, with_source
 from .engine import Groups, guarded, guarded_schema
-from .query import Query
+from .query import Question
 from .schema import Field, Schema
 
 __all__ = ["SQLite"]
@@ -74,13 +74,13 @@ class SQLite:
         )
         return Schema(tuple(_field(row[1], row[2] or "") for row in rows), folds=True)
 
-    def sql(self, query: Query, bounds: Bounds) -> str:
+    def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over cells of the declared types alone."""
         columns = ", ".join(f"{_sound(f)} AS {identifier(f.name)}" for f in query.fields)
         native = f"SELECT {columns} FROM {self._relation}"
         return with_source(native, _DIALECT.write(query.text("halves")))
 
-    def run(self, sql: str, query: Query) -> Groups:
+    def run(self, sql: str, query: Question) -> Groups:
         """Run it; booleans come back as numbers."""
         rows = guarded("table: SQLite failed while reading", lambda: self._asked(sql))
         groups = Groups.of_rows(rows, len(query.by))

@@ -11,7 +11,7 @@ from .engine import Engine
 from .files import FileSet, is_path
 from .frames import frame_of
 
-__all__ = ["ENGINES", "is_table", "open_table"]
+__all__ = ["ENGINES", "is_table", "open_table", "place_of"]
 
 #: The engines offered: each passes the conformance corpus of the tests.
 ENGINES: Final = ("duckdb", "postgres", "spark", "sqlite", "datafusion")
@@ -30,6 +30,15 @@ def is_table(data: Any) -> bool:
         if library in sys.modules
         for name in names
     )
+
+
+def place_of(data: Any) -> str:
+    """Where a table is: a path or a database by its name, a frame by its kind."""
+    if is_path(data):
+        return str(data)
+    if isinstance(data, SqlSource):
+        return f"{data.url} {data.relation}"
+    return type(data).__qualname__
 
 
 def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) -> Engine:

@@ -1,0 +1,132 @@
+"""``hourglass bounds``: bounds for a column whose range nobody knows, found privately."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from ..bounds_search import charged, checked
+from ..errors import OptionError
+from ..private_bounds import RETURN_PART
+from ..sources.tables import ENGINES
+from .common import account, answering, data_of, number_of, start_spark, unit_of
+from .output import check_writable
+
+__all__ = ["bounds"]
+
+_FORMATS: Final = ("table", "json")
+
+
+def bounds(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A file or glob (Parquet, CSV, TSV, JSON lines, Arrow), or the URL of a database.",
+            show_default=False,
+        ),
+    ],
+    column: Annotated[
+        str, typer.Argument(help="The column to find bounds for.", show_default=False)
+    ],
+    epsilon: Annotated[
+        str,
+        typer.Option(help="The price; it adds to what the mean costs.", show_default=False),
+    ],
+    table: Annotated[
+        str | None, typer.Option(help="In a database: the table's name, or a SELECT.")
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Public candidates in increasing order."),
+    ] = None,
+    scale_from: Annotated[
+        Path | None, typer.Option(help="The same from a file, one number a line.")
+    ] = None,
+    share: Annotated[
+        str, typer.Option(help="The part of epsilon kept for the end nearer to zero.")
+    ] = str(RETURN_PART),
+    person: Annotated[
+        str | None,
+        typer.Option(help="Hide persons, named by this column, instead of rows."),
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="With --person: count up to so many rows of a person.")
+    ] = None,
+    parse: Annotated[
+        str | None, typer.Option(help="How a column of text is read: real or integer.")
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help=f"Read files with one of {', '.join(ENGINES)}.")
+    ] = None,
+    master: Annotated[
+        str | None,
+        typer.Option(help="With --engine spark: the master, unless SPARK_REMOTE is set."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Charge this budget before the data is looked at.")
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Where the budget is kept: a file, or a PostgreSQL URL.")
+    ] = None,
+    request: Annotated[
+        str | None,
+        typer.Option(help="A name for the question: asked again, the stored answer is free."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print the SQL that would run, and run nothing.")
+    ] = False,
+    format_: Annotated[str, typer.Option("--format", help=f"{' or '.join(_FORMATS)}.")] = "table",
+    output: Annotated[
+        Path | None, typer.Option(help="Write the answer to this file instead of the terminal.")
+    ] = None,
+) -> None:
+    """Bounds for a column whose range nobody knows, found privately.
+
+    Bounds known from the domain cost nothing and are better. What is found is for
+    ``hourglass mean --bounds``; the two epsilons add up.
+    """
+    if format_ not in _FORMATS:
+        raise OptionError(f"format={format_!r} is not one of {', '.join(_FORMATS)}")
+    check_writable("output", output)
+    charges = account(budget, ledger, request)
+    if master:
+        start_spark(engine, master)
+    asked = checked(
+        data_of(source, table),
+        column,
+        epsilon=epsilon,
+        scale=_scale(scale, scale_from),
+        share=share,
+        unit=unit_of(person, rows, 1),
+        parse=parse,
+        engine=engine,
+    )
+    if explain:
+        print(asked.sql)
+        return
+    with answering():
+        found = charged(asked, charges, request)
+    text = str(found) if format_ == "table" else json.dumps(found.to_dict(), indent=2)
+    if output is None:
+        print(text)
+    else:
+        output.write_text(f"{text}\n", encoding="utf-8")
+
+
+def _scale(scale: str | None, scale_from: Path | None) -> Any:
+    if scale is not None and scale_from is not None:
+        raise OptionError("give one of --scale and --scale-from")
+    if scale is not None:
+        return [number_of("scale", part.strip()) for part in scale.split(",")]
+    if scale_from is None:
+        return None
+    try:
+        lines = scale_from.read_text(encoding="utf-8").split()
+    except (OSError, ValueError) as error:
+        reason = type(error).__name__
+    else:
+        return [number_of("scale", line) for line in lines]
+    raise OptionError(f"scale_from={str(scale_from)!r} cannot be read ({reason})")

@@ -1,0 +1,98 @@
+"""What the commands that look at data have in common."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import OptionError
+from ..sources.database import sql
+from ..units import Unit, per_person, per_row
+from .output import print_notes
+
+if TYPE_CHECKING:
+    from ..ledger import Budget
+
+__all__ = ["account", "answering", "data_of", "number_of", "start_spark", "unit_of"]
+
+_URLS: Final = ("postgresql://", "postgres://", "sqlite://")
+
+
+def account(budget: str | None, ledger: str | None, request: str | None) -> Budget | None:
+    """The budget to charge, opened: a ledger that cannot be trusted ends the command here."""
+    if budget is None and ledger is None:
+        if request is not None:
+            raise OptionError("--request is kept in a budget; add --budget and --ledger")
+        return None
+    if budget is None or ledger is None:
+        raise OptionError("--budget NAME and --ledger FILE_OR_URL go together")
+    from ..ledger import Budget
+
+    return Budget(ledger, budget)
+
+
+def data_of(source: str, table: str | None) -> Any:
+    """A path, or a table of a database."""
+    if source.startswith(_URLS):
+        if table is None:
+            raise OptionError("a database needs --table: a table's name, or a SELECT")
+        return sql(source, table)
+    if table is not None:
+        raise OptionError("--table is about databases; the source is a file")
+    return source
+
+
+def number_of(name: str, text: str) -> int | float:
+    """The number that an option's text spells."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise OptionError(f"{name}: {text!r} is not a number")
+
+
+def unit_of(person: str | None, rows: int | None, groups: int) -> Unit:
+    """Whose presence is hidden."""
+    if person is None:
+        if rows is not None or groups != 1:
+            raise OptionError("--rows and --groups are about persons; name them with --person")
+        return per_row()
+    return per_person(person, rows=rows, groups=groups)
+
+
+def start_spark(engine: str | None, master: str) -> None:
+    """A session with this master, for the engine to find."""
+    if engine != "spark":
+        raise OptionError("--master is about Spark; add --engine spark")
+    from ..sources.spark import session
+
+    session(master)
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """A clock while the data is looked at; interrupted, what became of the charge."""
+    try:
+        with _progress():
+            yield
+    except KeyboardInterrupt as error:
+        print_notes(error)
+        raise
+
+
+@contextmanager
+def _progress() -> Iterator[None]:
+    """A clock on a terminal's standard error: it shows time, and nothing of the data."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("reading"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task("reading", total=None)
+        yield
