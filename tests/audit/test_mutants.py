@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 import hourglass as hg
-from hourglass.audit.mutants import REAL, Bench, MutantRow, run_mutants
+from hourglass.audit.bench import REAL, Bench, MutantRow
+from hourglass.audit.mutants import run_mutants
 from hourglass.audit.scripts import enumerate_draws, sampler_finding
 from hourglass.audit.suite import audit_samplers
 from hourglass.noise.ladder import Ladder

@@ -8,10 +8,11 @@
 ``hourglass audit`` runs them; :func:`lower_bound` takes any callable, ours or not.
 """
 
+from .bench import Bench, Mutant, MutantRow
 from .empirical import LowerBound, empirical_finding, lower_bound, one_by_one
 from .exact import exact_audit, exact_finding
 from .greybox import Path, greybox_finding, neighbours
-from .mutants import Bench, Mutant, MutantRow, run_mutants
+from .mutants import run_mutants
 from .replay import RecordingBits, ReplayedBits, ReplayError
 from .suite import audit_empirical, audit_exact, audit_greybox
 from .verdict import Finding, Verdict

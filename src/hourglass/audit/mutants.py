@@ -7,14 +7,11 @@ checks pass on the real one, which is the first row of the table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from ..algorithms import HourglassMean, make
-from ..grid import Bounds, Grid
 from ..keys import threshold
 from ..ledger import Budget
 from ..noise import Hourglass, SeededBits
@@ -26,87 +23,16 @@ from ..request import Request
 from ..totals import Totals
 from ..units import per_row
 from .around import keys_finding, ledger_finding, persons_finding
-from .empirical import Array, Sampler, empirical_finding, lower_bound
+from .bench import REAL, Bench, Mutant, MutantRow
+from .empirical import Array, Sampler
 from .exact import exact_finding
-from .greybox import Path, greybox_finding, neighbours
+from .greybox import Path
 from .lattice import hourglass_lattice
-from .paths import memory_paths, path_of_totals, sampler_of
+from .paths import memory_paths, sampler_of
 from .scripts import sampler_finding
 from .verdict import Finding
 
-__all__ = ["REAL", "Bench", "Mutant", "MutantRow", "mutants", "run_mutants"]
-
-REAL: Final = "none: the real one"
-Check = Callable[[], Finding]
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What the mutants are tried with: a small grid, where a wrong cell is not rare."""
-
-    epsilon: Fraction = Fraction(1)
-    grid: int = 4
-    samples: int = 400_000
-
-    @property
-    def law(self) -> Hourglass:
-        """The right noise."""
-        return Hourglass(self.epsilon, self.grid)
-
-    @property
-    def algorithm(self) -> HourglassMean:
-        """The right algorithm, for values in [0, 1]."""
-        found = make("hourglass", self.epsilon, Grid(Bounds(0.0, 1.0), self.grid))
-        assert isinstance(found, HourglassMean)
-        return found
-
-    def sampled(self, name: str, sampler: Sampler, *pairs: tuple[Any, Any]) -> Check:
-        """The empirical check, on the pair that looks worst."""
-
-        def check() -> Finding:
-            bounds = [lower_bound(sampler, *pair, samples=self.samples) for pair in pairs]
-            worst = max(bounds, key=lambda bound: bound.epsilon)
-            return empirical_finding(name, self.epsilon, worst)
-
-        return check
-
-    def moved(self, name: str, *moves: tuple[int, int]) -> Check:
-        """The empirical check of the right noise, on totals that differ by a wrong move."""
-        return self.sampled(name, sampler_of(self.algorithm), *(((0, 0), move) for move in moves))
-
-    def walked(self, path: Path) -> Check:
-        """The grey box, on all pairs."""
-        return lambda: greybox_finding(path, list(neighbours(0.0, 1.0)))
-
-    def aggregated(self, name: str, totals: Callable[[Sequence[Any]], Totals]) -> Check:
-        """The grey box over a wrong aggregation."""
-        return self.walked(path_of_totals(name, self.algorithm, totals))
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A mistake by name, and the checks that can be tried on it."""
-
-    name: str
-    checks: tuple[Check, ...]
-
-
-@dataclass(frozen=True)
-class MutantRow:
-    """What the checks said about a mutant; by the name of the check."""
-
-    name: str
-    findings: Mapping[str, Finding]
-
-    @property
-    def caught(self) -> bool:
-        """Whether a check saw it."""
-        return any(not finding.holds for finding in self.findings.values())
-
-    @property
-    def right(self) -> bool:
-        """Mutants are to be caught, the real one is not."""
-        return self.caught != (self.name == REAL)
+__all__ = ["mutants", "run_mutants"]
 
 
 def run_mutants(bench: Bench) -> Iterator[MutantRow]:
