@@ -47,10 +47,10 @@ def threshold(law: Hourglass, delta: Fraction, records: int = 1, groups: int = 1
 
 def key_value(value: Any, kind: str, column: str) -> Any:
     """One part of a public key as the value that a column of this kind holds; None is NULL."""
-    if value is None or value != value:  # NaN is how some frames spell a missing key
-        return None
     if hasattr(value, "item"):
         value = value.item()
+    if _absent(value):
+        return None
     found = _CONVERT[kind](value)
     if found is None:
         raise OptionError(
@@ -58,6 +58,13 @@ def key_value(value: Any, kind: str, column: str) -> Any:
             f"give keys of that kind"
         )
     return found
+
+
+def _absent(value: Any) -> bool:
+    """None, or what frames put in its place: NaN, NA, NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
 
 
 def _text(value: Any) -> str | None:

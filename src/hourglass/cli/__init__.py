@@ -1,6 +1,7 @@
 """The ``hourglass`` command: one small file a command, gathered here.
 
-Exit codes: 0 done, 2 bad request, 3 budget refused, 4 source failed.
+Exit codes: 0 done, 1 an audit found the promise broken, 2 bad request, 3 budget refused,
+4 source failed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import typer
 
 from .. import __version__
 from ..errors import HourglassError
+from .audit import audit
 from .bounds import bounds
 from .budget import budget_app
 from .mean import mean
@@ -53,6 +55,7 @@ def _root(
 app.command()(mean)
 app.command()(bounds)
 app.command()(plan)
+app.command()(audit)
 app.command()(paper)
 
 

@@ -1,0 +1,42 @@
+"""The auditor: tries to break the promise, in three ways, and shows that it could.
+
+    exact       every likelihood ratio of a law, in exact arithmetic; samplers by enumeration
+    empirical   a lower confidence bound on epsilon of anything that releases numbers
+    greybox     the same noise on neighbouring data: only the totals may differ
+    mutants     known mistakes, and which of these checks catches each
+
+``hourglass audit`` runs them; :func:`lower_bound` takes any callable, ours or not.
+"""
+
+from .bench import Bench, Mutant, MutantRow
+from .empirical import LowerBound, empirical_finding, lower_bound, one_by_one
+from .exact import exact_audit, exact_finding
+from .greybox import Path, greybox_finding, neighbours
+from .mutants import run_mutants
+from .replay import RecordingBits, ReplayedBits, ReplayError
+from .suite import audit_empirical, audit_exact, audit_greybox
+from .verdict import Finding, Verdict
+
+__all__ = [
+    "Bench",
+    "Finding",
+    "LowerBound",
+    "Mutant",
+    "MutantRow",
+    "Path",
+    "RecordingBits",
+    "ReplayError",
+    "ReplayedBits",
+    "Verdict",
+    "audit_empirical",
+    "audit_exact",
+    "audit_greybox",
+    "empirical_finding",
+    "exact_audit",
+    "exact_finding",
+    "greybox_finding",
+    "lower_bound",
+    "neighbours",
+    "one_by_one",
+    "run_mutants",
+]

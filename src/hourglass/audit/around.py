@@ -1,0 +1,97 @@
+"""Checks of what stands around the noise: secret keys, persons, budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ..errors import BudgetError
+from ..exact import sign_of
+from ..ledger import Budget, create_budget
+from ..noise import Hourglass
+from ..request import Request, checked
+from ..units import Unit
+from .greybox import greybox_finding
+from .paths import person_path
+from .verdict import Finding
+
+__all__ = ["keys_finding", "ledger_finding", "persons_finding"]
+
+#: Looks at the data behind a request and charges a budget for it, in some order.
+Charged = Callable[[Request, Budget, str | None], Any]
+
+
+def keys_finding(law: Hourglass, delta: Fraction, threshold: int) -> Finding:
+    """A group of one record shows with a probability of at most delta, exactly."""
+    excess = sign_of(lambda bits: law.count_tail(threshold - 1, bits=bits) - delta)
+    tail = float(law.count_tail(threshold - 1))
+    return Finding(
+        "exact",
+        f"secret keys, delta {float(delta):g}, grid {law.grid}",
+        excess <= 0,
+        f"a group of one record reaches {threshold} with probability {tail:.3g}",
+        {"delta": str(delta), "threshold": threshold, "probability": tail},
+    )
+
+
+def persons_finding(epsilon: Fraction, unit: Unit) -> Finding:
+    """One person with many rows moves the totals by no more records than the unit says."""
+    others = [("ann", 1.0), ("bob", 9.0), ("bob", 2.0)]
+    pairs: list[tuple[str, list[Any], list[Any]]] = [
+        ("a person with three rows", others, [*others, *[("zoe", 10.0)] * 3]),
+        ("a person with one row", others, [*others, ("zoe", 0.0)]),
+        ("the only person", [], [("zoe", 5.0), ("zoe", 10.0)]),
+    ]
+    with TemporaryDirectory() as folder:
+        return greybox_finding(person_path(epsilon, (0.0, 10.0), Path(folder), unit), pairs)
+
+
+def ledger_finding(subject: str, charged: Charged) -> Finding:
+    """Charged before the data is looked at, once a request, and never without room."""
+    with TemporaryDirectory() as folder:
+        problems = list(_ledger_problems(charged, Path(folder)))
+    words = problems[0] if problems else "charged first, once a request, and not without room"
+    return Finding("ledger", subject, not problems, words, {"problems": problems})
+
+
+def _ledger_problems(charged: Charged, folder: Path) -> list[str]:
+    create_budget(str(folder / "audit.db"), "audit", epsilon=2)
+    budget = Budget(str(folder / "audit.db"), "audit")
+    asked = checked([1.0, 2.0], None, bounds=(0, 10), epsilon=1)
+    looked: list[Fraction] = []
+
+    def failing() -> Any:
+        looked.append(budget.balance().spent.epsilon)
+        raise ConnectionError
+
+    def counting() -> Any:
+        looked.append(budget.balance().spent.epsilon)
+        return asked.read()
+
+    problems = []
+    with suppress(ConnectionError):
+        charged(replace(asked, read=failing), budget, "lost")
+    if looked and looked[0] < 1:
+        problems.append("the data was looked at before the budget was charged")
+    if budget.balance().spent.epsilon != 1:
+        problems.append("a look at the data that failed was not charged")
+    question = replace(asked, read=counting)
+    first = charged(question, budget, "kept").to_dict()
+    if any(charged(question, budget, "kept").to_dict() != first for _ in range(20)):
+        problems.append("the same request was answered with new noise")
+    if budget.balance().spent.epsilon > 2:
+        problems.append("the same request was charged again")
+    looks = len(looked)
+    try:
+        charged(question, budget, "too much")
+        problems.append("a release was made without room in the budget")
+    except BudgetError:
+        pass
+    if len(looked) > looks:
+        problems.append("the data was looked at without room in the budget")
+    return problems

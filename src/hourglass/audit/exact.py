@@ -1,0 +1,210 @@
+"""The exact audit: every likelihood ratio of a law, without a single sample.
+
+Three questions. Does any move of a neighbour change the exponent by more than epsilon? Does
+the pmf follow the levels that were enumerated? Do the masses add up to no more than one? The
+tail beyond the window is stated as a mass; there the stairs repeat (``hourglass.proof.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from ..algorithms import Algorithm
+from ..exact import Enclosure, exp_minus
+from .lattice import Lattice, Point, lattice_of
+from .verdict import Finding
+
+__all__ = ["Losses", "enumerate_losses", "exact_audit", "exact_finding"]
+
+#: How tightly the pmf must follow the level: enclosures of 160 bits leave far less.
+_SLACK = Fraction(1, 10**30)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The least and the greatest privacy loss of any move, exactly, and where it happens."""
+
+    least: Fraction
+    greatest: Fraction
+    point: Point
+    move: Point
+    ratios: int
+
+    @property
+    def worst(self) -> Fraction:
+        """The greatest loss in either direction."""
+        return max(-self.least, self.greatest)
+
+
+def exact_audit(algorithm: Algorithm) -> Finding:
+    """The exact audit of one of the algorithms."""
+    return exact_finding(lattice_of(algorithm))
+
+
+def exact_finding(lattice: Lattice, *, claimed: Fraction | None = None) -> Finding:
+    """Whether a law keeps the epsilon that is claimed for it (its own, unless given)."""
+    epsilon = lattice.epsilon if claimed is None else claimed
+    table = _table(lattice) if lattice.full else None
+    losses = enumerate_losses(lattice, table)
+    follows = _pmf_follows(lattice)
+    tail = _tail(lattice, table)
+    holds = losses.worst <= epsilon and follows and (tail is None or tail.high >= 0)
+    words = [f"{losses.ratios} ratios, loss {_times(losses.worst, epsilon)}"]
+    if losses.worst > epsilon:
+        words.append(f"at {losses.point} moved by {losses.move}")
+    if not follows:
+        words.append("the pmf does not follow the levels")
+    if not lattice.full:
+        words.append("points on both sides of every edge")
+    elif tail is not None:
+        words.append(f"tail beyond the window {max(0.0, float(tail)):.1e}")
+    return Finding(
+        "exact",
+        lattice.name,
+        holds,
+        "; ".join(words),
+        {
+            "epsilon": str(epsilon),
+            "loss": str(losses.worst),
+            "ratios": losses.ratios,
+            "tail": None if tail is None else max(0.0, float(tail)),
+        },
+    )
+
+
+def enumerate_losses(lattice: Lattice, table: _Table | None = None) -> Losses:
+    """Every point tried, every move: the extremes of log P(point) - log P(point + move)."""
+    if lattice.full:
+        found = _all_losses(lattice, table or _table(lattice))
+    else:
+        found = _edge_losses(lattice)
+    least = greatest = Fraction(0)
+    point = move = (0, 0)
+    ratios = 0
+    for low, high, low_at, high_at, step, tried in found:
+        ratios += tried
+        if max(-low, high) > max(-least, greatest):
+            point, move = (high_at if high >= -low else low_at), step
+        least, greatest = min(least, low), max(greatest, high)
+    return Losses(least, greatest, point, move, ratios)
+
+
+_Found = tuple[Fraction, Fraction, Point, Point, Point, int]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The exponents of the window and of all that it can move to, in units of 1/unit."""
+
+    unit: int
+    left: int
+    low: int
+    exponents: npt.NDArray[np.int64]
+    window: tuple[Sequence[int], Sequence[int]]
+
+    def moved(self, step: Point) -> npt.NDArray[np.int64]:
+        """The exponents of the window's points, each moved by ``step``."""
+        xs, ys = self.window
+        x, y = xs[0] - self.left + step[0], ys[0] - self.low + step[1]
+        return self.exponents[x : x + len(xs), y : y + len(ys)]
+
+    def point(self, place: int) -> Point:
+        """The point of the window with that place in it."""
+        xs, ys = self.window
+        return xs[place // len(ys)], ys[place % len(ys)]
+
+
+def _table(lattice: Lattice) -> _Table:
+    xs, ys = lattice.window
+    dx = [0, *(move[0] for move in lattice.moves)]
+    dy = [0, *(move[1] for move in lattice.moves)]
+    wide = range(xs[0] + min(dx), xs[-1] + max(dx) + 1)
+    tall = range(ys[0] + min(dy), ys[-1] + max(dy) + 1)
+    unit = math.lcm(*(part.rate.denominator for part in lattice.parts))
+    exponents = np.zeros((len(wide), len(tall)), dtype=np.int64)
+    for part in lattice.parts:
+        levels = [[part.level(x, y) for y in tall] for x in wide]
+        exponents += np.array(levels, dtype=np.int64) * int(part.rate * unit)
+    return _Table(unit, wide[0], tall[0], exponents, lattice.window)
+
+
+def _all_losses(lattice: Lattice, table: _Table) -> Iterator[_Found]:
+    """Every point of the window, every move: losses as differences of exponents."""
+    before = table.moved((0, 0))
+    for step in lattice.moves:
+        loss = table.moved(step) - before
+        down, up = int(loss.argmin()), int(loss.argmax())
+        yield (
+            Fraction(int(loss.flat[down]), table.unit),
+            Fraction(int(loss.flat[up]), table.unit),
+            table.point(down),
+            table.point(up),
+            step,
+            loss.size,
+        )
+
+
+def _edge_losses(lattice: Lattice) -> Iterator[_Found]:
+    """On a fine grid: x and x + move on both sides of every edge, one step at a time."""
+    assert lattice.edges is not None
+    window = lattice.window
+    exponent = lru_cache(maxsize=None)(partial(_exponent, lattice))
+    for step in lattice.moves:
+        xs = {edge + d - moved for edge in lattice.edges for d in (0, 1) for moved in (0, step[0])}
+        xs |= set(window[0])
+        ys = {y - moved for y in window[1] for moved in (0, step[1])}
+        losses = {
+            (x, y): exponent((x + step[0], y + step[1])) - exponent((x, y))
+            for x, y in product(sorted(xs), sorted(ys))
+        }
+        low_at, high_at = min(losses, key=losses.__getitem__), max(losses, key=losses.__getitem__)
+        yield losses[low_at], losses[high_at], low_at, high_at, step, len(losses)
+
+
+def _pmf_follows(lattice: Lattice) -> bool:
+    """P(point) exp(exponent) is the same number wherever one looks, to thirty digits."""
+    if lattice.pmf is None:
+        return True
+    top = lattice.pmf(0, 0) / exp_minus(_exponent(lattice, (0, 0)))
+    for point in _landmarks(lattice):
+        ratio = lattice.pmf(*point) / exp_minus(_exponent(lattice, point)) / top
+        if 1 not in ratio or ratio.high - ratio.low > _SLACK:
+            return False
+    return True
+
+
+def _exponent(lattice: Lattice, point: Point) -> Fraction:
+    return sum((part.level(*point) * part.rate for part in lattice.parts), Fraction(0))
+
+
+def _landmarks(lattice: Lattice) -> Iterable[Point]:
+    """Points at which the pmf is compared: a spread over the window, and the edges."""
+    xs, ys = lattice.window
+    near = lattice.edges if lattice.edges is not None else ()
+    points = product(sorted({*near, *xs[:: len(xs) // 40 + 1]}), ys[:: len(ys) // 8 + 1])
+    # Farther out a mass of 160 bits would have no digits left.
+    return (point for point in points if _exponent(lattice, point) < 40)
+
+
+def _tail(lattice: Lattice, table: _Table | None) -> Enclosure | None:
+    """One minus the mass of the window, summed level by level; None on a fine grid."""
+    if table is None or lattice.pmf is None:
+        return None
+    _, first, counts = np.unique(table.moved((0, 0)), return_index=True, return_counts=True)
+    inside = Enclosure.of(0)
+    for place, count in zip(first.tolist(), counts.tolist(), strict=True):
+        inside = inside + count * lattice.pmf(*table.point(place))
+    return 1 - inside
+
+
+def _times(loss: Fraction, epsilon: Fraction) -> str:
+    times = loss / epsilon
+    return "exactly epsilon" if times == 1 else f"{float(times):.6g} epsilon"

@@ -1,0 +1,166 @@
+"""The grey box: record a run on D, replay its noise on D', and look at what differs.
+
+With the noise frozen the release is a function of the data. Between neighbours the noisy
+totals may move by (q, 1), q a whole cell in 0..G, and everything else must be the same or
+follow from them: that is all that the proof of the noise asks of the rest of the code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..noise.bits import Bits
+from ..release import Release
+from .replay import RecordingBits, ReplayError
+from .verdict import Finding
+
+__all__ = ["Path", "Problem", "compare", "greybox_finding", "neighbours"]
+
+#: Runs a path on plain values with the given bits, and returns the release as plain values.
+Run = Callable[[Sequence[Any], Bits], Mapping[str, Any]]
+Problem = str
+
+#: What may differ between neighbours; all of it must follow from the noisy totals.
+DERIVED: Final = frozenset({"mean", "sum", "count", "intervals", "expected_error", "noisy_totals"})
+
+
+#: On a coarse grid two draws agree now and then; so many in a row do not.
+TRIES: Final = 64
+
+
+@dataclass(frozen=True)
+class Path:
+    """A way from values to a release; ``records`` is how many one neighbour may add."""
+
+    name: str
+    run: Run
+    records: int = 1
+    rebuild: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+
+
+def neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[float], list[float]]]:
+    """Pairs that differ by one record, where it may hurt most: at, near and beyond the bounds."""
+    middle = lower + (upper - lower) / 2
+    bases = {
+        "no records": [],
+        "one record": [lower],
+        "many records": [lower + (upper - lower) * (i % 97) / 96 for i in range(200)],
+    }
+    added = {
+        "the lower bound": lower,
+        "the upper bound": upper,
+        "the middle": middle,
+        "just below the upper bound": math.nextafter(upper, lower),
+        "just above the upper bound": math.nextafter(upper, math.inf),
+        "far above": 1e300,
+        "far below": -1e300,
+        "infinity": math.inf,
+        "minus infinity": -math.inf,
+        "a missing value": math.nan,
+    }
+    for base, values in bases.items():
+        for name, value in added.items():
+            yield f"{base}, and {name}", values, [*values, value]
+
+
+def greybox_finding(path: Path, pairs: Sequence[tuple[str, list[Any], list[Any]]]) -> Finding:
+    """The grey box over all pairs: what went wrong first, or that nothing did."""
+    recording: _Recording | None = None
+    for pair, data, neighbour in pairs:
+        if recording is None or recording.data is not data:
+            recording = _Recording(path, data)
+            recording.check(thorough=pair == pairs[0][0])
+        found = recording.problems or recording.replayed_on(neighbour)
+        if found:
+            words = f"{pair}: {found[0]}"
+            return Finding("grey box", path.name, False, words, {"pair": pair, "problems": found})
+    words = f"{len(pairs)} pairs of neighbours, only the totals differ, by at most one record"
+    return Finding("grey box", path.name, True, words, {"pairs": len(pairs)})
+
+
+class _Recording:
+    """A run of a path on D, with the words that its noise was made of."""
+
+    def __init__(self, path: Path, data: Sequence[Any]) -> None:
+        self.path, self.data = path, data
+        self.bits = RecordingBits()
+        self.answer: Mapping[str, Any] = {}
+        self.problems: list[Problem] = []
+
+    def check(self, *, thorough: bool) -> None:
+        """Run it; if ``thorough``, see whether the noise comes from the bits and nothing else."""
+        try:
+            self.answer = self.path.run(self.data, self.bits)
+            if not self.bits.portions:
+                self.problems = ["no noise was drawn from the source of bits"]
+            elif thorough:
+                self.problems = self._of_the_noise()
+        except Exception as error:
+            self.problems = [f"a run ended in {type(error).__name__}"]
+
+    def _of_the_noise(self) -> list[Problem]:
+        path, data = self.path, self.data
+        if path.run(data, self.bits.replayed()) != self.answer:
+            return ["the same bits gave another answer: there is noise from elsewhere"]
+        if all(path.run(data, RecordingBits()) == self.answer for _ in range(TRIES)):
+            return ["other bits gave the same answer: the noise is not drawn from them"]
+        return []
+
+    def replayed_on(self, neighbour: Sequence[Any]) -> list[Problem]:
+        """What a run on the neighbour shows that it may not."""
+        replayed = self.bits.replayed()
+        try:
+            after = self.path.run(neighbour, replayed)
+        except ReplayError:
+            return ["the number of random words depends on the data"]
+        except Exception as error:
+            return [f"a run ended in {type(error).__name__}"]
+        if not replayed.finished:
+            return ["fewer random words were drawn for the neighbour"]
+        return compare(self.path, self.answer, after)
+
+
+def compare(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Problem]:
+    """What differs between two releases with the same noise, beyond what may."""
+    rebuild = path.rebuild or _rebuilt
+    problems = [
+        f"{name} differs"
+        for name in before.keys() | after.keys()
+        if name not in DERIVED and before.get(name) != after.get(name)
+    ]
+    for answer in (before, after):
+        problems += [
+            f"{name} does not follow from the noisy totals"
+            for name, value in rebuild(answer).items()
+            if not _same(value, answer[name])
+        ]
+    return problems + _moved(path, before, after)
+
+
+def _rebuilt(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    return Release.from_dict(dict(answer)).to_dict()
+
+
+def _same(one: Any, two: Any) -> bool:
+    return bool(one == two) or (one != one and two != two)
+
+
+def _moved(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Problem]:
+    """The totals moved by (q, 1) for each record, q in 0..G; or not at all."""
+    totals, others = before["noisy_totals"], after["noisy_totals"]
+    parts, G = totals["parts"], before["grid"]
+    if not all(isinstance(x, int) for t in (totals, others) for x in t.values()):
+        return ["the noisy totals are not whole numbers"]
+    cells, rest = others["cells"] - totals["cells"], others["rest"] - totals["rest"]
+    records, remainder = divmod(cells + rest, parts * G)
+    if remainder or cells % parts:
+        return ["the noisy totals moved by a part of a cell"]
+    q = cells // parts
+    if not 0 <= records <= path.records:
+        return [f"the count moved by {records}, and may move by {path.records} at most"]
+    if not 0 <= q <= records * G:
+        return [f"the sum moved by {q} cells for {records} records of 0..{G} cells"]
+    return []

@@ -1,0 +1,284 @@
+"""Known mistakes, and which check catches each: an audit that cannot fail shows nothing.
+
+Every mutant is the product with one thing wrong, in the form that the checks take. The same
+checks pass on the real one, which is the first row of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..keys import threshold
+from ..ledger import Budget
+from ..noise import Hourglass, SeededBits
+from ..noise.bits import SECURE, Bits
+from ..noise.ladder import Ladder
+from ..noise.staircase import stair
+from ..pipeline import answer, charged
+from ..request import Request
+from ..totals import Totals
+from ..units import per_row
+from .around import keys_finding, ledger_finding, persons_finding
+from .bench import REAL, Bench, Mutant, MutantRow
+from .empirical import Array, Sampler
+from .exact import exact_finding
+from .greybox import Path
+from .lattice import hourglass_lattice
+from .paths import memory_paths, sampler_of
+from .scripts import sampler_finding
+from .verdict import Finding
+
+__all__ = ["mutants", "run_mutants"]
+
+
+def run_mutants(bench: Bench) -> Iterator[MutantRow]:
+    """Every mutant through every check that applies, the real one first."""
+    for mutant in mutants(bench):
+        findings = [check() for check in mutant.checks]
+        yield MutantRow(mutant.name, {finding.check: finding for finding in findings})
+
+
+def mutants(bench: Bench) -> list[Mutant]:
+    """The real one, then every mutant."""
+    return [
+        _real(bench),
+        *_wrong_law(bench),
+        *_wrong_moves(bench),
+        *_wrong_sampler(bench),
+        *_wrong_flow(bench),
+        *_wrong_around(bench),
+    ]
+
+
+def _real(bench: Bench) -> Mutant:
+    law, G = bench.law, bench.grid
+    return Mutant(
+        REAL,
+        (
+            lambda: exact_finding(hourglass_lattice(law)),
+            lambda: _geometric(lambda bits: int(Ladder(Fraction(1), 1, 2).sample(1, bits)[0])),
+            bench.moved(REAL, (0, 1), (G, 1)),
+            bench.walked(memory_paths(bench.epsilon, (0.0, 1.0), G)[2]),
+            lambda: ledger_finding(REAL, charged),
+        ),
+    )
+
+
+# --- the law itself -----------------------------------------------------------------------
+
+
+def _wrong_law(bench: Bench) -> list[Mutant]:
+    law, G = bench.law, bench.grid
+
+    def unsigned(x: int, k: int) -> int:
+        j = abs(stair(x, G, law.c))
+        return j + abs(k - j)
+
+    def flat(x: int, k: int) -> int:
+        return abs(stair(x, G, law.c)) + abs(k)
+
+    doubled = Hourglass(2 * bench.epsilon, G)
+    pairs = [((0, 0), (q, 1)) for q in (0, G)]
+    return [
+        Mutant(
+            "unsigned stair in the count",
+            (
+                lambda: exact_finding(hourglass_lattice(law, level=unsigned)),
+                bench.sampled("unsigned", _from_parts(law, np.abs), *pairs),
+            ),
+        ),
+        Mutant(
+            "count noise without the stair",
+            (
+                lambda: exact_finding(hourglass_lattice(law, level=flat)),
+                bench.sampled("flat", _from_parts(law, np.zeros_like), *pairs),
+            ),
+        ),
+        Mutant(
+            "noise at twice epsilon",
+            (
+                lambda: exact_finding(hourglass_lattice(doubled), claimed=bench.epsilon),
+                bench.sampled("doubled", _from_parts(doubled, np.positive), *pairs),
+            ),
+        ),
+    ]
+
+
+def _from_parts(law: Hourglass, stairs: Callable[[Array], Array]) -> Sampler:
+    """(S + X, G (N + f(j) + T)): the hourglass for f(j) = j."""
+    magnitude = Ladder(law.epsilon, 1, 2)
+
+    def sampler(data: Any, size: int) -> list[Array]:
+        x, j, coin = law.marginal_x.draw(size, SECURE)
+        t = magnitude.sample(size, SECURE)
+        k = stairs(j) + np.where(coin, -t, t)
+        return [data[0] + x, law.grid * (data[1] + k)]
+
+    return sampler
+
+
+# --- what a record adds -------------------------------------------------------------------
+
+
+def _wrong_moves(bench: Bench) -> list[Mutant]:
+    law, G = bench.law, bench.grid
+
+    def unclamped(values: Sequence[Any]) -> Totals:
+        cells = np.floor(_finite(values) * G + 0.5)
+        return Totals(int(cells.sum()), len(cells))
+
+    def rounded_up(values: Sequence[Any]) -> Totals:
+        cells = np.floor(np.clip(_finite(values), 0.0, 1.0) * G) + 1
+        return Totals(int(cells.sum()), len(cells))
+
+    def filtered(values: Sequence[Any]) -> Totals:
+        clipped = np.clip(_finite(values), 0.0, 1.0)
+        cells = np.floor(clipped * G + 0.5)
+        return Totals(int(cells.sum()), int((clipped < 1.0).sum()))
+
+    def twice(values: Sequence[Any]) -> Totals:
+        cells = np.floor(np.clip(_finite(values), 0.0, 1.0) * G + 0.5)
+        return Totals(int(cells.sum()), len(cells) + int((cells == G).sum()))
+
+    def trial(name: str, moves: list[tuple[int, int]], totals: Any) -> Mutant:
+        return Mutant(
+            name,
+            (
+                lambda: exact_finding(hourglass_lattice(law, moves=moves)),
+                bench.moved(name, moves[0], moves[-1]),
+                bench.aggregated(name, totals),
+            ),
+        )
+
+    return [
+        trial("q = G+1: not clamped", [(q, 1) for q in range(G + 2)], unclamped),
+        trial("clamped, then rounded past G", [(q + 1, 1) for q in range(G + 1)], rounded_up),
+        trial("summed but not counted", [(q, 0) for q in range(G + 1)], filtered),
+        trial("counted twice", [(q, 2) for q in range(G + 1)], twice),
+    ]
+
+
+def _finite(values: Sequence[Any]) -> Array:
+    array = np.array(values, dtype=np.float64)
+    return np.clip(array[~np.isnan(array)], -1e6, 1e6)
+
+
+# --- the sampler --------------------------------------------------------------------------
+
+
+def _wrong_sampler(bench: Bench) -> list[Mutant]:
+    law, G = bench.law, bench.grid
+    scale = 1 / float(bench.epsilon)
+
+    def cut(bits: Bits) -> int:
+        return min(int(Ladder(Fraction(1), 1, 2).sample(1, bits)[0]), 3)
+
+    def textbook(data: Any, size: int) -> list[Array]:
+        uniform = (SECURE.words(size) >> np.uint64(11)) * 2.0**-53 - 0.5
+        noise = -scale * np.sign(uniform) * np.log1p(-2 * np.abs(uniform + 2.0**-54))
+        return [data + noise]
+
+    def repeated(data: Any, size: int) -> list[Array]:
+        x, k = law.sample(bits=SeededBits(1))
+        return [np.full(size, data[0] + x), np.full(size, G * (data[1] + k))]
+
+    def seeded(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
+        return memory_paths(bench.epsilon, (0.0, 1.0), G)[2].run(values, SeededBits(1))
+
+    def in_floats(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
+        answer = dict(memory_paths(bench.epsilon, (0.0, 1.0), G)[2].run(values, bits))
+        totals = answer["noisy_totals"]
+        noise = float(bits.words(1)[0]) * 2.0**-64
+        return answer | {"noisy_totals": totals | {"cells": totals["cells"] + noise}}
+
+    return [
+        Mutant("geometric cut off at three", (lambda: _geometric(cut),)),
+        Mutant(
+            "noise in floating point",
+            (
+                bench.sampled("textbook Laplace", textbook, (0.0, 1.0)),
+                bench.walked(Path("floats", in_floats, rebuild=lambda _: {})),
+            ),
+        ),
+        Mutant(
+            "the same seed for every release",
+            (
+                bench.sampled("seeded", repeated, ((0, 0), (G, 1))),
+                bench.walked(Path("seeded", seeded)),
+            ),
+        ),
+    ]
+
+
+def _geometric(draw: Callable[[Bits], int]) -> Finding:
+    """Every script of 7 words of 2 bits, against the law of |T| at rate 1."""
+    law = Ladder(Fraction(1), 1, 2)
+    return sampler_finding("two-sided geometric", draw, law.pmf, range(12))
+
+
+# --- the flow around it ---------------------------------------------------------------------
+
+
+def _wrong_flow(bench: Bench) -> list[Mutant]:
+    real = memory_paths(bench.epsilon, (0.0, 1.0), bench.grid)[2]
+    noised = sampler_of(bench.algorithm)
+
+    def bare_when_empty(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
+        answer = dict(real.run(values, bits))
+        if len(values) == 0:
+            answer |= {"noisy_totals": {"cells": 0, "rest": 0, "parts": 1}}
+        return answer
+
+    def empty_is_zero(data: Any, size: int) -> Sequence[Array]:
+        columns = noised(data, size)
+        return [np.zeros_like(column) for column in columns] if data[1] == 0 else columns
+
+    def exact_sum(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
+        return {**real.run(values, bits), "sum": float(np.nansum(np.clip(values, 0, 1)))}
+
+    def poisoned(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
+        if any(value != value for value in values):
+            raise ValueError("cannot convert NaN")
+        return real.run(values, bits)
+
+    return [
+        Mutant(
+            "no noise where there are no records",
+            (
+                bench.sampled("bare", empty_is_zero, ((0, 0), (0, 1))),
+                bench.walked(Path("bare", bare_when_empty)),
+            ),
+        ),
+        Mutant("the sum released as it is", (bench.walked(Path("bare sum", exact_sum)),)),
+        Mutant("an error at a bad row", (bench.walked(Path("oracle", poisoned)),)),
+    ]
+
+
+# --- keys, persons, budgets ---------------------------------------------------------------
+
+
+def _wrong_around(bench: Bench) -> list[Mutant]:
+    law, delta = bench.law, Fraction(1, 10**6)
+
+    def charged_after(asked: Request, budget: Budget, key: str | None) -> Any:
+        found = answer(asked)
+        budget.reserve(asked.epsilon, question=asked.question, request=key).settle(found.to_dict())
+        return found
+
+    def noised_again(asked: Request, budget: Budget, key: str | None) -> Any:
+        found = charged(asked, budget, key)
+        return answer(asked) if key else found
+
+    return [
+        Mutant(
+            "threshold of secret keys one too low",
+            (lambda: keys_finding(law, delta, threshold(law, delta) - 1),),
+        ),
+        Mutant("a person's rows not bounded", (lambda: persons_finding(bench.epsilon, per_row()),)),
+        Mutant("charged after the release", (lambda: ledger_finding("late", charged_after),)),
+        Mutant("new noise for an old request", (lambda: ledger_finding("again", noised_again),)),
+    ]

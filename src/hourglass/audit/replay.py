@@ -1,0 +1,59 @@
+"""Noise frozen: a source of bits that writes down what it hands out, and one that repeats it."""
+
+from __future__ import annotations
+
+from ..noise.bits import SECURE, Bits, Words
+
+__all__ = ["RecordingBits", "ReplayError", "ReplayedBits"]
+
+
+class ReplayError(Exception):
+    """The second run asked for other words than the first: its draws depend on the data."""
+
+
+class RecordingBits:
+    """Hands out the words of another source and keeps them: what is made of them is not private."""
+
+    private = False
+
+    def __init__(self, source: Bits = SECURE) -> None:
+        self._source = source
+        self.portions: list[Words] = []
+
+    @property
+    def width(self) -> int:
+        """Bits in a word."""
+        return self._source.width
+
+    def words(self, size: int) -> Words:
+        """``size`` fresh words, and a copy kept."""
+        words = self._source.words(size)
+        self.portions.append(words.copy())
+        return words
+
+    def replayed(self) -> ReplayedBits:
+        """The same words once more."""
+        return ReplayedBits(self.portions, self.width)
+
+
+class ReplayedBits:
+    """The words of an earlier run, portion by portion; any other request is an error."""
+
+    private = False
+
+    def __init__(self, portions: list[Words], width: int) -> None:
+        self.width = width
+        self._portions = list(portions)
+        self._used = 0
+
+    def words(self, size: int) -> Words:
+        """The next portion, which must be of this size."""
+        if self._used == len(self._portions) or len(self._portions[self._used]) != size:
+            raise ReplayError(f"request {self._used + 1} for {size} words was not made before")
+        self._used += 1
+        return self._portions[self._used - 1].copy()
+
+    @property
+    def finished(self) -> bool:
+        """Whether all that was recorded has been asked for again."""
+        return self._used == len(self._portions)

@@ -1,0 +1,311 @@
+"""``hourglass audit``: try to break the promise."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from fractions import Fraction
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from ..algorithms import ALGORITHMS
+from ..errors import OptionError
+from ..grid import DEFAULT_GRID, check_grid
+from ..privacy import exact_epsilon
+from ..report import text_table
+
+if TYPE_CHECKING:
+    from ..audit import Finding, LowerBound, MutantRow
+    from ..audit import Path as AuditPath
+
+__all__ = ["audit"]
+
+KINDS: Final = ("exact", "empirical", "greybox", "mutants", "all")
+CHECKS: Final = ("exact", "sampler", "empirical", "grey box", "ledger")
+#: About as many as there are, for the progress bar.
+MUTANTS: Final = 18
+SMALL_GRIDS: Final = (1, 2, 3, 7, 16)
+
+Tick = Callable[[str, int], None]
+
+
+def audit(
+    what: Annotated[str, typer.Argument(help="exact, empirical, greybox, mutants or all.")] = "all",
+    epsilon: Annotated[str, typer.Option(help="The epsilon that is claimed.")] = "1",
+    grid: Annotated[
+        int | None, typer.Option(help="Cells of the range; left out, 2^32 and some small ones.")
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(help="Releases a side for the empirical audit.")
+    ] = 1_000_000,
+    algorithm: Annotated[
+        str, typer.Option(help=f"all, or one of {', '.join(ALGORITHMS)}.")
+    ] = "hourglass",
+    release: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="Audit this function of a list of numbers instead of our own (empirical).",
+        ),
+    ] = None,
+    data: Annotated[str, typer.Option(help="With --release: the dataset.")] = "0,0,0,0",
+    neighbour: Annotated[
+        str, typer.Option(help="With --release: the dataset with a record more, or less.")
+    ] = "0,0,0,0,1",
+    delta: Annotated[float, typer.Option(help="With --release: the delta that is claimed.")] = 0.0,
+    format_: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the empirical audit to this .png, .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Try to break the promise: exit code 0 if it holds, 1 if it is broken.
+
+    exact enumerates likelihood ratios and samplers, empirical bounds epsilon from below by
+    sampling, greybox replays the same noise on neighbouring data, and mutants shows that
+    these checks catch known mistakes.
+    """
+    if what not in KINDS:
+        raise OptionError(f"{what!r} is not one of {', '.join(KINDS)}")
+    if format_ not in ("table", "json"):
+        raise OptionError(f"format={format_!r} is not one of table, json")
+    if algorithm != "all" and algorithm not in ALGORITHMS:
+        raise OptionError(f"algorithm={algorithm!r} is not one of all, {', '.join(ALGORITHMS)}")
+    if release is not None and what != "empirical":
+        raise OptionError("--release is about the empirical audit; say hourglass audit empirical")
+    if plot is not None and what not in ("empirical", "all"):
+        raise OptionError("--plot draws the empirical audit; say hourglass audit empirical")
+    exact = exact_epsilon(epsilon)
+    grids = [check_grid(grid)] if grid is not None else [*SMALL_GRIDS, DEFAULT_GRID]
+    names = list(ALGORITHMS) if algorithm == "all" else [algorithm]
+    kinds = KINDS[:-1] if what == "all" else (what,)
+
+    findings: list[Finding] = []
+    rows: list[MutantRow] = []
+    bounds: list[LowerBound] = []
+    steps = {
+        "exact": len(grids) * len(names) + 12,
+        "empirical": samples * (2 if release else 4 * len(names)),
+        "mutants": MUTANTS,
+    }
+    with _progress(steps) as tick:
+        if "exact" in kinds:
+            findings += _ticked(_exact(exact, grids, names), "exact", tick)
+        if "empirical" in kinds:
+            target = (
+                _own(names, grids[-1]) if release is None else _foreign(release, data, neighbour)
+            )
+            findings += target(exact, samples, delta, tick, bounds)
+        if "greybox" in kinds:
+            findings += _ticked(_greybox(exact, grid, names), "grey box", tick)
+        if "mutants" in kinds:
+            from ..audit import Bench, run_mutants
+
+            rows = list(
+                _ticked(run_mutants(Bench(exact, samples=min(samples, 400_000))), "mutants", tick)
+            )
+    if plot is not None:
+        from ..audit.plot import plot_bound
+
+        worst = max(bounds, key=lambda bound: bound.epsilon)
+        plot_bound(worst, float(exact), plot, release or algorithm)
+    holds = all(f.holds for f in findings) and all(row.right for row in rows)
+    _write(findings, rows, holds, format_)
+    raise typer.Exit(0 if holds else 1)
+
+
+def _exact(epsilon: Fraction, grids: list[int], names: list[str]) -> Iterator[Finding]:
+    from ..audit.suite import audit_exact, audit_keys, audit_samplers
+
+    yield from audit_exact(epsilon, grids, names)
+    yield from audit_samplers()
+    yield from audit_keys(epsilon)
+
+
+def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[Finding]:
+    from ..audit.paths import memory_paths, table_paths
+    from ..audit.suite import audit_around, audit_greybox
+
+    with TemporaryDirectory() as folder:
+        for name in names:
+            if ALGORITHMS[name].adjacency == "add-remove":
+                given = epsilon, (0.0, 10.0), grid
+                yield from audit_greybox(memory_paths(*given, name))
+                yield from audit_greybox(table_paths(*given, Path(folder), name))
+        yield from audit_greybox([_command_path(epsilon, (0.0, 10.0), grid, Path(folder))])
+    yield from audit_around(epsilon)
+
+
+def _command_path(
+    epsilon: Fraction, bounds: tuple[float, float], grid: int | None, folder: Path
+) -> AuditPath:
+    """The command ``hourglass mean`` on a file, its noise replaced by the audit's."""
+    from ..audit import Path as AuditPath
+
+    command: Any = import_module("hourglass.cli.mean")
+    ends = (str(bounds[0]), str(bounds[1]))
+
+    def run(values: Any, bits: Any) -> Any:
+        file = folder / "command.csv"
+        file.write_text("x\n" + "".join(f"{value}\n" for value in values))
+        printed, real = io.StringIO(), command.charged
+        command.charged = partial(real, bits=bits)
+        try:
+            with redirect_stdout(printed):
+                command.mean(str(file), "x", ends, str(epsilon), grid=grid, format_="json")
+        finally:
+            command.charged = real
+        return json.loads(printed.getvalue())
+
+    return AuditPath("hourglass mean (command line)", run)
+
+
+Target = Callable[[Fraction, int, float, Tick, "list[LowerBound]"], "list[Finding]"]
+
+
+def _own(names: list[str], grid: int) -> Target:
+    def run(
+        epsilon: Fraction, samples: int, delta: float, tick: Tick, bounds: list[LowerBound]
+    ) -> list[Finding]:
+        from ..audit.suite import audit_empirical
+
+        findings = []
+        for name in names:
+            if ALGORITHMS[name].adjacency != "add-remove":
+                continue
+            for finding, bound in audit_empirical(
+                epsilon,
+                grid,
+                samples=samples,
+                algorithm=name,
+                progress=lambda rows: tick("empirical", rows),
+            ):
+                findings.append(finding)
+                bounds.append(bound)
+        return findings
+
+    return run
+
+
+def _foreign(release: str, data: str, neighbour: str) -> Target:
+    function = _loaded(release)
+    sides = [_numbers(text) for text in (data, neighbour)]
+
+    def run(
+        epsilon: Fraction, samples: int, delta: float, tick: Tick, bounds: list[LowerBound]
+    ) -> list[Finding]:
+        from ..audit import empirical_finding, lower_bound, one_by_one
+
+        bound = lower_bound(
+            one_by_one(function),
+            *sides,
+            samples=samples,
+            delta=delta,
+            progress=lambda rows: tick("empirical", rows),
+        )
+        bounds.append(bound)
+        return [empirical_finding(release, epsilon, bound)]
+
+    return run
+
+
+def _loaded(name: str) -> Callable[[Any], Any]:
+    module, _, function = name.partition(":")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError):
+        raise OptionError(f"release={name!r}: no such function; give MODULE:FUNCTION") from None
+    finally:
+        sys.path.remove("")
+    if not callable(found):
+        raise OptionError(f"release={name!r} is not a function")
+    result: Callable[[Any], Any] = found
+    return result
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise OptionError(f"{text!r} is not a list of numbers; give them as 0,0.5,1") from None
+
+
+def _ticked(found: Iterator[Any], name: str, tick: Tick) -> Iterator[Any]:
+    for item in found:
+        tick(name, 1)
+        yield item
+
+
+def _write(findings: list[Finding], rows: list[MutantRow], holds: bool, format_: str) -> None:
+    if format_ == "json":
+        answer: dict[str, Any] = {
+            "verdict": "holds" if holds else "broken",
+            "findings": [finding.to_dict() for finding in findings],
+        }
+        if rows:
+            answer["mutants"] = [_row_dict(row) for row in rows]
+        print(json.dumps(answer, indent=2))
+        return
+    if findings:
+        table = [[f"{f.check}: {f.subject}", "holds" if f.holds else "BROKEN"] for f in findings]
+        print(text_table(["check", "verdict"], table))
+        print()
+        for finding in findings:
+            print(f"{finding.subject}: {finding.detail}")
+        print()
+    if rows:
+        head = ["mutant", *CHECKS, "as it should be"]
+        print(text_table(head, [_row_cells(row) for row in rows]))
+        print()
+    print("The promise holds." if holds else "BROKEN: the promise does not hold.")
+
+
+def _row_cells(row: MutantRow) -> list[str]:
+    cells = []
+    for check in CHECKS:
+        finding = row.findings.get(check)
+        cells.append("" if finding is None else "passed" if finding.holds else "caught")
+    return [row.name, *cells, "yes" if row.right else "NO"]
+
+
+def _row_dict(row: MutantRow) -> dict[str, Any]:
+    return {
+        "mutant": row.name,
+        "caught": row.caught,
+        "as_it_should_be": row.right,
+        "findings": [finding.to_dict() for finding in row.findings.values()],
+    }
+
+
+@contextmanager
+def _progress(totals: dict[str, int]) -> Iterator[Tick]:
+    """What has been done so far, on a terminal's standard error."""
+    if not sys.stderr.isatty():
+        yield lambda name, steps: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[str, Any] = {}
+
+        def tick(name: str, steps: int) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(name, total=totals.get(name))
+            progress.advance(tasks[name], steps)
+
+        yield tick

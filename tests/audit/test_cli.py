@@ -1,0 +1,84 @@
+"""``hourglass audit`` from the outside: verdict, JSON, exit codes, picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from hourglass import HourglassError
+from hourglass.cli import app
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, ["audit", *arguments])
+
+
+def test_all_as_json() -> None:
+    result = run("all", "--samples", "100000", "--format", "json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["verdict"] == "holds"
+    assert {finding["check"] for finding in answer["findings"]} == {
+        "exact",
+        "sampler",
+        "empirical",
+        "grey box",
+        "ledger",
+    }
+    assert all(row["as_it_should_be"] for row in answer["mutants"])
+
+
+def test_exact_as_a_table() -> None:
+    result = run("exact", "--epsilon", "1/2", "--grid", "5", "--algorithm", "all")
+    assert result.exit_code == 0, result.output
+    assert "exact: swap, epsilon 1/2, grid 5" in result.stdout
+    assert result.stdout.endswith("The promise holds.\n")
+
+
+BROKEN = """
+def release(values):
+    return sum(values)
+
+number = 3
+"""
+
+
+def test_a_function_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No noise at all: broken, exit code 1, and the picture is drawn all the same."""
+    (tmp_path / "own_release.py").write_text(BROKEN)
+    monkeypatch.chdir(tmp_path)
+    options = ("--samples", "2000", "--plot", "audit.png")
+    result = run("empirical", "--release", "own_release:release", *options)
+    assert result.exit_code == 1, result.output
+    assert "BROKEN" in result.stdout
+    assert (tmp_path / "audit.png").read_bytes().startswith(b"\x89PNG")
+    answer = run("empirical", "--release", "own_release:release", "--delta", "1", *options[:2])
+    assert answer.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["everything"], "'everything' is not one of exact"),
+        (["exact", "--format", "xml"], "format='xml'"),
+        (["exact", "--algorithm", "gauss"], "algorithm='gauss'"),
+        (["exact", "--release", "a:b"], "--release is about"),
+        (["exact", "--plot", "a.png"], "--plot draws"),
+        (["exact", "--epsilon", "nan"], "epsilon='nan'"),
+        (["exact", "--grid", "0"], "grid=0"),
+        (["empirical", "--release", "no_such_module:f"], "no such function"),
+        (["empirical", "--release", "json"], "no such function"),
+        (["empirical", "--release", "json:decoder"], "is not a function"),
+        (["empirical", "--release", "math:fsum", "--data", "1,x"], "'1,x' is not a list"),
+        (["empirical", "--samples", "3"], "samples=3"),
+    ],
+)
+def test_bad_requests(arguments: list[str], message: str) -> None:
+    result = run(*arguments)
+    assert isinstance(result.exception, HourglassError)
+    assert result.exception.exit_code == 2
+    assert message in str(result.exception)

@@ -1,0 +1,85 @@
+"""Every mutant is caught, the real one is not, and the table says by what."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import hourglass as hg
+from hourglass.audit.bench import REAL, Bench, MutantRow
+from hourglass.audit.mutants import run_mutants
+from hourglass.audit.scripts import enumerate_draws, sampler_finding
+from hourglass.audit.suite import audit_samplers
+from hourglass.noise.ladder import Ladder
+
+#: Mutants that at least double the loss, and can be sampled.
+DOUBLING = {
+    "unsigned stair in the count",
+    "count noise without the stair",
+    "noise at twice epsilon",
+    "q = G+1: not clamped",
+    "clamped, then rounded past G",
+    "summed but not counted",
+    "counted twice",
+    "noise in floating point",
+    "the same seed for every release",
+    "no noise where there are no records",
+}
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, MutantRow]:
+    return {row.name: row for row in run_mutants(Bench())}
+
+
+def test_the_real_one_passes_every_check(rows: dict[str, MutantRow]) -> None:
+    real = rows.pop(REAL) if REAL in rows else None
+    assert real is not None
+    assert {"exact", "sampler", "empirical", "grey box", "ledger"} <= set(real.findings)
+    assert not real.caught, real.findings
+
+
+def test_every_mutant_is_caught(rows: dict[str, MutantRow]) -> None:
+    assert len(rows) >= 17
+    assert [name for name, row in rows.items() if name != REAL and not row.caught] == []
+    assert all(row.right for row in rows.values())
+
+
+@pytest.mark.parametrize("name", sorted(DOUBLING))
+def test_twice_the_loss_is_bounded_above_one_and_a_half(
+    name: str, rows: dict[str, MutantRow]
+) -> None:
+    assert rows[name].findings["empirical"].figures["lower_bound"] > 1.5
+
+
+def test_a_hole_would_show() -> None:
+    """A mutant that every check passes, and a real one that one does not, are both wrong."""
+    assert not MutantRow("unseen", {}).right
+    law = Ladder(Fraction(1), 1, 2)
+    finding = sampler_finding("cut", lambda bits: 0, law.pmf, range(3))
+    assert not MutantRow(REAL, {"sampler": finding}).right
+
+
+def test_the_samplers() -> None:
+    found = list(audit_samplers())
+    assert len(found) == 3
+    assert all(finding.holds for finding in found)
+
+
+def test_a_sampler_that_never_reaches_an_outcome_is_caught() -> None:
+    law = Ladder(Fraction(1), 1, 2)
+
+    def skips(bits: object) -> int:
+        rung = int(law.sample(1, bits)[0])  # type: ignore[arg-type]
+        return rung if rung != 5 else 6
+
+    found = sampler_finding("skips", skips, law.pmf, range(12))
+    assert not found.holds
+    decided, undecided = enumerate_draws(lambda bits: int(bits.words(1)[0]), 2, 1)
+    assert decided == dict.fromkeys(range(4), Fraction(1, 4))
+    assert undecided == 0
+
+
+def test_the_bench_follows_epsilon() -> None:
+    assert Bench(Fraction(2)).law == hg.Hourglass(2, 4)
