@@ -51,7 +51,7 @@ def neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[float], l
     middle = lower + (upper - lower) / 2
     bases = {
         "no records": [],
-        "one record": [lower],
+        "one record": [middle],
         "many records": [lower + (upper - lower) * (i % 97) / 96 for i in range(200)],
     }
     added = {
