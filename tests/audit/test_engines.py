@@ -6,6 +6,8 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from dataclasses import replace
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path as Folder
 from typing import Any
@@ -28,6 +30,7 @@ from hourglass.audit.searches import (
 from hourglass.bounds_search import BoundsRequest, checked
 from hourglass.private_bounds import bounds_from_counts
 from hourglass.releases import Releases
+from hourglass.scale import Scale
 from hourglass.sources.database import SqlSource
 
 from ..sources import places
@@ -81,13 +84,16 @@ def rows(found: Sequence[Any]) -> pa.Table:
 
 
 def asked_with(module: str, bits: Any, **arguments: Any) -> Any:
-    """What a command prints, as JSON, with the noise of these bits; and what it asked."""
+    """What a command prints, as JSON, with the noise of these bits; what it asked, and saw."""
     command: Any = import_module(f"hourglass.cli.{module}")
     real, seen, printed = command.charged, [], io.StringIO()
 
     def charged(asked: Any, *rest: Any) -> Any:
-        seen.append(asked)
-        return real(asked, *rest, bits=bits)
+        def read() -> Any:
+            seen.append(asked.read())
+            return seen[-1]
+
+        return real(replace(asked, read=read), *rest, bits=bits)
 
     command.charged = charged
     try:
@@ -95,7 +101,7 @@ def asked_with(module: str, bits: Any, **arguments: Any) -> Any:
             getattr(command, module)(column="x", epsilon="1", format_="json", **arguments)
     finally:
         command.charged = real
-    return json.loads(printed.getvalue()), seen[0]
+    return json.loads(printed.getvalue()), *seen
 
 
 # --- a mean ---------------------------------------------------------------------------------
@@ -160,8 +166,6 @@ def test_groups_through_the_command(words: Any, touched: str) -> None:
 
 
 def test_groups_and_bounds_in_the_audit(tmp_path: Folder) -> None:
-    from fractions import Fraction
-
     findings = [*audit_groups(Fraction(1), tmp_path), *audit_bounds(Fraction(1), tmp_path)]
     assert len(findings) == len(TOUCHED) + 2
     assert all(found.holds for found in findings), findings
@@ -207,9 +211,9 @@ def test_bounds_through_the_command(words: Any) -> None:
     counts = []
     for values in ([1.0] * 9, [*[1.0] * 9, 9.0]):
         recorded = RecordingBits()
-        printed, asked = asked_with("bounds", recorded, scale=scale, **words(column(values)))
-        counts.append(asked.read())
-        again = bounds_from_counts(counts[-1], asked.scale, asked.epsilon, bits=recorded.replayed())
+        printed, seen = asked_with("bounds", recorded, scale=scale, **words(column(values)))
+        counts.append(seen)
+        again = bounds_from_counts(seen, Scale(SCALE), Fraction(1), bits=recorded.replayed())
         assert printed == json.loads(json.dumps(again.to_dict()))
     above = [after - before for before, after in zip(counts[0].above, counts[1].above, strict=True)]
     below = [after - before for before, after in zip(counts[0].below, counts[1].below, strict=True)]

@@ -52,6 +52,7 @@ def neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[float], l
     bases = {
         "no records": [],
         "one record": [middle],
+        "equal records and missing ones": [middle, math.nan, middle, math.nan, math.nan],
         "many records": [lower + (upper - lower) * (i % 97) / 96 for i in range(200)],
     }
     added = {
