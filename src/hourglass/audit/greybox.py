@@ -33,12 +33,17 @@ TRIES: Final = 64
 
 @dataclass(frozen=True)
 class Path:
-    """A way from values to a release; ``records`` is how many one neighbour may add."""
+    """A way from values to a release; ``records`` is how many one neighbour may add.
+
+    An answer by group is a mapping from its name to a release each, under "groups"; there
+    only ``touched`` may differ, the group of the neighbour's row.
+    """
 
     name: str
     run: Run
     records: int = 1
     rebuild: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    touched: str | None = None
 
 
 def neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[float], list[float]]]:
@@ -46,7 +51,8 @@ def neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[float], l
     middle = lower + (upper - lower) / 2
     bases = {
         "no records": [],
-        "one record": [lower],
+        "one record": [middle],
+        "equal records and missing ones": [middle, math.nan, middle, math.nan, math.nan],
         "many records": [lower + (upper - lower) * (i % 97) / 96 for i in range(200)],
     }
     added = {
@@ -125,6 +131,8 @@ class _Recording:
 
 def compare(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Problem]:
     """What differs between two releases with the same noise, beyond what may."""
+    if "groups" in before:
+        return _compare_groups(path, before["groups"], after["groups"])
     rebuild = path.rebuild or _rebuilt
     problems = [
         f"{name} differs"
@@ -138,6 +146,21 @@ def compare(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
             if not _same(value, answer[name])
         ]
     return problems + _moved(path, before, after)
+
+
+def _compare_groups(
+    path: Path, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> list[Problem]:
+    if list(before) != list(after):
+        return ["other groups are shown"]
+    problems = [
+        f"group {name} differs, and the row is not of it"
+        for name in before
+        if name != path.touched and before[name] != after[name]
+    ]
+    if path.touched in before:
+        problems += compare(path, before[path.touched], after[path.touched])
+    return problems
 
 
 def _rebuilt(answer: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -22,7 +22,14 @@ from ..units import Unit
 from .empirical import Array, Sampler
 from .greybox import Path
 
-__all__ = ["memory_paths", "path_of_totals", "person_path", "sampler_of", "table_paths"]
+__all__ = [
+    "grouped_path",
+    "memory_paths",
+    "path_of_totals",
+    "person_path",
+    "sampler_of",
+    "table_paths",
+]
 
 
 def sampler_of(algorithm: Algorithm, *, bits: Bits = SECURE) -> Sampler:
@@ -158,6 +165,25 @@ def person_path(epsilon: Fraction, bounds: tuple[float, float], folder: Folder, 
         return found.to_dict()
 
     return Path(f"persons in a CSV file ({unit})", run, records=unit.records)
+
+
+def grouped_path(
+    name: str,
+    convert: Callable[[Sequence[Any]], Any],
+    touched: str,
+    *,
+    epsilon: Fraction,
+    bounds: tuple[float, float],
+    keys: Sequence[str],
+) -> Path:
+    """Rows (group, value) as a table with columns g and x; the names of the groups are public."""
+
+    def run(rows: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
+        table = convert(rows)
+        found = mean(table, "x", bounds=bounds, epsilon=epsilon, by="g", keys=keys, bits=bits)
+        return {"groups": {key: release.to_dict() for key, release in found.items()}}
+
+    return Path(f"{name} by group, a row of {touched!r}", run, touched=touched)
 
 
 def _csv(values: Sequence[Any], folder: Folder) -> Any:

@@ -131,6 +131,7 @@ def _exact(epsilon: Fraction, grids: list[int], names: list[str]) -> Iterator[Fi
 
 def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[Finding]:
     from ..audit.paths import memory_paths, table_paths
+    from ..audit.searches import audit_bounds, audit_groups
     from ..audit.suite import audit_around, audit_greybox
 
     with TemporaryDirectory() as folder:
@@ -140,6 +141,8 @@ def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[
                 yield from audit_greybox(memory_paths(*given, name))
                 yield from audit_greybox(table_paths(*given, Path(folder), name))
         yield from audit_greybox([_command_path(epsilon, (0.0, 10.0), grid, Path(folder))])
+        yield from audit_groups(epsilon, Path(folder))
+        yield from audit_bounds(epsilon, Path(folder))
     yield from audit_around(epsilon)
 
 

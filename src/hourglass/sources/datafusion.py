@@ -16,6 +16,12 @@ from .schema import Field, Schema
 __all__ = ["DataFusion", "of_files"]
 
 _TABLE: Final = "hourglass_table"
+#: A file's least and largest values leave NaN out. Where the two are equal, DataFusion takes
+#: the column for a constant, and a NaN counts as the other rows' value.
+_NO_STATISTICS: Final = {
+    "datafusion.execution.collect_statistics": "false",
+    "datafusion.execution.parquet.pruning": "false",
+}
 
 
 def _mend(node: Any, expressions: Any) -> Any:
@@ -70,7 +76,7 @@ def _present(field: Field) -> str:
 def of_files(files: FileSet) -> DataFusion:
     """Parquet or Arrow files; text is left to engines that read it by a declared rule."""
     try:
-        from datafusion import SessionContext
+        from datafusion import SessionConfig, SessionContext
     except ImportError:
         SessionContext = None  # type: ignore[assignment,misc]
     if SessionContext is None:
@@ -81,7 +87,7 @@ def of_files(files: FileSet) -> DataFusion:
     def registered() -> Any:
         import pyarrow.dataset
 
-        context = SessionContext()
+        context = SessionContext(SessionConfig(_NO_STATISTICS))
         if len(files.paths) == 1:
             context.register_parquet(_TABLE, files.paths[0])
         else:

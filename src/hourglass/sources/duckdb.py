@@ -37,7 +37,15 @@ class DuckDB:
     name = "duckdb"
     parses = True
 
-    def __init__(self, scan: str, *, frame: Frame | None = None, text: Schema | None = None):
+    def __init__(
+        self,
+        scan: str,
+        *,
+        frame: Frame | None = None,
+        text: Schema | None = None,
+        footer: str | None = None,
+    ) -> None:
+        self._footer = footer
         self.parse = "real" if text else None
         self._scan = scan
         self._frame = frame
@@ -62,7 +70,24 @@ class DuckDB:
 
     def _fields(self) -> list[Field]:
         relation = self._connection.sql(f"SELECT * FROM {self._scan}")
-        return [_field(n, t) for n, t in zip(relation.columns, relation.types, strict=True)]
+        names = self._own_names(relation.columns)
+        return [_field(n, t) for n, t in zip(names, relation.types, strict=True)]
+
+    def _own_names(self, names: list[str]) -> list[str]:
+        """The names as a Parquet file has them: DuckDB gives the second of two alike another."""
+        if self._footer is None:
+            return names
+        told = self._connection.execute(
+            f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({self._footer})"
+        )
+        (_, columns), *rest = told.fetchall()
+        own = []
+        for _ in range(columns):  # depth first: a column, then all that is nested in it
+            name, inside = rest.pop(0)
+            own.append(name)
+            while inside:
+                inside += rest.pop(0)[1] - 1
+        return [*own, *names[columns:]] if len(set(own)) < len(own) else names
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the scan, of the columns that it needs."""
@@ -113,7 +138,8 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     """A scan of files."""
     listed = "[" + ", ".join(literal(path) for path in files.paths) + "]"
     if files.format == "parquet":
-        return DuckDB(f"read_parquet({listed}, hive_types_autocast=false)")
+        scan = f"read_parquet({listed}, hive_types_autocast=false)"
+        return DuckDB(scan, footer=literal(files.paths[0]))
     if files.format == "json":
         columns = _struct(wanted)
         return DuckDB(

@@ -1,0 +1,237 @@
+"""The grey box on every engine and through the command: one row touches one place alone."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path as Folder
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hourglass as hg
+from hourglass.audit import Path, RecordingBits, greybox_finding, neighbours
+from hourglass.audit.greybox import compare
+from hourglass.audit.searches import (
+    CANDIDATES,
+    KEYS,
+    TOUCHED,
+    audit_bounds,
+    audit_groups,
+    bounds_finding,
+    group_pairs,
+)
+from hourglass.bounds_search import BoundsRequest, checked
+from hourglass.private_bounds import bounds_from_counts
+from hourglass.releases import Releases
+from hourglass.scale import Scale
+from hourglass.sources.database import SqlSource
+
+from ..sources import places
+
+BOUNDS = (0.0, 10.0)
+PAIRS = list(neighbours(*BOUNDS))
+#: At, beyond, infinite and missing, added to many rows: where a query for each is dear.
+FEW = [pair for pair in PAIRS if pair[0].startswith("many")]
+ENGINES = ["duckdb", "sqlite", "datafusion", "postgres", "spark"]
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A real table on each engine."""
+    folder = tmp_path_factory.mktemp("tables")
+    if request.param == "postgres":
+        return places.postgres(request.getfixturevalue("postgres_url"))
+    if request.param == "spark":
+        return places.spark(request.getfixturevalue("spark_session"), folder)
+    if request.param == "sqlite":
+        return places.sqlite(folder)
+    return places.parquet(folder, request.param)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def words(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The same for the command: how a table is named there."""
+    folder = tmp_path_factory.mktemp("tables")
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else ""
+    if request.param == "spark":
+        request.getfixturevalue("spark_session")  # the command finds it
+
+    def place(table: pa.Table) -> dict[str, Any]:
+        if request.param in ("sqlite", "postgres"):
+            put = places.postgres(url) if url else places.sqlite(folder)
+            source: SqlSource = put(table)["data"]
+            return {"source": source.url, "table": source.relation.strip('"')}
+        placed = places.parquet(folder, request.param)(table)
+        return {"source": str(placed["data"]), "engine": placed["engine"]}
+
+    return place
+
+
+def column(values: Sequence[Any]) -> pa.Table:
+    return pa.table({"x": pa.array(values, pa.float64())})
+
+
+def rows(found: Sequence[Any]) -> pa.Table:
+    groups = pa.array([row[0] for row in found], pa.string())
+    return pa.table({"g": groups, "x": pa.array([row[1] for row in found], pa.float64())})
+
+
+def asked_with(module: str, bits: Any, **arguments: Any) -> Any:
+    """What a command prints, as JSON, with the noise of these bits; what it asked, and saw."""
+    command: Any = import_module(f"hourglass.cli.{module}")
+    real, seen, printed = command.charged, [], io.StringIO()
+
+    def charged(asked: Any, *rest: Any) -> Any:
+        def read() -> Any:
+            seen.append(asked.read())
+            return seen[-1]
+
+        return real(replace(asked, read=read), *rest, bits=bits)
+
+    command.charged = charged
+    try:
+        with redirect_stdout(printed):
+            getattr(command, module)(column="x", epsilon="1", format_="json", **arguments)
+    finally:
+        command.charged = real
+    return json.loads(printed.getvalue()), *seen
+
+
+# --- a mean ---------------------------------------------------------------------------------
+
+
+def test_a_mean_on_every_engine(place: places.Place, request: pytest.FixtureRequest) -> None:
+    def run(values: Sequence[Any], bits: Any) -> Mapping[str, Any]:
+        placed = place(column(values))
+        return hg.mean(column="x", bounds=BOUNDS, epsilon=1, bits=bits, **placed).to_dict()
+
+    found = greybox_finding(Path("engine", run), pairs_for(request))
+    assert found.holds, found.detail
+
+
+def test_a_mean_through_the_command(words: Any, request: pytest.FixtureRequest) -> None:
+    def run(values: Sequence[Any], bits: Any) -> Mapping[str, Any]:
+        answer, _ = asked_with("mean", bits, bounds=("0.0", "10.0"), **words(column(values)))
+        return dict(answer)
+
+    found = greybox_finding(Path("command", run), pairs_for(request))
+    assert found.holds, found.detail
+
+
+def pairs_for(request: pytest.FixtureRequest) -> list[Any]:
+    """All pairs; on Spark, where each is a job, those added to many rows."""
+    return FEW if "[spark]" in request.node.name else PAIRS
+
+
+# --- groups ---------------------------------------------------------------------------------
+
+
+def few_pairs(touched: str, stop: int) -> list[Any]:
+    """Some of the pairs, the last ones: those added to many rows."""
+    return group_pairs(BOUNDS, touched)[-stop:]
+
+
+@pytest.mark.parametrize("touched", TOUCHED)
+def test_groups_on_every_engine(place: places.Place, touched: str) -> None:
+    def run(found: Sequence[Any], bits: Any) -> Mapping[str, Any]:
+        placed = place(rows(found))
+        answer = hg.mean(
+            column="x", bounds=BOUNDS, epsilon=1, by="g", keys=KEYS, bits=bits, **placed
+        )
+        return {"groups": {key: release.to_dict() for key, release in answer.items()}}
+
+    found = greybox_finding(Path("groups", run, touched=touched), few_pairs(touched, 4))
+    assert found.holds, found.detail
+
+
+@pytest.mark.parametrize("touched", TOUCHED[1:])
+def test_groups_through_the_command(words: Any, touched: str) -> None:
+    def run(found: Sequence[Any], bits: Any) -> Mapping[str, Any]:
+        answer, _ = asked_with(
+            "mean", bits, bounds=("0.0", "10.0"), by=["g"], keys=",".join(KEYS),
+            **words(rows(found)),
+        )  # fmt: skip
+        releases = Releases.from_dict(answer)
+        return {"groups": {key: release.to_dict() for key, release in releases.items()}}
+
+    found = greybox_finding(Path("groups", run, touched=touched), few_pairs(touched, 3))
+    assert found.holds, found.detail
+
+
+def test_groups_and_bounds_in_the_audit(tmp_path: Folder) -> None:
+    findings = [*audit_groups(Fraction(1), tmp_path), *audit_bounds(Fraction(1), tmp_path)]
+    assert len(findings) == len(TOUCHED) + 2
+    assert all(found.holds for found in findings), findings
+
+
+def test_what_is_caught_among_groups() -> None:
+    """A row that moves another group, or shows one, or moves its own by two records."""
+
+    def answers(**values: list[float]) -> dict[str, Any]:
+        found = {}
+        for name, own in values.items():
+            release = hg.mean(own, bounds=BOUNDS, epsilon=1, bits=hg.SeededBits(1))
+            found[name] = release.to_dict()
+        return {"groups": found}
+
+    path = Path("groups", lambda rows, bits: {}, touched="a")
+    before = answers(a=[1.0], b=[2.0])
+    assert compare(path, before, answers(a=[1.0, 9.0], b=[2.0])) == []
+    (problem,) = compare(path, before, answers(a=[1.0], b=[2.0, 9.0]))
+    assert problem == "group b differs, and the row is not of it"
+    assert compare(path, before, answers(a=[1.0, 9.0], b=[2.0], c=[])) == ["other groups are shown"]
+    (problem,) = compare(path, before, answers(a=[1.0, 9.0, 9.0], b=[2.0]))
+    assert "the count moved by 2" in problem
+
+
+# --- bounds ---------------------------------------------------------------------------------
+
+
+SCALE = CANDIDATES[1:4]  # three candidates and what lies around them: seven buckets
+
+
+def test_bounds_on_every_engine(place: places.Place) -> None:
+    def ask(values: Sequence[float]) -> BoundsRequest:
+        return checked(column="x", epsilon=1, scale=SCALE, **place(column(values)))
+
+    found = bounds_finding("bounds", ask)
+    assert found.holds, found.detail
+
+
+def test_bounds_through_the_command(words: Any) -> None:
+    """What is printed follows from the counts, and one record moves one bucket."""
+    scale = ",".join(map(str, SCALE))
+    counts = []
+    for values in ([1.0] * 9, [*[1.0] * 9, 9.0]):
+        recorded = RecordingBits()
+        printed, seen = asked_with("bounds", recorded, scale=scale, **words(column(values)))
+        counts.append(seen)
+        again = bounds_from_counts(seen, Scale(SCALE), Fraction(1), bits=recorded.replayed())
+        assert printed == json.loads(json.dumps(again.to_dict()))
+    above = [after - before for before, after in zip(counts[0].above, counts[1].above, strict=True)]
+    below = [after - before for before, after in zip(counts[0].below, counts[1].below, strict=True)]
+    assert (below, above) == ([0, 0, 0], [1, 1, 0])  # 9.0 is above 0 and 2.5, and equal to 9
+
+
+@pytest.mark.parametrize("copies", [0, 2])
+def test_a_record_counted_not_once_is_caught(copies: int) -> None:
+    def ask(values: Sequence[float]) -> BoundsRequest:
+        return checked([*values[:-1], *values[-1:] * copies], epsilon=1, scale=SCALE)
+
+    assert not bounds_finding("wrong", ask).holds
+
+
+def test_a_missing_value_that_counts_is_caught() -> None:
+    def ask(values: Sequence[float]) -> BoundsRequest:
+        return checked([0.0 if v != v else v for v in values], epsilon=1, scale=SCALE)
+
+    found = bounds_finding("wrong", ask)
+    assert not found.holds
+    assert found.figures["value"] == "nan"
