@@ -223,7 +223,7 @@ def test_bounds_through_the_command(words: Any) -> None:
 @pytest.mark.parametrize("copies", [0, 2])
 def test_a_record_counted_not_once_is_caught(copies: int) -> None:
     def ask(values: Sequence[float]) -> BoundsRequest:
-        return checked([*values[:-1], *values[-1:] * copies], epsilon=1, scale=SCALE)
+        return checked([*values[:-1], *list(values[-1:]) * copies], epsilon=1, scale=SCALE)
 
     assert not bounds_finding("wrong", ask).holds
 

@@ -158,7 +158,7 @@ def _compare_groups(
         for name in before
         if name != path.touched and before[name] != after[name]
     ]
-    if path.touched in before:
+    if path.touched is not None and path.touched in before:
         problems += compare(path, before[path.touched], after[path.touched])
     return problems
 

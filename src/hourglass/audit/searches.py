@@ -75,7 +75,7 @@ def bounds_finding(name: str, ask: Ask) -> Finding:
     Everything that the search looks at are these counts, and its law is private
     for such a step; a missing value may change nothing.
     """
-    bases = ([], [3.0], [float(i % 61 - 10) for i in range(200)])
+    bases: tuple[list[float], ...] = ([], [3.0], [float(i % 61 - 10) for i in range(200)])
     pairs = 0
     for base in bases:
         request = ask(base)
