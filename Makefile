@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-long check format bench paper clean
+.PHONY: help demo test test-long check format bench peers test-peers paper clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,13 @@ format: $(STAMP)  ## let ruff format and mend
 
 bench: $(STAMP)  ## speed and memory, as ratios taken side by side
 	$(BIN)/python -m benchmarks
+
+peers: $(STAMP)  ## accuracy and speed beside other libraries; writes docs/comparison.md
+	$(BIN)/python -m benchmarks.peers
+
+test-peers: $(STAMP)  ## the ways into OpenDP and dp_accounting, against the real packages
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check opendp
+	$(BIN)/python -m pytest tests/contrib tests/peers
 
 paper: $(STAMP)  ## every experiment and picture of the paper, at its own size
 	$(BIN)/hourglass paper --out paper

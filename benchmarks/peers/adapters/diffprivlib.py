@@ -1,0 +1,31 @@
+"""diffprivlib, whose number of records is public."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TITLE = "diffprivlib"
+INSTALL = ["diffprivlib", "scikit-learn<1.8"]
+DISTRIBUTION = "diffprivlib"
+MODULE = "diffprivlib.tools"
+CALL = "`diffprivlib.tools.mean(values, epsilon=e, bounds=(l, u))`"
+RETURNS = "a float"
+NOTE = "**Not comparable:** the number of records is public, a weaker promise. It has no groups."
+ADJACENCY = "swap"
+REPEATS = ""
+
+
+def column(values: list[float]) -> Any:
+    import numpy as np
+
+    return np.array(values, dtype=float)
+
+
+def release(column: Any, bounds: Any, epsilon: float) -> float:
+    from diffprivlib.tools import mean
+
+    return float(mean(column, epsilon=float(epsilon), bounds=bounds))
+
+
+def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
+    return [release(column, bounds, epsilon) for _ in range(runs)]

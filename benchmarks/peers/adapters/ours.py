@@ -1,0 +1,50 @@
+"""hourglass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TITLE = "hourglass"
+INSTALL = ["{root}"]
+DISTRIBUTION = "hourglass-dp"
+MODULE = "hourglass"
+CALL = "`hg.mean(values, bounds=(l, u), epsilon=e)`"
+RETURNS = "mean, sum, count, intervals, expected error, a statement of the promise"
+NOTE = "Mean, sum and count come from the one epsilon."
+ADJACENCY = "add-remove"
+REPEATS = ""
+
+
+def column(values: list[float]) -> Any:
+    import numpy as np
+
+    whole = all(isinstance(value, int) for value in values) and bool(values)
+    return np.array(values, dtype=np.int64 if whole else np.float64)
+
+
+def release(column: Any, bounds: Any, epsilon: float) -> float:
+    import hourglass as hg
+
+    return hg.mean(column, bounds=bounds, epsilon=epsilon).mean
+
+
+def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
+    return [release(column, bounds, epsilon) for _ in range(runs)]
+
+
+def table(keys: list[int], values: list[float]) -> Any:
+    import duckdb
+    import numpy as np
+
+    data = {"g": np.array(keys, dtype=np.int64), "x": np.array(values, dtype=np.float64)}
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT * FROM data")
+    assert data
+    return connection.table("t")
+
+
+def groups(table: Any, keys: list[int], bounds: Any, epsilon: float) -> dict[int, float]:
+    import hourglass as hg
+
+    found = hg.mean(table, "x", bounds=bounds, epsilon=epsilon, by="g", keys=keys)
+    return dict(zip(keys, found.means.tolist(), strict=True))

@@ -1,0 +1,48 @@
+"""Google's differential privacy library through PyDP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TITLE = "PyDP (Google)"
+INSTALL = ["python-dp"]
+DISTRIBUTION = "python-dp"
+MODULE = "pydp"
+CALL = '`BoundedMean(epsilon=e, lower_bound=l, upper_bound=u, dtype="float").quick_result(values)`'
+RETURNS = "a float"
+NOTE = (
+    "Half of epsilon each for the shifted sum and the count. It has no groups: the loop over "
+    "keys is ours, one object a key."
+)
+ADJACENCY = "add-remove"
+REPEATS = ""
+
+
+def column(values: list[float]) -> list[float]:
+    return [float(value) for value in values]
+
+
+def release(column: list[float], bounds: Any, epsilon: float) -> float:
+    from pydp.algorithms.laplacian import BoundedMean
+
+    if bounds is None:
+        return float(BoundedMean(epsilon=epsilon, dtype="float").quick_result(column))
+    lower, upper = (float(end) for end in bounds)
+    mean = BoundedMean(epsilon=epsilon, lower_bound=lower, upper_bound=upper, dtype="float")
+    return float(mean.quick_result(column))
+
+
+def repeat(column: list[float], bounds: Any, epsilon: float, runs: int) -> list[float]:
+    return [release(column, bounds, epsilon) for _ in range(runs)]
+
+
+def table(keys: list[int], values: list[float]) -> Any:
+    return list(zip(keys, values, strict=True))
+
+
+def groups(table: Any, keys: list[int], bounds: Any, epsilon: float) -> dict[int, float]:
+    held: dict[int, list[float]] = {key: [] for key in keys}
+    for key, value in table:
+        if key in held:
+            held[key].append(value)
+    return {key: release(values, bounds, epsilon) for key, values in held.items()}

@@ -1,0 +1,72 @@
+"""SmartNoise SQL on a pandas frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TITLE = "SmartNoise SQL"
+INSTALL = ["smartnoise-sql"]
+DISTRIBUTION = "smartnoise-sql"
+MODULE = "snsql"
+CALL = (
+    "`snsql.from_df(frame, privacy=Privacy(epsilon=e / 2, ...), metadata=...)` and "
+    "`.execute('SELECT AVG(x) AS m FROM s.t')`"
+)
+RETURNS = "rows, the first of them the names of the columns"
+NOTE = (
+    "It charges epsilon for each noisy column, and AVG has two, a sum and a count "
+    "(`get_privacy_cost` says 2 for `Privacy(epsilon=1)`): it is given e / 2, so that the whole "
+    "costs e. The sum is not shifted, the ratio not clipped. Public keys cannot be handed over: "
+    "with `censor_dims` off the groups of the data are answered, an empty one is not."
+)
+ADJACENCY = "add-remove"
+REPEATS = (
+    "exact aggregates are handed over as its `pre_aggregated`, one row a run, so that the rows "
+    "are added up once and not once a run"
+)
+
+QUERY = "SELECT AVG(x) AS m FROM s.t"
+BY = "SELECT g, AVG(x) AS m FROM s.t GROUP BY g"
+
+
+def _reader(frame: Any, bounds: Any, epsilon: float) -> Any:
+    import snsql
+
+    value: dict[str, Any] = {"type": "float"}
+    if bounds is not None:
+        value |= {"lower": float(bounds[0]), "upper": float(bounds[1])}
+    table = {
+        "row_privacy": True,
+        "censor_dims": False,
+        "g": {"type": "int"},
+        "x": value,
+    }
+    privacy = snsql.Privacy(epsilon=epsilon / 2, delta=1e-9)
+    return snsql.from_df(frame, privacy=privacy, metadata={"": {"s": {"t": table}}})
+
+
+def column(values: list[float]) -> Any:
+    return table([0] * len(values), values)
+
+
+def release(column: Any, bounds: Any, epsilon: float) -> float:
+    return float(_reader(column, bounds, epsilon).execute(QUERY)[1][0])
+
+
+def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
+    exact = column["x"].clip(*bounds)
+    total, rows = float(exact.sum()), len(exact)
+    handed: list[Any] = [("g", "sum_x", "count_x")]
+    handed += [(run, total, rows) for run in range(runs)]
+    reader = _reader(column.head(1), bounds, epsilon)
+    return [float(row[1]) for row in reader.execute(BY, pre_aggregated=handed)[1:]]
+
+
+def table(keys: list[int], values: list[float]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame({"g": keys, "x": [float(value) for value in values]})
+
+
+def groups(table: Any, keys: list[int], bounds: Any, epsilon: float) -> dict[int, float]:
+    return dict(_reader(table, bounds, epsilon).execute(BY)[1:])

@@ -1,0 +1,91 @@
+"""Tumult Analytics on a local Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TITLE = "Tumult Analytics"
+INSTALL = ["tmlt.analytics"]
+DISTRIBUTION = "tmlt.analytics"
+MODULE = "tmlt.analytics"
+CALL = (
+    "`Session.from_dataframe(PureDPBudget(e), ..., AddOneRow())` and "
+    "`.evaluate(QueryBuilder(t).groupby(keys).average(x, low=l, high=u), PureDPBudget(e))`"
+)
+RETURNS = "a Spark frame with the mean, computed when it is collected"
+NOTE = "Needs Java, and `PYSPARK_PYTHON` set to the interpreter."
+ADJACENCY = "add-remove"
+REPEATS = "one query over many groups, each a copy of the data"
+
+#: The rows of one query, copies included.
+COPIED = 100_000
+
+_STATE: dict[str, Any] = {}
+
+
+def _spark() -> Any:
+    if "spark" not in _STATE:
+        import os
+        import sys
+
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+        builder = builder.config("spark.sql.shuffle.partitions", "2")
+        builder = builder.config("spark.driver.memory", "2g")
+        _STATE["spark"] = builder.getOrCreate()
+    return _STATE["spark"]
+
+
+def column(values: list[float]) -> Any:
+    return table([0] * len(values), values)
+
+
+def release(column: Any, bounds: Any, epsilon: float) -> float:
+    from tmlt.analytics import QueryBuilder
+
+    return float(_asked(column, QueryBuilder("t"), bounds, epsilon)[0]["m"])
+
+
+def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
+    from pyspark.sql import functions as sf
+
+    copies = min(runs, max(COPIED // column.count(), 1))
+
+    numbers = _spark().range(copies).select(sf.col("id").alias("g"))
+    frame = column.select("x").crossJoin(numbers)
+    return list(groups(frame, list(range(copies)), bounds, epsilon).values())
+
+
+def table(keys: list[int], values: list[float]) -> Any:
+    import pandas as pd
+    from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+
+    kinds = StructType([StructField("g", LongType()), StructField("x", DoubleType())])
+    pairs = pd.DataFrame({"g": keys, "x": [float(value) for value in values]})
+    if not len(pairs):
+        return _spark().createDataFrame([], kinds)
+    return _spark().createDataFrame(pairs, kinds)
+
+
+def groups(table: Any, keys: list[int], bounds: Any, epsilon: float) -> dict[int, float]:
+    from tmlt.analytics import KeySet, QueryBuilder
+
+    known = KeySet.from_dict({"g": keys})
+    found = _asked(table, QueryBuilder("t").groupby(known), bounds, epsilon)
+    return {row["g"]: row["m"] for row in found}
+
+
+def _asked(frame: Any, query: Any, bounds: Any, epsilon: float) -> Any:
+    from tmlt.analytics import AddOneRow, PureDPBudget, Session
+
+    session = Session.from_dataframe(
+        privacy_budget=PureDPBudget(epsilon),
+        source_id="t",
+        dataframe=frame,
+        protected_change=AddOneRow(),
+    )
+    lower, upper = (None, None) if bounds is None else bounds
+    asked = query.average("x", low=lower, high=upper, name="m")
+    return session.evaluate(asked, privacy_budget=PureDPBudget(epsilon)).collect()

@@ -1,0 +1,1 @@
+"""Ways in for those who have another library already: one module each, none imported here."""

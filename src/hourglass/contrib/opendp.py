@@ -1,0 +1,114 @@
+"""The hourglass mean as an OpenDP measurement, for those whose accounting is OpenDP's.
+
+    import opendp.prelude as dp
+    from hourglass.contrib.opendp import then_hourglass_mean
+
+    dp.enable_features("contrib", "honest-but-curious")
+    space = dp.vector_domain(dp.atom_domain(T=float)), dp.symmetric_distance()
+    meas = space >> then_hourglass_mean(bounds=(0.0, 120.0), epsilon=1)
+    meas.map(1)                  # what one record costs: 1.0
+    meas(ages)                   # a Release: mean, sum, count, intervals
+
+It can be chained behind transformations and composed like any other measurement. OpenDP asks for
+"honest-but-curious" because it cannot check a mechanism that is written outside of it: the proof
+that stands in for that check is ``hourglass.proof.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import OptionError
+from ..grid import Bounds
+from ..pipeline import mean
+from ..privacy import exact_epsilon
+from ..request import checked
+
+try:
+    import opendp.prelude as dp
+    from opendp.mod import _PartialConstructor
+except ImportError as error:  # pragma: no cover - the message is the remedy
+    raise ImportError(
+        "hourglass.contrib.opendp needs the package opendp; install it with: pip install opendp"
+    ) from error
+
+__all__ = ["make_hourglass_mean", "then_hourglass_mean"]
+
+#: What the elements of a vector may be, and the type that fixes the grid.
+_TYPES: Final = {
+    "Vec<f64>": np.float64,
+    "Vec<f32>": np.float32,
+    "Vec<i64>": np.int64,
+    "Vec<i32>": np.int32,
+    "Vec<bool>": np.bool_,
+}
+#: Metrics whose distance counts records added and records removed.
+_METRICS: Final = ("SymmetricDistance", "InsertDeleteDistance")
+
+
+def make_hourglass_mean(
+    input_domain: Any,
+    input_metric: Any,
+    *,
+    bounds: Any,
+    epsilon: Any,
+    estimator: str = "projected",
+    grid: int | None = None,
+) -> Any:
+    """A measurement from a vector of numbers to a :class:`~hourglass.Release`.
+
+    Under the symmetric or the insert-delete distance, ``map(d_in)`` is d_in * epsilon, rounded
+    up: the release is epsilon-DP for one record added or removed, and the cost of d_in of them
+    is d_in times as much. Replacing a record is a distance of two.
+    """
+    carrier, metric = str(input_domain.carrier_type), str(input_metric.type)
+    if carrier not in _TYPES:
+        raise OptionError(
+            f"input_domain holds {carrier}, not a vector of numbers; "
+            "give dp.vector_domain(dp.atom_domain(T=float))"
+        )
+    if metric not in _METRICS:
+        raise OptionError(
+            f"input_metric={metric} does not count records that come and go; "
+            "give dp.symmetric_distance() or dp.insert_delete_distance()"
+        )
+    kind, amount, public = _TYPES[carrier], exact_epsilon(epsilon), Bounds.of(bounds)
+    options: dict[str, Any] = {
+        "bounds": public,
+        "epsilon": amount,
+        "estimator": estimator,
+        "grid": grid,
+    }
+    checked(np.zeros(0, dtype=kind), None, **options)  # what is wrong with them is said now
+
+    def function(values: Any) -> Any:
+        return mean(np.asarray(values, dtype=kind), **options)
+
+    def privacy_map(d_in: int) -> float:
+        return _double_up(d_in * amount)
+
+    return dp.m.make_user_measurement(
+        input_domain,
+        input_metric,
+        output_measure=dp.max_divergence(),
+        function=function,
+        privacy_map=privacy_map,
+    )
+
+
+def then_hourglass_mean(**options: Any) -> Any:
+    """:func:`make_hourglass_mean` for what stands on the left of ``>>``."""
+    return _PartialConstructor(
+        lambda input_domain, input_metric: make_hourglass_mean(
+            input_domain, input_metric, **options
+        )
+    )
+
+
+def _double_up(amount: Fraction) -> float:
+    nearest = float(amount)
+    return nearest if Fraction(nearest) >= amount else math.nextafter(nearest, math.inf)
