@@ -64,7 +64,8 @@ def _head(results: Results) -> str:
     return f"""# Side by side with the peers
 
 This page is written by `make peers` from its own runs, taken stage by stage beside other
-work: {results["date"]}, {results["machine"]}. The same data, the same epsilon, the same unit (a row added or removed, the number of rows secret),
+work: {results["date"]}, {results["machine"]}. The same
+data, the same epsilon, the same unit (a row added or removed, the number of rows secret),
 each library in its own environment and by the call that its documentation recommends. A cell
 of the accuracy tables had at most {asked["runs"]:,} runs and at most about {asked["seconds"]:g} s;
 a slow peer got fewer runs, and its standard error says so. `make peers` writes the page anew; a
