@@ -63,8 +63,8 @@ def _head(results: Results) -> str:
     asked = results["asked"]
     return f"""# Side by side with the peers
 
-This page is written by `make peers` from its own runs, taken stage by stage beside other
-work: {results["date"]}, {results["machine"]}. The same
+This page is written by the runner (`make peers`) from its own runs, stage by stage beside
+other work: {results["date"]}, {results["machine"]}. The same
 data, the same epsilon, the same unit (a row added or removed, the number of rows secret),
 each library in its own environment and by the call that its documentation recommends. A cell
 of the accuracy tables had at most {asked["runs"]:,} runs and at most about {asked["seconds"]:g} s;
@@ -233,7 +233,8 @@ def _shown(results: Results) -> str:
         f"smaller in {len(told) - len(lost)}, by a factor of 1.9 or more in "
         f"{len(told) - len(lost) - len(close)}. Another {len(vague)} are not counted: their "
         f"standard error is above {100 * VAGUE:.0f} %, for want of runs or because the peer's "
-        "error is ruled by rare, huge answers."
+        "error is ruled by rare, huge answers; their point estimate favours the peer in "
+        f"{sum(factors[key][0] < 1 for key in vague)}."
     )
     if lost or close:
         lines += ["", "  Where the factor is below 1.9:", ""]
