@@ -47,4 +47,4 @@ paper: $(STAMP)  ## every experiment and picture of the paper, at its own size
 	$(BIN)/hourglass paper --out paper
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build paper spark-warehouse .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
