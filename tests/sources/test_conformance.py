@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -154,11 +156,16 @@ def test_sums_past_64_bits(tmp_path: Any) -> None:
 
     text = Query(Field("x", "real"), Grid.choose(Bounds(0, 1))).text("halves")
     assert f"SUM(t // {HALF})" in text
-    groups = Groups.of([], [10**14], [10**14 * (2**32 // HALF)], [0])
-    assert groups.totals.cells[0] == 10**14 * 2**32 > 2**63
+    for rows in (1, 2**30 - 1, 2**30, 10**14):
+        columns = [rows], [rows * (2**32 // HALF)], [HALF - 1]
+        for given in (columns, [np.array(column) for column in columns]):
+            (cells,) = Groups.of([], *given).totals.cells
+            assert type(cells) is int
+            assert cells == rows * 2**32 + HALF - 1
+    assert cells > 2**63
 
 
-@pytest.mark.parametrize("other", [5.0, -1.0, 200.0])
+@pytest.mark.parametrize("other", [5.0, -1.0, 200.0, 1e300, -1e300, math.inf])
 @pytest.mark.parametrize("missing", ["drop", 3.0])
 def test_nan_beside_values_of_one_side(place: Any, other: float, missing: Any) -> None:
     """Statistics of a file leave NaN out: no engine may draw conclusions from them."""

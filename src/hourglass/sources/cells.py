@@ -20,6 +20,7 @@ __all__ = [
     "clamped",
     "double",
     "identifier",
+    "is_number",
     "literal",
     "scaled",
     "whole",
@@ -132,23 +133,37 @@ def scaled(field: Field, grid: Grid) -> str:
     return f"FLOOR({x} * {double(grid.scale)} + {double(0.5)})"
 
 
-def clamped(grid: Grid, *, nan: bool) -> str:
+def clamped(grid: Grid, *, balanced: bool = False) -> str:
     """y clamped to 0..G after the fact: the same cells, without a branch for each row.
 
-    |y| - |y - G| + G is twice the clamped y, exactly, as long as doubles hold all integers;
-    a CASE whose first branch takes a whole vector costs DuckDB next to nothing.
+    |y| - |y - G| is 2t - G for the clamped y = t, exactly, as long as doubles hold all integers;
+    a CASE whose first branch takes a whole vector costs DuckDB next to nothing. ``balanced``
+    leaves it at that: what a sum of them lacks is put right once, after the sum.
 
-    NaN must be asked for by ISNAN, here (``nan``) or before: DuckDB folds comparisons by a
-    Parquet file's least and largest values, which leave NaN out, and then NaN <= 5 is true
-    or false as *other* rows have it.
+    NaN is NULL by its own arithmetic, never by a comparison: in each branch it makes NaN, and
+    TRY_CAST makes NULL of that. DuckDB folds comparisons, and ISNAN, by a Parquet file's least
+    and largest values, which leave NaN out; then NaN <= 5 is true or false as *other* rows have
+    it. (1 / y adds nothing to a whole number where |y| > 2^52, not even at infinity.)
     """
     top = double(float(grid.cells))
-    first = "WHEN ISNAN(y) THEN NULL " if nan else ""
+    inner, low = f"ABS(y) - ABS(y - {top})", double(float(-grid.cells))
+    if not balanced:
+        inner, low = f"({inner} + {top}) * {double(0.5)}", double(0.0)
+    tiny = f"{double(1.0)} / y"
     return (
-        f"CASE {first}WHEN y BETWEEN {double(-(2.0**52))} AND {double(2.0**52)} "
-        f"THEN CAST((ABS(y) - ABS(y - {top}) + {top}) * {double(0.5)} AS BIGINT) "
-        f"WHEN y < {double(0.0)} THEN 0 WHEN y <= {_INF} THEN {grid.cells} END"
+        f"CASE WHEN y BETWEEN {double(-(2.0**52))} AND {double(2.0**52)} "
+        f"THEN TRY_CAST({inner} AS BIGINT) "
+        f"WHEN y < {double(0.0)} THEN TRY_CAST({tiny} + {low} AS BIGINT) "
+        f"ELSE TRY_CAST({tiny} + {top} AS BIGINT) END"
     )
+
+
+def is_number(x: str) -> str:
+    """Whether a double is there and not NaN, by arithmetic that DuckDB cannot fold.
+
+    See :func:`clamped`: a comparison, or ISNAN, might be.
+    """
+    return f"TRY_CAST({double(1.0)} / (ABS({x}) + {double(1.0)}) AS BIGINT) IS NOT NULL"
 
 
 def _integer_cell(x: str, field: Field, grid: Grid) -> str:

@@ -195,26 +195,11 @@ def _connect() -> Any:
         }
     )
     connection.execute("SET enable_progress_bar = false")
-    # A Parquet file's least and largest values leave NaN out; folded by them, even ISNAN is
-    # false for every row, and whether a NaN is counted or fails depends on the other rows.
-    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     return connection
 
 
 def _select(query: Question, scan: str) -> str:
-    return f"SELECT {', '.join(map(_opaque, query.fields))} FROM {scan}"
-
-
-def _opaque(field: Field) -> str:
-    """The column; one of doubles behind a CASE, through which no statistics are handed on.
-
-    On a connection of the user's own, where the optimiser is not ours to set, that keeps
-    ISNAN from being folded.
-    """
-    column = identifier(field.name)
-    if field.kind != "real":
-        return column
-    return f"CASE WHEN {column} IS NULL THEN NULL ELSE {column} END AS {column}"
+    return f"SELECT {', '.join(identifier(field.name) for field in query.fields)} FROM {scan}"
 
 
 def _struct(names: tuple[str, ...]) -> str:

@@ -28,7 +28,11 @@ class Groups:
     def of(cls, keys: Sequence[Sequence[Any]], count: Any, hi: Any, lo: Any) -> Groups:
         """From the columns of the answer; a sum over no rows is NULL, and 0 here."""
         count, hi, lo = (_integers(column) for column in (count, hi, lo))
-        return cls(keys, Totals(hi * HALF + lo, count))
+        if all(part.dtype == np.int64 and part.max(initial=0) < 2**46 for part in (hi, lo)):
+            cells = (hi * HALF + lo).astype(object)  # 64 bits hold them all
+        else:
+            cells = hi.astype(object) * HALF + lo.astype(object)
+        return cls(keys, Totals(cells, count.astype(object)))
 
     @classmethod
     def of_arrow(cls, table: Any, keys: int) -> Groups:
@@ -48,11 +52,11 @@ class Groups:
 
 
 def _integers(column: Any) -> Any:
-    """Python integers in an array: they cannot wrap."""
+    """Integers in an array: of 64 bits where the engine gives such, else Python's own."""
     if isinstance(column, np.ma.MaskedArray):
         column = column.filled(0)
     if isinstance(column, np.ndarray) and column.dtype.kind == "i":
-        return column.astype(object)
+        return column.astype(np.int64, copy=False)
     found = np.empty(len(column), dtype=object)
     found[:] = [int(value or 0) for value in column]
     return found

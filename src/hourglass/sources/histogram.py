@@ -20,7 +20,7 @@ from typing import Any, Final
 from ..errors import BoundsError
 from ..scale import Counts, Scale, counts_from_histogram, doubles_around
 from ..units import Unit
-from .cells import as_double, as_integer, double, identifier, whole
+from .cells import as_double, as_integer, double, identifier, is_number, whole
 from .engine import Groups
 from .query import kept_rows, key_column, with_steps
 from .schema import Field
@@ -72,7 +72,7 @@ class Histogram:
         return self.value.kind in ("integer", "text as integer")
 
     def text(self, sums: str = "huge") -> str:
-        """The query; on DuckDB ("huge") NaN is asked for by name (see cells.clamped)."""
+        """The query; NaN is left out."""
         x = as_integer(self.value) if self._integers else as_double(self.value)
         where, person = "", ""
         if self.person:
@@ -81,7 +81,7 @@ class Histogram:
         if self._integers:
             present = "x IS NOT NULL"
         else:
-            present = "NOT ISNAN(x)" if sums == "huge" else f"x <= {double(math.inf)}"
+            present = is_number("x") if sums == "huge" else f"x <= {double(math.inf)}"
         kept = ", person" if self.person else ""
         steps = [
             ("valued", f"SELECT {x} AS x{person} FROM source{where}"),

@@ -107,18 +107,20 @@ class Query:
         if sums == "huge" and not self.grid.own:
             first = ", ".join([*columns, f"{scaled(self.value, self.grid)} AS y"])
             inner = [*self.keys, *(["person"] if self.person else [])]
-            cell_sql = self._or_missing(clamped(self.grid, nan=self.missing is not None))
-            cells = ", ".join([*inner, f"{cell_sql} AS t"])
-            present = " WHERE NOT ISNAN(y)" if self.missing is None else ""
+            cells = ", ".join([*inner, f"{self._clamped()} AS t"])
             return [
                 ("scaled", f"SELECT {first} {source}"),
-                ("quantised", f"SELECT {cells} FROM scaled{present}"),
+                ("quantised", f"SELECT {cells} FROM scaled"),
             ]
-        columns.append(f"{self._or_missing(cell(self.value, self.grid))} AS t")
+        columns.append(f"{_or(cell(self.value, self.grid), self.missing)} AS t")
         return [("quantised", f"SELECT {', '.join(columns)} {source}")]
 
-    def _or_missing(self, cell: str) -> str:
-        return cell if self.missing is None else f"COALESCE({cell}, {self.missing})"
+    def _clamped(self) -> str:
+        """The cell t of y; or 2t - G where nothing but sums are made of it."""
+        balanced, missing = not self.person, self.missing
+        if balanced and missing is not None:
+            missing = 2 * missing - self.grid.cells
+        return _or(clamped(self.grid, balanced=balanced), missing)
 
     def _where(self) -> str:
         tests = []
@@ -175,8 +177,11 @@ class Query:
 
     def _aggregate(self, table: str, sums: str) -> str:
         keys = "".join(f"{key}, " for key in self.keys)
+        total = "SUM(t)"
+        if sums == "huge" and not (self.grid.own or self.person):  # of 2t - G, see _clamped
+            total = f"((SUM(t) + CAST(COUNT(t) AS HUGEINT) * {self.grid.cells}) >> 1)"
         hi, lo = {
-            "huge": (f"SUM(t) >> {HALF.bit_length() - 1}", f"SUM(t) & {HALF - 1}"),
+            "huge": (f"{total} >> {HALF.bit_length() - 1}", f"{total} & {HALF - 1}"),
             "numeric": (f"SUM(t) // {HALF}", f"SUM(t) % {HALF}"),
             "halves": (f"SUM(t // {HALF})", f"SUM(t % {HALF})"),
         }[sums]
@@ -230,6 +235,10 @@ def key_column(field: Field) -> str:
     """A column to group by, or that names persons, as a value of its kind."""
     column = identifier(field.name)
     return column if field.exact else f"CAST({column} AS VARCHAR)"
+
+
+def _or(cell: str, missing: int | None) -> str:
+    return cell if missing is None else f"COALESCE({cell}, {missing})"
 
 
 def _hash(*parts: str) -> str:
