@@ -70,12 +70,17 @@ class Releases(Mapping[Any, Release]):
     def __contains__(self, key: object) -> bool:
         return key in self._places
 
-    def _release(self, place: int) -> Release:
+    def _one(self, place: int) -> NoisyTotals:
         noisy = self.noisy_totals
-        one = NoisyTotals(int(noisy.cells[place]), int(noisy.rest[place]), noisy.grid, noisy.parts)
+        return NoisyTotals(int(noisy.cells[place]), int(noisy.rest[place]), noisy.grid, noisy.parts)
+
+    def _singly(self) -> Iterator[NoisyTotals]:
+        return map(self._one, range(len(self)))
+
+    def _release(self, place: int) -> Release:
         return Release.of(
             self._algorithm,
-            one,
+            self._one(place),
             estimator=self.estimator,
             private=self.private,
             unit=self.unit,
@@ -113,14 +118,16 @@ class Releases(Mapping[Any, Release]):
             shares = posterior_shares(self.noisy_totals, self._algorithm.law)  # type: ignore[attr-defined]
             return grid.lower * (1.0 - shares) + grid.upper * shares
         if len(self) <= EXACT_GROUPS:
-            return np.array([release.mean for release in self.values()], dtype=np.float64)
+            exact = (estimate.mean(one, grid, self.estimator) for one in self._singly())
+            return np.fromiter(exact, np.float64, len(self))
         return estimate.means(self.noisy_totals, grid, self.estimator)
 
     @cached_property
     def sums(self) -> npt.NDArray[np.float64]:
         """The sum of each group."""
         if len(self) <= EXACT_GROUPS:
-            return np.array([release.sum for release in self.values()], dtype=np.float64)
+            exact = (estimate.sum_(one, self._algorithm.grid) for one in self._singly())
+            return np.fromiter(exact, np.float64, len(self))
         return estimate.sums(self.noisy_totals, self._algorithm.grid)
 
     @cached_property
