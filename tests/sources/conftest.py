@@ -10,10 +10,11 @@ import pytest
 from . import places
 
 IN_MEMORY = ["pandas", "polars", "polars lazy", "arrow", "arrow stream", "relation"]
+ON_FILE = ["relation of a file"]
 SERVED = ["duckdb", "sqlite", "datafusion", "postgres", "spark"]
 
 
-@pytest.fixture(scope="session", params=[*SERVED, *IN_MEMORY])
+@pytest.fixture(scope="session", params=[*SERVED, *ON_FILE, *IN_MEMORY])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Every place that a table can live in."""
     return _place(request, tmp_path_factory.mktemp("tables"))
@@ -35,4 +36,6 @@ def _place(request: pytest.FixtureRequest, folder: Path) -> Any:
         return places.sqlite(folder)
     if name in ("duckdb", "datafusion"):
         return places.parquet(folder, name)
+    if name == "relation of a file":
+        return places.parquet_relation(folder)
     return places.frame(name)

@@ -39,6 +39,17 @@ def parquet(folder: Path, engine: str | None = None) -> Place:
     return place
 
 
+def parquet_relation(folder: Path) -> Place:
+    """On the user's own connection, which knows the statistics of the file."""
+
+    def place(table: pa.Table) -> dict[str, Any]:
+        import duckdb
+
+        return {"data": duckdb.connect().read_parquet(str(parquet(folder)(table)["data"]))}
+
+    return place
+
+
 def sqlite(folder: Path) -> Place:
     kinds = {"double": "REAL", "float": "REAL", "string": "TEXT", "bool": "BOOLEAN"}
 
