@@ -155,7 +155,7 @@ def test_sums_past_64_bits(tmp_path: Any) -> None:
     from hourglass.sources.schema import Field
 
     text = Query(Field("x", "real"), Grid.choose(Bounds(0, 1))).text("halves")
-    assert f"SUM(t // {HALF})" in text
+    assert "SUM(t >> 16)" in text
     for rows in (1, 2**30 - 1, 2**30, 10**14):
         columns = [rows], [rows * (2**32 // HALF)], [HALF - 1]
         for given in (columns, [np.array(column) for column in columns]):

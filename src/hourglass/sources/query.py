@@ -26,6 +26,8 @@ __all__ = ["HALF", "Query", "Question", "kept_rows", "key_column", "with_steps"]
 
 #: Sums are carried as HALF * hi + lo: neither half can pass 2^63 below 1e14 rows.
 HALF: Final = 65536
+_SHIFT: Final = HALF.bit_length() - 1
+_HALVES: Final = (f"SUM(t >> {_SHIFT})", f"SUM(t & {HALF - 1})")
 
 
 class Question(Protocol):
@@ -181,9 +183,9 @@ class Query:
         if sums == "huge" and not (self.grid.own or self.person):  # of 2t - G, see _clamped
             total = f"((SUM(t) + CAST(COUNT(t) AS HUGEINT) * {self.grid.cells}) >> 1)"
         hi, lo = {
-            "huge": (f"{total} >> {HALF.bit_length() - 1}", f"{total} & {HALF - 1}"),
+            "huge": (f"{total} >> {_SHIFT}", f"{total} & {HALF - 1}"),
             "numeric": (f"SUM(t) // {HALF}", f"SUM(t) % {HALF}"),
-            "halves": (f"SUM(t // {HALF})", f"SUM(t % {HALF})"),
+            "halves": _HALVES,
         }[sums]
         select = (
             f"SELECT {keys}COUNT(t) AS n, CAST({hi} AS BIGINT) AS hi, CAST({lo} AS BIGINT) AS lo "
@@ -259,6 +261,6 @@ def _rounded_mean(sums: str) -> str:
             f"ELSE CAST({whole} AS BIGINT) END"
         )
     # With SUM(t) = HALF * h + l: divide h first, then what is left with l.
-    h, low, n = f"SUM(t // {HALF})", f"SUM(t % {HALF})", "COUNT(t)"
+    (h, low), n = _HALVES, "COUNT(t)"
     rest = f"(2 * {HALF} * ({h} % {n}) + 2 * {low} + {n}) // (2 * {n})"
     return f"{HALF} * ({h} // {n}) + {rest}"
