@@ -26,6 +26,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hourglass as hg
+from hourglass.cli.output import as_options
 from hourglass.grid import Bounds, Grid
 from hourglass.keys import key_value
 from hourglass.ledger import Budget, create_budget
@@ -87,7 +88,7 @@ def test_epsilon(epsilon: str, visits: Path, budget: Budget) -> None:
         hg.mean([1.0], bounds=(0, 1), epsilon=epsilon, budget=budget)
     told = ask(visits, epsilon=epsilon)
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith("hourglass: epsilon=")
+    assert told.err.startswith("hourglass: --epsilon ")
     assert budget.balance().spent.epsilon == 0
 
 
@@ -153,9 +154,9 @@ def test_more_than_remains(tmp_path: Path, visits: Path) -> None:
         ({"algorithm": "gauss"}, "algorithm"),
         ({"estimator": "median"}, "estimator"),
         ({"delta": "0"}, "delta"),
-        ({"by": "clinic"}, "keys="),
-        ({"by": "clinic", "keys": "north", "delta": "1e-6"}, "keys="),
-        ({"keys": "north"}, "by="),
+        ({"by": "clinic"}, "--keys"),
+        ({"by": "clinic", "keys": "north", "delta": "1e-6"}, "--keys"),
+        ({"keys": "north"}, "--by"),
         ({"engine": "oracle"}, "engine"),
         ({"format": "pdf"}, "format"),
         ({"missing": "x"}, "missing"),
@@ -282,7 +283,7 @@ def test_typed_columns(
     with pytest.raises(hg.RequestError, match=told) as caught:
         hg.mean(path, "age", bounds=bounds, epsilon=1, budget=budget)
     assert (shown.code, shown.out) == (2, "")
-    assert shown.err == f"hourglass: {caught.value}\n"
+    assert shown.err == f"hourglass: {as_options(str(caught.value))}\n"
     assert budget.balance().spent.epsilon == 0
 
 

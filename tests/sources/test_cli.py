@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hourglass.cli.output import as_options
+
 ASK = ["--bounds", "0", "9", "--epsilon", "1"]
 
 
@@ -79,7 +81,7 @@ def test_explain_prints_sql_and_reads_nothing(visits: Path) -> None:
         (["x", "--bounds", "9", "0", "--epsilon", "1"], "lower bound is above"),
         (["x", "--bounds", "a", "9", "--epsilon", "1"], "is not a number"),
         (["x", "--bounds", "0", "9", "--epsilon", "-1"], "epsilon"),
-        (["x", *ASK, "--by", "g"], "keys="),
+        (["x", *ASK, "--by", "g"], "--keys"),
         (["x", *ASK, "--format", "xml"], "format='xml'"),
         (["x", *ASK, "--format", "parquet"], "--output"),
         (["x", *ASK, "--output", "/no/such/folder/a.csv"], "cannot be written"),
@@ -202,3 +204,16 @@ def test_every_option_is_documented() -> None:
             assert getattr(option, "help", None), f"{name}: {option.name} has no help"
             shown = option.opts[0] if option.opts[0].startswith("-") else option.name.upper()
             assert f"`{shown}" in section, f"{name}: {shown} is not in docs/command-line.md"
+
+
+def test_errors_speak_of_options() -> None:
+    for message, told in (
+        ("name the column with by=", "name the column with --by"),
+        ("by= takes one of keys= (x), delta=.", "--by takes one of --keys (x), --delta."),
+        ("bounds=(5, -3.5): lower", "--bounds 5 -3.5: lower"),
+        ("epsilon='-1' is outside", "--epsilon '-1' is outside"),
+        ("column='by': no such column", "column='by': no such column"),
+        ("--output='x' cannot be written", "--output='x' cannot be written"),
+        ("standby=3, --grid=4", "standby=3, --grid=4"),
+    ):
+        assert as_options(message) == told

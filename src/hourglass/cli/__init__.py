@@ -17,7 +17,7 @@ from .audit import audit
 from .bounds import bounds
 from .budget import budget_app
 from .mean import mean
-from .output import print_notes
+from .output import as_options, print_notes
 from .paper import paper
 from .plan import plan
 
@@ -67,7 +67,7 @@ def main() -> None:
     try:
         app()
     except HourglassError as error:
-        print(f"hourglass: {error}", file=sys.stderr)
+        print(f"hourglass: {as_options(str(error))}", file=sys.stderr)
         print_notes(error)
         sys.exit(error.exit_code)
     except Exception as error:

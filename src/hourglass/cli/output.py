@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +16,13 @@ from ..release import Release
 from ..releases import Releases
 from ..report import yaml_text
 
-__all__ = ["FORMATS", "check_writable", "print_notes", "rendered", "write"]
+__all__ = ["FORMATS", "as_options", "check_writable", "print_notes", "rendered", "write"]
 
 FORMATS: Final = ("table", "json", "csv", "parquet", "yaml")
+#: Arguments of the library that are options of the same name here.
+_OPTIONS: Final = (
+    "algorithm|bounds|by|confidence|delta|engine|epsilon|estimator|grid|keys|missing|parse|scale"
+)
 #: Up to so many groups the intervals are in the answer without being asked for.
 WITH_INTERVALS: Final = 1000
 
@@ -37,6 +42,13 @@ def check_writable(option: str, path: Path | None) -> None:
     else:
         return
     raise OptionError(f"{option}={str(path)!r} cannot be written: {reason}; name another path")
+
+
+def as_options(message: str) -> str:
+    """A message of the library in the words of the command line: bounds=(0, 9) as --bounds 0 9."""
+    message = re.sub(r"\bbounds=\(([^(),]+), ([^(),]+)\)", r"--bounds \1 \2", message)
+    message = re.sub(rf"\b({_OPTIONS})=(?=[\s,;:.)]|$)", r"--\1", message)
+    return re.sub(rf"(?<![\w-])({_OPTIONS})=", r"--\1 ", message)
 
 
 def print_notes(error: BaseException) -> None:
