@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, overload
 
 from . import charge
 from .errors import BoundsError, DataError, EpsilonError, OptionError
@@ -119,37 +119,31 @@ def answer(request: BoundsRequest, *, bits: Bits = SECURE) -> FoundBounds:
     )
 
 
+class _Options(TypedDict, total=False):
+    """The arguments of :func:`find_bounds` that do not decide what comes back."""
+
+    epsilon: Any
+    scale: Any
+    share: Any
+    unit: Unit | None
+    parse: str | None
+    engine: str | None
+    budget: Budget | None
+    request: str | None
+    bits: Bits
+
+
 @overload
 def find_bounds(
     data: Any,
     column: str | None = None,
     *,
-    epsilon: Any = None,
-    scale: Any = None,
-    share: Any = RETURN_PART,
-    unit: Unit | None = None,
-    parse: str | None = None,
-    engine: str | None = None,
-    budget: Budget | None = None,
-    request: str | None = None,
     explain: Literal[False] = False,
-    bits: Bits = SECURE,
+    **options: Unpack[_Options],
 ) -> FoundBounds: ...
 @overload
 def find_bounds(
-    data: Any,
-    column: str | None = None,
-    *,
-    epsilon: Any = None,
-    scale: Any = None,
-    share: Any = RETURN_PART,
-    unit: Unit | None = None,
-    parse: str | None = None,
-    engine: str | None = None,
-    budget: Budget | None = None,
-    request: str | None = None,
-    explain: Literal[True],
-    bits: Bits = SECURE,
+    data: Any, column: str | None = None, *, explain: Literal[True], **options: Unpack[_Options]
 ) -> str: ...
 def find_bounds(
     data: Any,

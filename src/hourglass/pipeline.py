@@ -7,7 +7,7 @@ the data, once, and adds the noise; the answer is stored before it is handed out
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -27,71 +27,51 @@ if TYPE_CHECKING:
 __all__ = ["Request", "answer", "charged", "checked", "mean", "restored"]
 
 
+class _Options(TypedDict, total=False):
+    """The arguments of :func:`mean` that do not decide what comes back."""
+
+    bounds: Any
+    epsilon: Any
+    keys: Any
+    delta: Any
+    unit: Unit | None
+    algorithm: str
+    estimator: str
+    grid: int | None
+    missing: Any
+    parse: str | None
+    engine: str | None
+    budget: Budget | None
+    request: str | None
+    bits: Bits
+
+
 @overload
 def mean(
     data: Any,
     column: str | None = None,
     *,
-    bounds: Any = None,
-    epsilon: Any = None,
     by: None = None,
-    keys: Any = None,
-    delta: Any = None,
-    unit: Unit | None = None,
-    algorithm: str = "hourglass",
-    estimator: str = "projected",
-    grid: int | None = None,
-    missing: Any = "drop",
-    parse: str | None = None,
-    engine: str | None = None,
-    budget: Budget | None = None,
-    request: str | None = None,
     explain: Literal[False] = False,
-    bits: Bits = SECURE,
+    **options: Unpack[_Options],
 ) -> Release: ...
 @overload
 def mean(
     data: Any,
     column: str | None = None,
     *,
-    bounds: Any = None,
-    epsilon: Any = None,
     by: Any,
-    keys: Any = None,
-    delta: Any = None,
-    unit: Unit | None = None,
-    algorithm: str = "hourglass",
-    estimator: str = "projected",
-    grid: int | None = None,
-    missing: Any = "drop",
-    parse: str | None = None,
-    engine: str | None = None,
-    budget: Budget | None = None,
-    request: str | None = None,
     explain: Literal[False] = False,
-    bits: Bits = SECURE,
+    **options: Unpack[_Options],
 ) -> Releases: ...
 @overload
 def mean(
     data: Any,
     column: str | None = None,
     *,
-    bounds: Any = None,
-    epsilon: Any = None,
     by: Any = None,
-    keys: Any = None,
-    delta: Any = None,
-    unit: Unit | None = None,
-    algorithm: str = "hourglass",
-    estimator: str = "projected",
-    grid: int | None = None,
-    missing: Any = "drop",
-    parse: str | None = None,
-    engine: str | None = None,
-    budget: Budget | None = None,
-    request: str | None = None,
     explain: Literal[True],
-    bits: Bits = SECURE,
+    **options: Unpack[_Options],
 ) -> str: ...
 def mean(
     data: Any,

@@ -11,8 +11,21 @@ import typer
 from ..bounds_search import charged, checked
 from ..errors import OptionError
 from ..private_bounds import RETURN_PART
-from ..sources.tables import FILE_ENGINES
 from .common import account, answering, data_of, number_of, start_spark, unit_of
+from .options import (
+    BudgetName,
+    EngineName,
+    Explain,
+    LedgerPlace,
+    Master,
+    Output,
+    Parse,
+    Person,
+    RequestName,
+    Rows,
+    Source,
+    Table,
+)
 from .output import check_writable
 
 __all__ = ["bounds"]
@@ -21,13 +34,7 @@ _FORMATS: Final = ("table", "json")
 
 
 def bounds(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="A file or glob (Parquet, CSV, TSV, JSON lines, Arrow), or the URL of a database.",
-            show_default=False,
-        ),
-    ],
+    source: Source,
     column: Annotated[
         str, typer.Argument(help="The column to find bounds for.", show_default=False)
     ],
@@ -35,9 +42,7 @@ def bounds(
         str,
         typer.Option(help="The price; it adds to what the mean costs.", show_default=False),
     ],
-    table: Annotated[
-        str | None, typer.Option(help="In a database: the table's name, or a SELECT.")
-    ] = None,
+    table: Table = None,
     scale: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Public candidates in increasing order."),
@@ -48,40 +53,17 @@ def bounds(
     share: Annotated[
         str, typer.Option(help="The part of epsilon kept for the end nearer to zero.")
     ] = str(RETURN_PART),
-    person: Annotated[
-        str | None,
-        typer.Option(help="Hide persons, named by this column, instead of rows."),
-    ] = None,
-    rows: Annotated[
-        int | None, typer.Option(help="With --person: count up to so many rows of a person.")
-    ] = None,
-    parse: Annotated[
-        str | None, typer.Option(help="How a column of text is read: real or integer.")
-    ] = None,
-    engine: Annotated[
-        str | None, typer.Option(help=f"Read files with one of {', '.join(FILE_ENGINES)}.")
-    ] = None,
-    master: Annotated[
-        str | None,
-        typer.Option(help="With --engine spark: the master, unless SPARK_REMOTE is set."),
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="Charge this budget before the data is looked at.")
-    ] = None,
-    ledger: Annotated[
-        str | None, typer.Option(help="Where the budget is kept: a file, or a PostgreSQL URL.")
-    ] = None,
-    request: Annotated[
-        str | None,
-        typer.Option(help="A name for the question: asked again, the stored answer is free."),
-    ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Print the SQL that would run, and run nothing.")
-    ] = False,
+    person: Person = None,
+    rows: Rows = None,
+    parse: Parse = None,
+    engine: EngineName = None,
+    master: Master = None,
+    budget: BudgetName = None,
+    ledger: LedgerPlace = None,
+    request: RequestName = None,
+    explain: Explain = False,
     format_: Annotated[str, typer.Option("--format", help=f"{' or '.join(_FORMATS)}.")] = "table",
-    output: Annotated[
-        Path | None, typer.Option(help="Write the answer to this file instead of the terminal.")
-    ] = None,
+    output: Output = None,
 ) -> None:
     """Bounds for a column whose range nobody knows, found privately.
 

@@ -11,21 +11,28 @@ from ..errors import OptionError
 from ..interval import check_confidence
 from ..pipeline import charged, checked
 from ..releases import Releases
-from ..sources.tables import FILE_ENGINES
 from .common import account, answering, data_of, number_of, start_spark, unit_of
+from .options import (
+    BudgetName,
+    EngineName,
+    Explain,
+    LedgerPlace,
+    Master,
+    Output,
+    Parse,
+    Person,
+    RequestName,
+    Rows,
+    Source,
+    Table,
+)
 from .output import FORMATS, check_writable, write
 
 __all__ = ["mean"]
 
 
 def mean(
-    source: Annotated[
-        str,
-        typer.Argument(
-            help="A file or glob (Parquet, CSV, TSV, JSON lines, Arrow), or the URL of a database.",
-            show_default=False,
-        ),
-    ],
+    source: Source,
     column: Annotated[str, typer.Argument(help="The column to average.", show_default=False)],
     bounds: Annotated[
         tuple[str, str],
@@ -39,9 +46,7 @@ def mean(
         str,
         typer.Option(help="The privacy parameter: smaller is more private.", show_default=False),
     ],
-    table: Annotated[
-        str | None, typer.Option(help="In a database: the table's name, or a SELECT.")
-    ] = None,
+    table: Table = None,
     by: Annotated[
         list[str] | None, typer.Option(help="Group by this column; may be given again.")
     ] = None,
@@ -57,13 +62,8 @@ def mean(
         str | None,
         typer.Option(help="Group names are secret: publish a group whose noisy count is large."),
     ] = None,
-    person: Annotated[
-        str | None,
-        typer.Option(help="Hide persons, named by this column, instead of rows."),
-    ] = None,
-    rows: Annotated[
-        int | None, typer.Option(help="With --person: count up to so many rows of a person.")
-    ] = None,
+    person: Person = None,
+    rows: Rows = None,
     groups: Annotated[
         int, typer.Option(help="With --person: count a person in up to so many groups.")
     ] = 1,
@@ -80,35 +80,17 @@ def mean(
     missing: Annotated[
         str, typer.Option(help="'drop', or the value that a missing one counts as.")
     ] = "drop",
-    parse: Annotated[
-        str | None, typer.Option(help="How a column of text is read: real or integer.")
-    ] = None,
-    engine: Annotated[
-        str | None, typer.Option(help=f"Read files with one of {', '.join(FILE_ENGINES)}.")
-    ] = None,
-    master: Annotated[
-        str | None,
-        typer.Option(help="With --engine spark: the master, unless SPARK_REMOTE is set."),
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="Charge this budget before the data is looked at.")
-    ] = None,
-    ledger: Annotated[
-        str | None, typer.Option(help="Where the budget is kept: a file, or a PostgreSQL URL.")
-    ] = None,
-    request: Annotated[
-        str | None,
-        typer.Option(help="A name for the question: asked again, the stored answer is free."),
-    ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Print the SQL that would run, and run nothing.")
-    ] = False,
+    parse: Parse = None,
+    engine: EngineName = None,
+    master: Master = None,
+    budget: BudgetName = None,
+    ledger: LedgerPlace = None,
+    request: RequestName = None,
+    explain: Explain = False,
     format_: Annotated[
         str, typer.Option("--format", help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
     ] = "table",
-    output: Annotated[
-        Path | None, typer.Option(help="Write the answer to this file instead of the terminal.")
-    ] = None,
+    output: Output = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the groups' means to this .png, .svg or .pdf.")
     ] = None,
