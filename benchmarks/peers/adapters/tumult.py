@@ -16,9 +16,11 @@ RETURNS = "a Spark frame with the mean, computed when it is collected"
 NOTE = "Needs Java, and `PYSPARK_PYTHON` set to the interpreter."
 ADJACENCY = "add-remove"
 REPEATS = "one query over many groups, each a copy of the data"
+SAMPLER = "`tmlt.core`'s `AddLaplaceNoise` in a loop, outside of Spark"
 
-#: The rows of one query, copies included.
-COPIED = 100_000
+#: The rows of one query, copies included; and the groups.
+COPIED, AT_ONCE = 200_000, 4_000
+FIRST = AT_ONCE
 
 _STATE: dict[str, Any] = {}
 
@@ -51,11 +53,18 @@ def release(column: Any, bounds: Any, epsilon: float) -> float:
 def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
     from pyspark.sql import functions as sf
 
-    copies = min(runs, max(COPIED // column.count(), 1))
-
+    copies = min(runs, AT_ONCE, max(COPIED // column.count(), 1))
     numbers = _spark().range(copies).select(sf.col("id").alias("g"))
     frame = column.select("x").crossJoin(numbers)
     return list(groups(frame, list(range(copies)), bounds, epsilon).values())
+
+
+def sampler(size: int) -> Any:
+    from tmlt.core.domains.numpy_domains import NumpyFloatDomain
+    from tmlt.core.measurements.noise_mechanisms import AddLaplaceNoise
+
+    law = AddLaplaceNoise(NumpyFloatDomain(), 1)
+    return lambda: [law(0.0) for _ in range(size)]
 
 
 def table(keys: list[int], values: list[float]) -> Any:
