@@ -57,7 +57,11 @@ LEAST: Final = 1.0
 
 
 def accuracy(
-    environment: Environment, target: float, minutes: float, say: Callable[[str], None]
+    environment: Environment,
+    target: float,
+    minutes: float,
+    say: Callable[[str], None],
+    least: float = LEAST,
 ) -> list[dict[str, Any]]:
     """Every cell at every epsilon until the standard error is the target or the time is up.
 
@@ -78,7 +82,7 @@ def accuracy(
             try:
                 row |= process.ask(
                     "accuracy", 120 + 4 * limit, kind=cell.kind, rows=cell.rows, mean=cell.mean,
-                    bounds=cell.bounds, epsilon=epsilon, target=target, least=LEAST, limit=limit,
+                    bounds=cell.bounds, epsilon=epsilon, target=target, least=least, limit=limit,
                 )  # fmt: skip
             except PeerError as error:
                 row["failed"] = str(error)
