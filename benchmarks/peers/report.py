@@ -201,14 +201,11 @@ def _accuracy(results: Results) -> str:
             parts.append(f"{_title(name)} answered in no cell within its time (the first: {why}).")
     parts.append(_reached({name: found[name] for name in found if found[name]}))
     parts += _wild(found, names)
-    invalid = {
-        name: sum(row.get("invalid", 0) for row in results["accuracy"][name]) for name in names
-    }
-    if any(invalid.values()):
-        said = ", ".join(f"{_title(n)} {count:,}" for n, count in invalid.items() if count)
+    said = [_invalid(name, results["accuracy"][name]) for name in names]
+    if any(said):
         parts.append(
             "Answers that were infinite or no number (a noisy count of zero) are left out of the "
-            f"errors, in the peer's favour. There were: {said}."
+            f"errors, in the peer's favour. There were: {', '.join(filter(None, said))}."
         )
     if "diffprivlib" in found:
         points = found["diffprivlib"]
@@ -222,6 +219,22 @@ def _accuracy(results: Results) -> str:
             + _table(["data", *[f"{e:g}" for e in EPSILONS]], rows)
         )
     return "\n\n".join(parts)
+
+
+def _invalid(name: str, rows: list[dict[str, Any]]) -> str:
+    """How many answers were no number, and their share where it is largest."""
+    lost = [row for row in rows if row.get("invalid")]
+    if not lost:
+        return ""
+    share, where = max(
+        (
+            row["invalid"] / (row["invalid"] + row["runs"]),
+            f"{row['cell']}, epsilon {row['epsilon']:g}",
+        )
+        for row in lost
+    )
+    total = sum(row["invalid"] for row in lost)
+    return f"{_title(name)} {total:,} (at most {100 * share:.2g} % of a cell: {where})"
 
 
 def _reached(found: Points) -> str:

@@ -69,7 +69,7 @@ def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
 def sampler(size: int) -> Any:
     from snsql.sql._mechanisms.laplace import Laplace
 
-    law, zeros = Laplace(1.0), [0.0] * size
+    law, zeros = Laplace(1.0, sensitivity=1.0), [0.0] * size
     return lambda: law.release(zeros)
 
 

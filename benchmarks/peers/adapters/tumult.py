@@ -28,13 +28,17 @@ _STATE: dict[str, Any] = {}
 def _spark() -> Any:
     if "spark" not in _STATE:
         import os
+        import shutil
         import sys
 
+        kept = os.path.join(sys.prefix, "warehouse")  # it writes every answer to disk first
+        shutil.rmtree(kept, ignore_errors=True)
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
         builder = builder.config("spark.sql.shuffle.partitions", "2")
+        builder = builder.config("spark.sql.warehouse.dir", kept)
         builder = builder.config("spark.driver.memory", "2g")
         _STATE["spark"] = builder.getOrCreate()
     return _STATE["spark"]
