@@ -50,7 +50,7 @@ SPEEDS: Final = (
 
 #: The title of the row with the samplers, in samples a second.
 SAMPLES: Final = "samples a second"
-#: Who has taken so many seconds over a question has been timed often enough.
+#: Who has taken so many seconds over a question, or twice that to warm up, is not asked again.
 ENOUGH: Final = 20.0
 #: A cell gets so many seconds even if the standard error is small before.
 LEAST: Final = 1.0
@@ -146,7 +146,7 @@ def _medians(
     taken: dict[str, list[float]] = {name: [] for name in names}
     spent = dict.fromkeys(taken, 0.0)
     failed: dict[str, float | str] = {}
-    for _ in range(turns + 1):
+    for turn in range(turns + 1):
         for name in [name for name in taken if spent[name] < ENOUGH]:
             start = time.monotonic()
             try:
@@ -154,7 +154,8 @@ def _medians(
             except PeerError as error:
                 failed[name] = str(error)
                 del taken[name]
-            spent[name] += time.monotonic() - start
+            took = time.monotonic() - start
+            spent[name] += took if turn or took > 2 * ENOUGH else 0.0
     return failed | {n: statistics.median(times[1:] or times) for n, times in taken.items()}
 
 
