@@ -424,18 +424,35 @@ def _shown(results: Results) -> str:
             f"  PyDP in a loop written by hand took {rivals['pydp'] / ours:.1f} times as long as "
             "ours."
         )
-    slower = [
-        f"{title} ({_title(n)} {ours_t / speed[n][title]:.1f} times as fast)"
-        for title, *_ in SPEEDS
-        for n in speed
-        if n not in ("ours", "plain")
-        and isinstance(speed[n].get(title), float)
-        and isinstance(ours_t := speed["ours"].get(title), float)
-        and speed[n][title] < ours_t
-    ]
-    if slower:
-        lines.append("- **Where we lose on time:** " + "; ".join(slower) + ". " + WHY_SLOWER)
+    peers = [name for name in speed if name not in ("ours", "plain")]
+    sizes = {name: results["peers"][name]["megabytes"] for name in speed}
+    columns = {title: {n: speed[n].get(title) for n in speed} for title, *_ in SPEEDS}
+    columns[SAMPLES] = {n: _inverse(speed[n].get(SAMPLES)) for n in speed}
+    if slower := _lost(columns, peers, "times as fast"):
+        lines.append(f"- **Where we lose on time:** {slower}. {WHY_SLOWER}")
+    columns = {
+        title: {n: speed[n].get(title) for n in speed} for title in ("import", "peak memory")
+    }
+    columns["install size"] = sizes
+    if larger := _lost(columns, peers, "times as small"):
+        lines.append(f"- **Where we lose on size:** {larger}. {WHY_LARGER}")
     return "## What it shows\n\n" + "\n".join(lines)
+
+
+def _inverse(rate: Any) -> Any:
+    return 1 / rate if isinstance(rate, float) else rate
+
+
+def _lost(columns: dict[str, dict[str, Any]], peers: list[str], how: str) -> str:
+    """Where a peer's figure is below ours, and how many times."""
+    return "; ".join(
+        f"{title} ({_title(name)} {own / found[name]:.1f} {how})"
+        for title, found in columns.items()
+        for name in peers
+        if isinstance(own := found["ours"], float)
+        and isinstance(found[name], float)
+        and found[name] < own
+    )
 
 
 def _error_shown(found: Points) -> list[str]:
@@ -493,6 +510,10 @@ WHY_SLOWER = (
     "A release of ours checks the request, quantises the values to an exact grid, draws exact "
     "integers from secure bits and carries its intervals and its statement; a compiled call that "
     "adds floating-point noise to a sum does less."
+)
+WHY_LARGER = (
+    "Ours stands on NumPy, which is about half of its import, and brings DuckDB for tables and "
+    "files; the two are most of its size. A single compiled module has neither."
 )
 
 
