@@ -91,6 +91,8 @@ def groups(table: Any, keys: list[int], bounds: Any, epsilon: float) -> dict[int
 
 
 def _asked(frame: Any, query: Any, bounds: Any, epsilon: float) -> Any:
+    import warnings
+
     from tmlt.analytics import AddOneRow, PureDPBudget, Session
 
     session = Session.from_dataframe(
@@ -101,4 +103,6 @@ def _asked(frame: Any, query: Any, bounds: Any, epsilon: float) -> Any:
     )
     lower, upper = (None, None) if bounds is None else bounds
     asked = query.average("x", low=lower, high=upper, name="m")
-    return session.evaluate(asked, privacy_budget=PureDPBudget(epsilon)).collect()
+    with warnings.catch_warnings():  # Spark's advice to the library, of no use to its user
+        warnings.filterwarnings("ignore", message="In Python 3.6")
+        return session.evaluate(asked, privacy_budget=PureDPBudget(epsilon)).collect()
