@@ -71,7 +71,7 @@ def _measured(asked: argparse.Namespace, kept: Path) -> None:
     results["runs"][run] = {
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}",
-        "load": os.getloadavg()[0],
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         **{key: getattr(asked, key) for key in ("target", "minutes", "turns", "patience", "jobs")},
         "took": {},
     }

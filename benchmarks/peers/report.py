@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -56,6 +57,8 @@ class Point:
         return self.vague and self.runs >= MANY
 
 
+#: What the accuracy was run with.
+LIMITS: Final = ("target", "minutes", "jobs")
 #: The relative standard error that a cell is to have at most.
 AIM: Final = 0.03
 #: So many runs are enough for a standard error of 2.5 % where errors are like Laplace noise.
@@ -139,7 +142,8 @@ def _when(results: Results) -> str:
 
 def _circumstances(results: Results, run: str) -> str:
     made = results["runs"][run]
-    return f"{run}, {made['machine']}, load {made['load']:.1f} before it began"
+    load = "" if made["load"] is None else f", load {made['load']:.1f} before it began"
+    return f"{run}, {made['machine']}{load}"
 
 
 def _peers(results: Results) -> str:
@@ -167,7 +171,8 @@ def _accuracy(results: Results) -> str:
     found = ratios(results)
     asked = [n for n in _present(results, "accuracy") if adapter(n).ADJACENCY == "add-remove"]
     names = [name for name in asked if found[name]]
-    limits = results["runs"][results["when"]["accuracy"]["ours"]]
+    runs = [results["runs"][run] for run in results["when"]["accuracy"].values()]
+    target, minutes, jobs = (_span(run[key] for run in runs) for key in LIMITS)
     parts = [
         "## Accuracy\n\n"
         "n^2 MSE / width^2 over sigma^2, the least possible worst case for real values: less is "
@@ -175,9 +180,9 @@ def _accuracy(results: Results) -> str:
         "(1-alpha)^2 + alpha^2: 0.82 at 0.1, 0.5 in the middle, less on yes/no data. At n = 100 "
         "and a small epsilon all answers are clipped or wild, and the ratio says little. In "
         "brackets the factor over ours; ± is one standard error; n/r: not reached in time.\n\n"
-        f"A cell is run for {LEAST:g} s at least, then until its standard error is below "
-        f"{100 * limits['target']:g} %, or its share of the {limits['minutes']:g} minutes of its "
-        f"library is spent; {limits['jobs']} libraries at a time. "
+        f"A cell is run for {LEAST:g} s at least, then until its relative standard error is "
+        f"below {target}, or its share of the {minutes} minutes of its library is spent; "
+        f"libraries at a time: {jobs}. "
         f"A star marks a standard error above {100 * AIM:g} %.\n\n"
         "![error over epsilon](comparison/error.png)\n\n"
         f"(Points with a standard error above {100 * charts.MOST:.0f} % are not drawn.)"
@@ -235,6 +240,12 @@ def _invalid(name: str, rows: list[dict[str, Any]]) -> str:
     )
     total = sum(row["invalid"] for row in lost)
     return f"{_title(name)} {total:,} (at most {100 * share:.2g} % of a cell: {where})"
+
+
+def _span(values: Iterable[float]) -> str:
+    """A number, or from where to where."""
+    known = sorted(set(values))
+    return f"{known[0]:g}" if len(known) == 1 else f"{known[0]:g} to {known[-1]:g}"
 
 
 def _reached(found: Points) -> str:
@@ -434,7 +445,7 @@ def _shown(results: Results) -> str:
         title: {n: speed[n].get(title) for n in speed} for title in ("import", "peak memory")
     }
     columns["install size"] = sizes
-    if larger := _lost(columns, peers, "times as small"):
+    if larger := _lost(columns, peers, "times less"):
         lines.append(f"- **Where we lose on size:** {larger}. {WHY_LARGER}")
     return "## What it shows\n\n" + "\n".join(lines)
 

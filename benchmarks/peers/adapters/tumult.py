@@ -13,7 +13,11 @@ CALL = (
     "`.evaluate(QueryBuilder(t).groupby(keys).average(x, low=l, high=u), PureDPBudget(e))`"
 )
 RETURNS = "a Spark frame with the mean, computed when it is collected"
-NOTE = "Needs Java, and `PYSPARK_PYTHON` set to the interpreter."
+NOTE = (
+    "Half of epsilon each for the shifted sum and the count. The ratio is not clipped. The shift "
+    "is a Python function called row by row. Needs Java, and `PYSPARK_PYTHON` set to the "
+    "interpreter."
+)
 ADJACENCY = "add-remove"
 REPEATS = "one query over many groups, each a copy of the data"
 SAMPLER = "`tmlt.core`'s `AddLaplaceNoise` in a loop, outside of Spark"
