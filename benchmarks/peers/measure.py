@@ -65,8 +65,8 @@ def accuracy(
 ) -> list[dict[str, Any]]:
     """Every cell at every epsilon until the standard error is the target or the time is up.
 
-    A cell may take twice its share of the time that is left; the small data come first, where
-    a slow peer gets the most runs for its time.
+    A cell may take half as much again as its share of the time that is left; the small data come
+    first, where a slow peer gets the most runs for its time.
     """
     process, until = Process(environment), time.monotonic() + 60 * minutes
     asked = [(cell, e) for cell in sorted(CELLS, key=lambda c: c.rows) for e in EPSILONS]
@@ -75,7 +75,7 @@ def accuracy(
         process.ask("load")
     for left, (cell, epsilon) in zip(range(len(asked), 0, -1), asked, strict=True):
         row: dict[str, Any] = {"cell": cell.title, "epsilon": epsilon}
-        limit = 2 * (until - time.monotonic()) / left
+        limit = 1.5 * (until - time.monotonic()) / left
         if limit < 0:
             row["failed"] = "not reached"
         else:
