@@ -188,7 +188,9 @@ class Worker:
             except Exception as error:
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()]
                 return f"{type(error).__name__}: {lines[0] if lines else ''}"
-        kinds = sorted({str(w.message).split(".")[0] for w in caught})
+        idle = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)
+        told = [w for w in caught if not issubclass(w.category, idle)]  # the rest is for the user
+        kinds = sorted({str(w.message).split(".")[0] for w in told})
         return said + (f", with a warning: {kinds[0]}" if kinds else "")
 
 
