@@ -84,5 +84,5 @@ def time_over_groups(results: dict[str, Any], path: Path) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("groups, of a million rows in all")
     axes.set_ylabel("seconds")
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(path, dpi=110)
