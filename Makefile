@@ -36,7 +36,7 @@ format: $(STAMP)  ## let ruff format and mend
 bench: $(STAMP)  ## speed and memory, as ratios taken side by side
 	$(BIN)/python -m benchmarks
 
-peers: $(STAMP)  ## accuracy and speed beside other libraries; writes docs/comparison.md
+peers: $(STAMP)  ## accuracy and speed beside other libraries, in about half an hour; writes docs/comparison.md
 	$(BIN)/python -m benchmarks.peers
 
 test-peers: $(STAMP)  ## the ways into OpenDP and dp_accounting, against the real packages

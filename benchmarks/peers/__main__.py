@@ -7,26 +7,34 @@ import datetime
 import json
 import os
 import platform
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from . import measure
 from .adapters import NAMES
-from .environments import ROOT, installed
+from .environments import ROOT, Environment, installed
 from .report import write
 
 STAGES = ("behaviour", "speed", "accuracy")
+DURATION = "On two quiet cores it takes about 30 minutes, once the peers are installed."
+#: Who takes longest goes first, so that nobody is waited for at the end.
+FIRST = ("tumult", "opendp", "smartnoise")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, epilog=DURATION)
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "peers")
     parser.add_argument("--only", nargs="*", choices=NAMES, default=list(NAMES))
     parser.add_argument("--stages", nargs="*", choices=STAGES, default=list(STAGES))
-    parser.add_argument("--runs", type=int, default=8000, help="releases a cell, at most")
-    parser.add_argument("--seconds", type=float, default=5.0, help="time a cell, about")
-    parser.add_argument("--minutes", type=float, default=8.0, help="time of a peer's cells in all")
+    parser.add_argument(
+        "--target", type=float, default=0.025, help="relative standard error to reach in a cell"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=14.0, help="time of a peer's cells in all, at most"
+    )
     parser.add_argument("--turns", type=int, default=5, help="turns of the clock")
     parser.add_argument("--patience", type=float, default=180.0, help="seconds for one answer")
     parser.add_argument("--install", type=float, default=600.0, help="seconds to install a peer")
@@ -37,64 +45,75 @@ def main() -> None:
     kept = asked.cache / "results.json"
     if not asked.report:
         asked.cache.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(_measured(asked), indent=1))
+        _measured(asked, kept)
     results = json.loads(kept.read_text())
-    left = [stage for stage in STAGES if stage not in results]
+    left = [stage for stage in STAGES if "ours" not in results[stage]]
     if left:
-        _say(f"no report yet: {', '.join(left)} still to be run")
+        _say(f"no report yet: {', '.join(left)} of ours still to be run")
     else:
         write(results, asked.out)
         _say(f"written: {asked.out / 'comparison.md'}")
 
 
-def _measured(asked: argparse.Namespace) -> dict[str, Any]:
+def _measured(asked: argparse.Namespace, kept: Path) -> None:
+    """Stage by stage into the file; what is not asked for again keeps its last results."""
     _say("installing: " + ", ".join(asked.only))
     with ThreadPoolExecutor(asked.jobs) as pool:
         jobs = [pool.submit(installed, name, asked.cache, asked.install) for name in asked.only]
         environments = [job.result() for job in jobs]
-    ready = [environment for environment in environments if not environment.failed]
     for environment in environments:
         _say(f"{environment.name}: {environment.failed or environment.version}")
-    peers = {
-        e.name: {"version": e.version, "megabytes": e.megabytes, "failed": e.failed}
-        for e in environments
-    }
-    results: dict[str, Any] = {
-        "date": datetime.date.today().isoformat(),
+    ready = [environment for environment in environments if not environment.failed]
+    results: dict[str, Any] = {"peers": {}, "runs": {}, "when": {}} | {s: {} for s in STAGES}
+    if kept.exists() and "runs" in (last := json.loads(kept.read_text())):
+        results = last
+    run = f"{datetime.datetime.now():%Y-%m-%d %H:%M}"
+    results["runs"][run] = {
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}",
-        "asked": {key: getattr(asked, key) for key in ("runs", "seconds", "minutes", "turns")},
-        "patience": asked.patience,
-        "peers": peers,
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        **{key: getattr(asked, key) for key in ("target", "minutes", "turns", "patience", "jobs")},
+        "took": {},
     }
-    kept = asked.cache / "results.json"
-    if kept.exists():  # stages and peers that are not asked for again keep their last results
-        last = json.loads(kept.read_text())
-        results = {**last, **results, "peers": {**last["peers"], **peers}}
-    if "behaviour" in asked.stages:
-        said = {e.name: measure.behaviour(e, asked.patience) for e in ready}
-        results["behaviour"] = {**results.get("behaviour", {}), **said}
+    for e in environments:
+        results["peers"][e.name] = {
+            "version": e.version, "megabytes": e.megabytes, "failed": e.failed
+        }  # fmt: skip
+    measured: dict[str, Callable[[], dict[str, Any]]] = {
+        "behaviour": lambda: {e.name: measure.behaviour(e, asked.patience) for e in ready},
+        "speed": lambda: _speed(ready, asked),
+        "accuracy": lambda: _accuracy(ready, asked),
+    }
+    for stage in STAGES:
+        if stage not in asked.stages:
+            continue
+        start = time.monotonic()
+        found = measured[stage]()
+        results["runs"][run]["took"][stage] = (time.monotonic() - start) / 60
+        results[stage] |= found
+        results["when"].setdefault(stage, {}).update(dict.fromkeys(found, run))
         kept.write_text(json.dumps(results, indent=1))
-        _say("behaviour: done")
-    if "speed" in asked.stages:
-        times = measure.speed(ready, asked.turns, asked.patience, _say)
-        results["speed"] = {**results.get("speed", {}), **times}
-        for environment in ready:
-            found = measure.import_and_memory(environment, asked.patience)
-            results["speed"][environment.name] |= found
-            kept.write_text(json.dumps(results, indent=1))
-            _say(f"import and memory: {environment.name}: {found}")
-    if "accuracy" in asked.stages:
-        private = [environment for environment in ready if environment.name != "plain"]
-        with ThreadPoolExecutor(asked.jobs) as pool:
-            tasks = {
-                e.name: pool.submit(measure.accuracy, e, asked.runs, asked.seconds, asked.minutes)
-                for e in private
-            }
-            cells = {name: task.result() for name, task in tasks.items()}
-        results["accuracy"] = {**results.get("accuracy", {}), **cells}
-        _say("accuracy: done")
-    return results
+        _say(f"{stage}: done in {results['runs'][run]['took'][stage]:.1f} minutes")
+
+
+def _speed(ready: list[Environment], asked: argparse.Namespace) -> dict[str, Any]:
+    times = measure.speed(ready, asked.turns, asked.patience, _say)
+    for environment in ready:
+        found = measure.import_and_memory(environment, asked.patience)
+        times[environment.name] |= found
+        _say(f"import and memory: {environment.name}: {found}")
+    return times
+
+
+def _accuracy(ready: list[Environment], asked: argparse.Namespace) -> dict[str, Any]:
+    private = [environment for environment in ready if environment.name != "plain"]
+    private.sort(key=lambda e: FIRST.index(e.name) if e.name in FIRST else len(FIRST))
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        tasks = {
+            e.name: pool.submit(measure.accuracy, e, asked.target, asked.minutes, _say)
+            for e in private
+        }
+        return {name: task.result() for name, task in tasks.items()}
 
 
 def _say(words: str) -> None:

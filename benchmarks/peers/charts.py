@@ -44,11 +44,11 @@ def error_over_epsilon(found: dict[str, Any], path: Path) -> None:
     for cell, each in zip(shown, axes, strict=True):
         for name, colour in COLOURS.items():
             points = found.get(name, {})
-            known = {e: points.get((cell.title, e), (0.0, 1.0, 0)) for e in EPSILONS}
-            xs = [e for e, (value, error, _) in known.items() if error < MOST * value]
+            known = {e: points[cell.title, e] for e in EPSILONS if (cell.title, e) in points}
+            xs = [e for e, point in known.items() if point.spread < MOST]
             if xs:
-                ys = [points[cell.title, e][0] for e in xs]
-                bars = [points[cell.title, e][1] for e in xs]
+                ys = [known[e].value for e in xs]
+                bars = [known[e].error for e in xs]
                 each.errorbar(
                     xs, ys, yerr=bars, color=colour, marker="o", markersize=4,
                     linewidth=2.4 if name == "ours" else 1.4, label=adapter(name).TITLE,
@@ -84,5 +84,5 @@ def time_over_groups(results: dict[str, Any], path: Path) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("groups, of a million rows in all")
     axes.set_ylabel("seconds")
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(path, dpi=110)

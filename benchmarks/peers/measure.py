@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
 from collections.abc import Callable, Iterable
@@ -47,27 +48,53 @@ SPEEDS: Final = (
 )
 
 
+#: The title of the row with the samplers, in samples a second.
+SAMPLES: Final = "samples a second"
+#: Who has taken so many seconds over a question, or twice that to warm up, is not asked again.
+ENOUGH: Final = 20.0
+#: A cell gets so many seconds even if the standard error is small before.
+LEAST: Final = 1.0
+
+
 def accuracy(
-    environment: Environment, runs: int, seconds: float, minutes: float
+    environment: Environment,
+    target: float,
+    minutes: float,
+    say: Callable[[str], None],
+    least: float = LEAST,
 ) -> list[dict[str, Any]]:
-    """Every cell at every epsilon, until the minutes are spent."""
-    process, found, until = Process(environment), [], time.monotonic() + 60 * minutes
-    for cell in CELLS:
-        for epsilon in EPSILONS:
-            row: dict[str, Any] = {"cell": cell.title, "epsilon": epsilon}
-            if time.monotonic() > until:
-                row["failed"] = "not reached"
-            else:
-                try:
-                    row |= process.ask(
-                        "accuracy", max(60.0, 20 * seconds), kind=cell.kind, rows=cell.rows,
-                        mean=cell.mean, bounds=cell.bounds, epsilon=epsilon, runs=runs,
-                        limit=seconds,
-                    )  # fmt: skip
-                except PeerError as error:
-                    row["failed"] = str(error)
-            found.append(row)
+    """Every cell at every epsilon until the standard error is the target or the time is up.
+
+    A cell may take half as much again as its share of the time that is left; the small data come
+    first, where a slow peer gets the most runs for its time.
+    """
+    process, until = Process(environment), time.monotonic() + 60 * minutes
+    asked = [(cell, e) for cell in sorted(CELLS, key=lambda c: c.rows) for e in EPSILONS]
+    found: list[dict[str, Any]] = []
+    with contextlib.suppress(PeerError):
+        process.ask("load")
+    for left, (cell, epsilon) in zip(range(len(asked), 0, -1), asked, strict=True):
+        row: dict[str, Any] = {"cell": cell.title, "epsilon": epsilon}
+        limit = 1.5 * (until - time.monotonic()) / left
+        if limit < 0:
+            row["failed"] = "not reached"
+        else:
+            try:
+                row |= process.ask(
+                    "accuracy", 120 + 4 * limit, kind=cell.kind, rows=cell.rows, mean=cell.mean,
+                    bounds=cell.bounds, epsilon=epsilon, target=target, least=least, limit=limit,
+                )  # fmt: skip
+            except PeerError as error:
+                row["failed"] = str(error)
+        found.append(row)
     process.close()
+    errors = [row["error"] / row["mse"] for row in found if row.get("mse")]
+    reached = sum(error <= target for error in errors)
+    say(
+        f"accuracy: {environment.name}: {60 * minutes + time.monotonic() - until:.0f} s, "
+        f"{reached} of {len(found)} cells within {100 * target:g} %"
+        + (f", median {100 * statistics.median(errors):.1f} %" if errors else "")
+    )
     return found
 
 
@@ -79,7 +106,7 @@ def speed(
     found: dict[str, dict[str, Any]] = {name: {} for name in processes}
     slow: set[str] = set()  # who ran out of time is not asked the larger questions
     for title, rows, groups in SPEEDS:
-        taken: dict[str, list[float]] = {}
+        ready: list[str] = []
         for name, process in processes.items():
             if groups and not hasattr(adapter(name), "groups"):
                 found[name][title] = "no groups"
@@ -89,27 +116,47 @@ def speed(
                 continue
             try:
                 process.ask("hold", seconds=patience, rows=rows, groups=groups)
-                taken[name] = []
+                ready.append(name)
             except PeerError as error:
                 found[name][title] = str(error)
                 slow.add(name)
-        for turn in range(turns + 1):
-            for name in list(taken):
-                if turn > 1 and sum(taken[name]) > patience / 4:
-                    continue
-                try:
-                    one = processes[name].ask("time", seconds=patience, rows=rows, groups=groups)
-                    taken[name].append(one)
-                except PeerError as error:
-                    found[name][title] = str(error)
-                    del taken[name]
-                    slow.add(name)
-        for name, seconds in taken.items():
-            found[name][title] = statistics.median(seconds[1:] or seconds)
+        asked = {"question": "time", "rows": rows, "groups": groups}
+        for name, value in _medians(processes, ready, turns, patience, asked).items():
+            found[name][title] = value
+            if isinstance(value, str):
+                slow.add(name)
         say(f"speed: {title}: " + ", ".join(f"{n} {_short(found[n][title])}" for n in processes))
+    draw = [name for name in processes if hasattr(adapter(name), "sampler")]
+    for name, value in _medians(processes, draw, turns, patience, {"question": "sampling"}).items():
+        found[name][SAMPLES] = value
+    say(f"{SAMPLES}: " + ", ".join(f"{n} {found[n].get(SAMPLES)}" for n in processes))
     for process in processes.values():
         process.close()
     return found
+
+
+def _medians(
+    processes: dict[str, Process],
+    names: Iterable[str],
+    turns: int,
+    patience: float,
+    asked: dict[str, Any],
+) -> dict[str, float | str]:
+    """The median answer of each, asked in turn; or the message of who gave up."""
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    spent = dict.fromkeys(taken, 0.0)
+    failed: dict[str, float | str] = {}
+    for turn in range(turns + 1):
+        for name in [name for name in taken if spent[name] < ENOUGH]:
+            start = time.monotonic()
+            try:
+                taken[name].append(processes[name].ask(seconds=patience, **asked))
+            except PeerError as error:
+                failed[name] = str(error)
+                del taken[name]
+            took = time.monotonic() - start
+            spent[name] += took if turn or took > 2 * ENOUGH else 0.0
+    return failed | {n: statistics.median(times[1:] or times) for n, times in taken.items()}
 
 
 def _short(value: Any) -> str:

@@ -13,6 +13,7 @@ import math
 import os
 import random
 import resource
+import statistics
 import sys
 import time
 import warnings
@@ -30,6 +31,59 @@ def drawn(kind: str, rows: int, mean: float, lower: float) -> list[float]:
         return [int(i < ones) for i in range(rows)]
     rng = random.Random(f"{kind} {rows} {mean}")
     return [lower + rng.betavariate(4 * mean, 4 * (1 - mean)) for _ in range(rows)]
+
+
+class Squares:
+    """Squared errors, added up as they come; the first are kept for the median."""
+
+    KEPT = 20_000
+
+    def __init__(self, true: float) -> None:
+        self.true = true
+        self.runs = self.invalid = 0
+        self.total = self.fourth = self.largest = 0.0
+        self.kept: list[float] = []
+
+    def add(self, found: Any) -> None:
+        """The answers of a batch, a list or an array; those that are no number are counted."""
+        if hasattr(found, "dtype"):
+            squares = (found - self.true) ** 2
+            self._count(len(squares), float(squares.sum()), float((squares**2).sum()))
+            self.largest = max(self.largest, float(squares.max()))
+            room = self.KEPT - len(self.kept)
+            self.kept += squares[:room].tolist() if room > 0 else []
+            return
+        known = [answer for answer in found if answer is not None and math.isfinite(answer)]
+        self.invalid += len(found) - len(known)
+        squares = [(answer - self.true) ** 2 for answer in known]
+        self._count(len(squares), math.fsum(squares), math.fsum(s * s for s in squares))
+        self.largest = max(self.largest, *squares) if squares else self.largest
+        self.kept += squares[: max(self.KEPT - len(self.kept), 0)]
+
+    def _count(self, runs: int, total: float, fourth: float) -> None:
+        self.runs += runs
+        self.total += total
+        self.fourth += fourth
+
+    @property
+    def spread(self) -> float:
+        """The relative standard error of the mean squared error."""
+        if self.runs < 2 or not self.total:
+            return math.inf
+        mse = self.total / self.runs
+        variance = max(self.fourth / self.runs - mse * mse, 0.0)
+        return math.sqrt(variance / (self.runs - 1)) / mse
+
+    def told(self) -> dict[str, Any]:
+        mse = self.total / self.runs
+        return {
+            "mse": mse,
+            "error": mse * self.spread if mse else 0.0,
+            "median": statistics.median(self.kept),
+            "largest": self.largest / self.total if mse else 0.0,
+            "runs": self.runs,
+            "invalid": self.invalid,
+        }
 
 
 class Worker:
@@ -52,38 +106,27 @@ class Worker:
         mean: float,
         bounds: list[float],
         epsilon: float,
-        runs: int,
+        target: float,
+        least: float,
         limit: float,
     ) -> dict[str, Any]:
-        """Moments of the error of many releases: as many as asked for, or as time allows."""
+        """Moments of the squared error, until its relative standard error is the target.
+
+        It takes the least seconds at any rate, and the limit at most, save for the last batch.
+        """
         values = drawn(kind, rows, mean, bounds[0])
         true = math.fsum(values) / len(values)
-        column = self.adapter.column(values)
-        self.adapter.repeat(column, tuple(bounds), epsilon, 1)  # imports and tables, untimed
-        errors: list[float] = []
-        start, batch, invalid = time.perf_counter(), 8, 0
-        while len(errors) + invalid < runs:
-            for found in self.adapter.repeat(column, tuple(bounds), epsilon, batch):
-                if math.isfinite(found):
-                    errors.append(found - true)
-                else:
-                    invalid += 1
+        column, ends = self.adapter.column(values), (bounds[0], bounds[1])
+        squares, batch = Squares(true), getattr(self.adapter, "FIRST", 100)
+        start = time.perf_counter()
+        while True:
+            squares.add(self.adapter.repeat(column, ends, epsilon, batch))
             spent = time.perf_counter() - start
-            if spent > limit:
+            if spent > limit or (spent > least and squares.spread <= target):
                 break
-            pace = (len(errors) + invalid) / spent
-            batch = max(1, min(runs - len(errors) - invalid, int(pace * (limit - spent)) + 1))
-            batch = min(batch, 4 * (len(errors) + invalid))
-        squares = [error * error for error in errors]
-        mse = math.fsum(squares) / len(squares)
-        spread = math.fsum((square - mse) ** 2 for square in squares) / max(len(squares) - 1, 1)
-        return {
-            "mse": mse,
-            "error": math.sqrt(spread / len(squares)),
-            "runs": len(squares),
-            "invalid": invalid,
-            "seconds": time.perf_counter() - start,
-        }
+            done = squares.runs + squares.invalid
+            batch = max(1, min(4 * done, int(done / spent * (limit - spent)) + 1))
+        return {**squares.told(), "seconds": spent}
 
     def hold(self, rows: int, groups: int = 0) -> None:
         """Data for the clock, made beforehand."""
@@ -107,6 +150,17 @@ class Worker:
                 self.adapter.release(data, (0.0, 1.0), 1.0)
             times += 1
         return spent / times
+
+    def sampling(self) -> float:
+        """Samples a second of the library's own noise, as many at a time as take a while."""
+        size, spent = 250, 0.0
+        while spent < 4 * LEAST:
+            size *= 4
+            draw = self.adapter.sampler(size)
+            start = time.perf_counter()
+            draw()
+            spent = time.perf_counter() - start
+        return size / spent
 
     def memory(self) -> float:
         """The peak of this process and of the processes that it started, in MB."""
@@ -134,7 +188,9 @@ class Worker:
             except Exception as error:
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()]
                 return f"{type(error).__name__}: {lines[0] if lines else ''}"
-        kinds = sorted({str(w.message).split(".")[0] for w in caught})
+        idle = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)
+        told = [w for w in caught if not issubclass(w.category, idle)]  # the rest is for the user
+        kinds = sorted({str(w.message).split(".")[0] for w in told})
         return said + (f", with a warning: {kinds[0]}" if kinds else "")
 
 

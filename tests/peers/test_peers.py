@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from benchmarks.peers import measure, report
 from benchmarks.peers.adapters import NAMES
 from benchmarks.peers.environments import Environment, PeerError, Process, adapter
+from benchmarks.peers.worker import Squares
 
 import hourglass as hg
 
@@ -26,24 +30,59 @@ def process() -> Iterator[Process]:
 def test_every_adapter_says_what_it_is_without_its_library() -> None:
     for name in NAMES:
         module = adapter(name)
-        for word in ("TITLE", "DISTRIBUTION", "MODULE", "CALL", "RETURNS", "NOTE"):
+        for word in ("TITLE", "DISTRIBUTION", "MODULE", "CALL", "RETURNS", "NOTE", "SAMPLER"):
             assert isinstance(getattr(module, word), str)
         assert module.INSTALL
         assert module.ADJACENCY in ("add-remove", "swap", "none")
-        for call in ("column", "release", "repeat"):
+        for call in ("column", "release", "repeat", "sampler"):
             assert callable(getattr(module, call))
 
 
 def test_the_error_is_that_of_the_mechanism(process: Process) -> None:
-    """3,000 runs: a standard error of about 3 %; 20 % off would be six of them."""
+    """A standard error of at most 3 %; 20 % off would be six of them."""
     found = process.ask(
         "accuracy", kind="real", rows=1000, mean=0.5, bounds=(0, 1), epsilon=1.0,
-        runs=3000, limit=60.0,
+        target=0.03, least=0.0, limit=60.0,
     )  # fmt: skip
-    assert found["runs"] == 3000
     ratio = found["mse"] * 1000**2 / hg.accuracy.sigma2(1)
     assert ratio == pytest.approx(0.5, rel=0.2)
-    assert found["error"] / found["mse"] < 0.06
+    assert found["error"] / found["mse"] <= 0.03
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "epsilon"),
+    [([0.1, 0.7, 0.2] * 4, (0.0, 1.0), 1.0), ([0, 0, 0, 1] * 5, (0, 1), 0.5)],
+)
+def test_many_of_ours_at_once_are_as_one_by_one(
+    values: list[float], bounds: tuple[float, float], epsilon: float
+) -> None:
+    """A Kolmogorov-Smirnov distance that chance exceeds once in a million times."""
+    ours = adapter("ours")
+    column, runs = ours.column(values), 3000
+    single = np.sort([ours.release(column, bounds, epsilon) for _ in range(runs)])
+    many = np.sort(ours.repeat(column, bounds, epsilon, runs))
+    assert len(many) == runs
+    places = np.concatenate([single, many])
+    shares = [np.searchsorted(each, places, side="right") / runs for each in (single, many)]
+    assert np.max(np.abs(shares[0] - shares[1])) < math.sqrt(math.log(2e6) / runs)
+
+
+def test_lists_and_arrays_of_answers_are_added_up_alike() -> None:
+    answers = [0.5, 0.7, 0.1, 0.4]
+    of_list, of_array = Squares(0.5), Squares(0.5)
+    for part in (answers[:3], answers[3:]):
+        of_list.add([*part, math.nan, None, math.inf])
+        of_array.add(np.array(part))
+    assert of_list.invalid == 6
+    assert of_list.runs == of_array.runs == 4
+    squares = [0.0, 0.04, 0.16, 0.01]
+    told = of_list.told()
+    assert told["mse"] == pytest.approx(np.mean(squares))
+    assert told["error"] == pytest.approx(np.std(squares, ddof=1) / 2)
+    assert told["median"] == pytest.approx(0.025)
+    assert told["largest"] == pytest.approx(0.16 / 0.21)
+    for key, value in of_array.told().items():
+        assert value == pytest.approx(told[key]) or key == "invalid"
 
 
 def test_an_error_is_told_and_the_worker_lives_on(process: Process) -> None:
@@ -59,23 +98,55 @@ def test_who_is_too_slow_is_given_up(process: Process) -> None:
     assert process.ask("load") > 0
 
 
-def test_the_page_is_made_of_the_results() -> None:
-    accuracy = measure.accuracy(OURS, runs=20, seconds=0.05, minutes=1.0)
-    results = {
-        "date": "2026-01-01",
-        "machine": "a machine",
-        "asked": {"runs": 20, "seconds": 0.05, "minutes": 1.0, "turns": 1},
-        "patience": 60.0,
+def test_samples_are_counted(process: Process) -> None:
+    assert process.ask("sampling") > 1000
+
+
+def results(accuracy: list[dict[str, Any]]) -> dict[str, Any]:
+    """Those of a run of ours, and of a peer whose errors are twice as large."""
+    double = [row | {"mse": 2 * row["mse"], "error": 2 * row["error"]} for row in accuracy]
+    times = {"one release, n = 1,000": 0.002, measure.SAMPLES: 1e6, "import": 0.1}
+    made = {
+        "machine": "a machine", "load": 0.0, "target": 0.03, "minutes": 1.0, "turns": 1,
+        "patience": 60.0, "jobs": 1, "took": {"accuracy": 1.0},
+    }  # fmt: skip
+    return {
+        "runs": {"2026-01-01 12:00": made, "2026-01-02 12:00": made},
+        "when": {
+            "accuracy": dict.fromkeys(("ours", "pydp"), "2026-01-01 12:00"),
+            "speed": dict.fromkeys(("ours", "plain"), "2026-01-01 12:00"),
+            "behaviour": {"ours": "2026-01-01 12:00"},
+        },
         "peers": {
             "ours": {"version": "0.1.0", "megabytes": 1.0, "failed": ""},
+            "plain": {"version": "2.0", "megabytes": 1.0, "failed": ""},
             "opendp": {"version": "", "megabytes": 0.0, "failed": "ERROR: no such release"},
         },
-        "accuracy": {"ours": accuracy},
-        "speed": {"ours": {"one release, n = 1,000": 0.001}},
+        "accuracy": {"ours": accuracy, "pydp": double},
+        "speed": {"ours": times, "plain": times | {"one release, n = 1,000": 0.0005}},
         "behaviour": {"ours": measure.behaviour(OURS, 60.0)},
     }
-    page = report.page(results)
+
+
+def test_the_page_is_made_of_the_results() -> None:
+    found = results(measure.accuracy(OURS, 0.5, minutes=0.5, say=print, least=0.0))
+    page = report.page(found)
     assert "did not install: ERROR: no such release" in page
     assert "BoundsError: bounds are missing" in page
+    assert "All figures are of one run: 2026-01-01 12:00" in page
+    assert "| one release, n = 1,000 | 4x | 1x |" in page  # over the plain aggregate
+    assert "54 comparisons" in page
+    assert "Where the factor is below" not in page
     for cell in measure.CELLS:
         assert cell.title[1:] in page
+    found["when"]["accuracy"]["pydp"] = "2026-01-02 12:00"
+    assert "put together from several runs" in report.page(found)
+
+
+def test_who_comes_close_is_named_with_the_reason() -> None:
+    found = results(measure.accuracy(OURS, 0.5, minutes=0.5, say=print, least=0.0))
+    for row in found["accuracy"]["pydp"]:
+        row["mse"] *= 0.8
+    page = report.page(found)
+    assert "1.60 ± " in page
+    assert "n * epsilon is small |" in page

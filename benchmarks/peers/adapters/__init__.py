@@ -8,9 +8,13 @@ worker calls it inside the peer's own environment. It holds
     NOTE                                   what a reader has to know to compare
     ADJACENCY                              "add-remove", or "swap" if n is public
     REPEATS                                how runs for the accuracy differ from the call, if so
+    SAMPLER                                what draws its noise, for the samples a second
     column(values) / table(keys, values)   the data in the form that the peer likes, untimed
     release(column, bounds, epsilon)       one mean: the whole call
-    repeat(column, bounds, epsilon, runs)  the mean many times over, each with fresh noise
+    repeat(column, bounds, epsilon, runs)  the mean many times over, each with fresh noise; the
+                                           number is a wish: it does as many as suit it at once
+    FIRST                                  how many are wished for at first, if not a hundred
+    sampler(size)                          a call that draws so much noise
     groups(table, keys, bounds, epsilon)   a mean for each public key, as a dict
 
 ``groups`` is absent where a peer has none. ``bounds`` is None where it is to be left out.

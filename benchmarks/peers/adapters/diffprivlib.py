@@ -13,6 +13,7 @@ RETURNS = "a float"
 NOTE = "**Not comparable:** the number of records is public, a weaker promise. It has no groups."
 ADJACENCY = "swap"
 REPEATS = ""
+SAMPLER = "`mechanisms.Laplace(epsilon=1, sensitivity=1).randomise(0.0)` in a loop"
 
 
 def column(values: list[float]) -> Any:
@@ -29,3 +30,10 @@ def release(column: Any, bounds: Any, epsilon: float) -> float:
 
 def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
     return [release(column, bounds, epsilon) for _ in range(runs)]
+
+
+def sampler(size: int) -> Any:
+    from diffprivlib.mechanisms import Laplace
+
+    law = Laplace(epsilon=1, sensitivity=1)
+    return lambda: [law.randomise(0.0) for _ in range(size)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from .ours import column, table
 
-__all__ = ["column", "groups", "release", "repeat", "table"]
+__all__ = ["column", "groups", "release", "repeat", "sampler", "table"]
 
 TITLE = "no privacy"
 INSTALL = ["{root}"]
@@ -18,6 +18,7 @@ RETURNS = "the mean itself"
 NOTE = "Protects nobody: the floor that times are held against."
 ADJACENCY = "none"
 REPEATS = ""
+SAMPLER = "`numpy.random.default_rng().laplace(size=n)`: no secure bits, no exact law"
 
 
 def release(column: Any, bounds: Any, epsilon: float) -> float:
@@ -26,6 +27,13 @@ def release(column: Any, bounds: Any, epsilon: float) -> float:
 
 def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
     return [release(column, bounds, epsilon) for _ in range(runs)]
+
+
+def sampler(size: int) -> Any:
+    import numpy as np
+
+    rng = np.random.default_rng()
+    return lambda: rng.laplace(size=size)
 
 
 def groups(table: Any, keys: list[int], bounds: Any, epsilon: float) -> dict[int, float]:

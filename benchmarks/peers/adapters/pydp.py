@@ -16,6 +16,7 @@ NOTE = (
 )
 ADJACENCY = "add-remove"
 REPEATS = ""
+SAMPLER = "`LaplaceMechanism(epsilon=1, sensitivity=1).add_noise(0.0)` in a loop"
 
 
 def column(values: list[float]) -> list[float]:
@@ -34,6 +35,13 @@ def release(column: list[float], bounds: Any, epsilon: float) -> float:
 
 def repeat(column: list[float], bounds: Any, epsilon: float, runs: int) -> list[float]:
     return [release(column, bounds, epsilon) for _ in range(runs)]
+
+
+def sampler(size: int) -> Any:
+    from pydp.algorithms.numerical_mechanisms import LaplaceMechanism
+
+    law = LaplaceMechanism(epsilon=1, sensitivity=1)
+    return lambda: [law.add_noise(0.0) for _ in range(size)]
 
 
 def table(keys: list[int], values: list[float]) -> Any:

@@ -13,12 +13,18 @@ CALL = (
     "`.evaluate(QueryBuilder(t).groupby(keys).average(x, low=l, high=u), PureDPBudget(e))`"
 )
 RETURNS = "a Spark frame with the mean, computed when it is collected"
-NOTE = "Needs Java, and `PYSPARK_PYTHON` set to the interpreter."
+NOTE = (
+    "Half of epsilon each for the shifted sum and the count. The ratio is not clipped. The shift "
+    "is a Python function called row by row. Needs Java, and `PYSPARK_PYTHON` set to the "
+    "interpreter."
+)
 ADJACENCY = "add-remove"
 REPEATS = "one query over many groups, each a copy of the data"
+SAMPLER = "`tmlt.core`'s `AddLaplaceNoise` in a loop, outside of Spark"
 
-#: The rows of one query, copies included.
-COPIED = 100_000
+#: The rows of one query, copies included; and the groups.
+COPIED, AT_ONCE = 200_000, 4_000
+FIRST = AT_ONCE
 
 _STATE: dict[str, Any] = {}
 
@@ -26,13 +32,17 @@ _STATE: dict[str, Any] = {}
 def _spark() -> Any:
     if "spark" not in _STATE:
         import os
+        import shutil
         import sys
 
+        kept = os.path.join(sys.prefix, "warehouse")  # it writes every answer to disk first
+        shutil.rmtree(kept, ignore_errors=True)
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
         builder = builder.config("spark.sql.shuffle.partitions", "2")
+        builder = builder.config("spark.sql.warehouse.dir", kept)
         builder = builder.config("spark.driver.memory", "2g")
         _STATE["spark"] = builder.getOrCreate()
     return _STATE["spark"]
@@ -51,11 +61,18 @@ def release(column: Any, bounds: Any, epsilon: float) -> float:
 def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
     from pyspark.sql import functions as sf
 
-    copies = min(runs, max(COPIED // column.count(), 1))
-
+    copies = min(runs, AT_ONCE, max(COPIED // column.count(), 1))
     numbers = _spark().range(copies).select(sf.col("id").alias("g"))
     frame = column.select("x").crossJoin(numbers)
     return list(groups(frame, list(range(copies)), bounds, epsilon).values())
+
+
+def sampler(size: int) -> Any:
+    from tmlt.core.domains.numpy_domains import NumpyFloatDomain
+    from tmlt.core.measurements.noise_mechanisms import AddLaplaceNoise
+
+    law = AddLaplaceNoise(NumpyFloatDomain(), 1)
+    return lambda: [law(0.0) for _ in range(size)]
 
 
 def table(keys: list[int], values: list[float]) -> Any:
@@ -78,6 +95,8 @@ def groups(table: Any, keys: list[int], bounds: Any, epsilon: float) -> dict[int
 
 
 def _asked(frame: Any, query: Any, bounds: Any, epsilon: float) -> Any:
+    import warnings
+
     from tmlt.analytics import AddOneRow, PureDPBudget, Session
 
     session = Session.from_dataframe(
@@ -88,4 +107,6 @@ def _asked(frame: Any, query: Any, bounds: Any, epsilon: float) -> Any:
     )
     lower, upper = (None, None) if bounds is None else bounds
     asked = query.average("x", low=lower, high=upper, name="m")
-    return session.evaluate(asked, privacy_budget=PureDPBudget(epsilon)).collect()
+    with warnings.catch_warnings():  # Spark's advice to the library, of no use to its user
+        warnings.filterwarnings("ignore", message="In Python 3.6")
+        return session.evaluate(asked, privacy_budget=PureDPBudget(epsilon)).collect()
