@@ -208,13 +208,11 @@ def _published(
     """The groups whose noisy count reaches the threshold, in the order of their keys."""
     assert request.threshold is not None
     # An empty group (all its values missing) is no group: it never shows.
-    rows = [i for i, count in enumerate(found.totals.count) if count > 0]
-    columns = [[column[i] for i in rows] for column in found.keys]
-    totals = Totals(found.totals.cells[rows], found.totals.count[rows])
-    noisy = request.mechanism.noise(totals, bits=bits)
+    rows = np.flatnonzero(np.asarray(found.count > 0, dtype=bool))
+    noisy = request.mechanism.noise(found.take(rows), bits=bits)
     least = request.threshold * noisy.grid * noisy.parts
     kept = np.flatnonzero(np.asarray(noisy.weight >= least, dtype=bool)).tolist()
-    keys = {i: tuple(column[i] for column in columns) for i in kept}
+    keys = {i: found.key(rows[i]) for i in kept}
     order = sorted(kept, key=lambda i: sort_key(keys[i]))
     shown = NoisyTotals(noisy.cells[order], noisy.rest[order], noisy.grid, noisy.parts)
     return tuple(keys[i] for i in order), shown

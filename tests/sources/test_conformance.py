@@ -62,7 +62,7 @@ def totals(
         return next(pairs)
     return {
         key[0] if len(key) == 1 else key: pair
-        for key, pair in zip(zip(*found.keys, strict=True), pairs, strict=True)
+        for key, pair in zip(found.all_keys(), pairs, strict=True)
         if pair[1]
     }
 

@@ -227,15 +227,14 @@ def _groups(columns: dict[str, Any], query: Question) -> Groups:
     return Groups.of(keys, columns["n"], columns["hi"], columns["lo"])
 
 
-def _values(column: Any, field: Field) -> list[Any]:
-    """Key values as plain Python ones, NULL as None."""
+def _values(column: Any, field: Field) -> Any:
+    """Key values: an array of whole numbers as it is, else plain Python ones, NULL as None."""
     if field.kind == "date":
         column = column.astype("datetime64[D]")
     if isinstance(column, np.ma.MaskedArray):
         column, absent = column.data.astype(object), np.ma.getmaskarray(column)
         column[absent] = None
-    found: list[Any] = column.tolist()
-    return found
+    return column if column.dtype.kind in "iu" else column.tolist()
 
 
 def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:

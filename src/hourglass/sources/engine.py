@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,20 +19,42 @@ __all__ = ["Engine", "Groups", "guarded", "guarded_schema", "missing_extra"]
 
 @dataclass(frozen=True, repr=False)
 class Groups:
-    """What an engine hands back: key columns, and the totals of each group. Secret."""
+    """What an engine hands back: key columns, and the totals of each group. Secret.
 
-    keys: Sequence[Sequence[Any]]
-    totals: Totals
+    A key column is a list or an array; cells and counts are arrays of 64-bit integers where all
+    are below 2^62, else of Python's own.
+    """
+
+    keys: Sequence[Any]
+    cells: Any
+    count: Any
 
     @classmethod
-    def of(cls, keys: Sequence[Sequence[Any]], count: Any, hi: Any, lo: Any) -> Groups:
+    def of(cls, keys: Sequence[Any], count: Any, hi: Any, lo: Any) -> Groups:
         """From the columns of the answer; a sum over no rows is NULL, and 0 here."""
         count, hi, lo = (_integers(column) for column in (count, hi, lo))
-        if all(part.dtype == np.int64 and part.max(initial=0) < 2**46 for part in (hi, lo)):
-            cells = (hi * HALF + lo).astype(object)  # 64 bits hold them all
-        else:
-            cells = hi.astype(object) * HALF + lo.astype(object)
-        return cls(keys, Totals(cells, count.astype(object)))
+        if not all(part.dtype == np.int64 and part.max(initial=0) < 2**46 for part in (hi, lo)):
+            hi, lo = hi.astype(object), lo.astype(object)
+        return cls(keys, hi * HALF + lo, count)
+
+    @property
+    def totals(self) -> Totals:
+        """The totals of all groups."""
+        return self.take(slice(None))
+
+    def take(self, rows: Any) -> Totals:
+        """The totals of some groups, in Python's integers: noise on top cannot wrap them."""
+        return Totals(self.cells[rows].astype(object), self.count[rows].astype(object))
+
+    def key(self, row: int) -> tuple[Any, ...]:
+        """The key of one group, in plain values."""
+        values = (column[row] for column in self.keys)
+        return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+
+    def all_keys(self) -> Iterator[tuple[Any, ...]]:
+        """The keys of all groups, in plain values."""
+        plain = (c.tolist() if isinstance(c, np.ndarray) else c for c in self.keys)
+        return zip(*plain, strict=True)
 
     @classmethod
     def of_arrow(cls, table: Any, keys: int) -> Groups:

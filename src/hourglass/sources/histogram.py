@@ -117,5 +117,6 @@ class Histogram:
 
     def counts(self, groups: Groups) -> Counts:
         """What the answer adds up to."""
-        found: dict[Any, int] = dict(zip(groups.keys[0], groups.totals.count, strict=True))
+        buckets = (key for (key,) in groups.all_keys())
+        found: dict[Any, int] = dict(zip(buckets, groups.totals.count, strict=True))
         return counts_from_histogram(self.scale, found)

@@ -41,12 +41,13 @@ class PublicKeys:
     def pick(self, groups: Groups) -> Totals:
         """The totals of each key in order; zero where it has no rows."""
         places = {key: i for i, key in enumerate(self.keys)}
+        found = [(places.get(key), row) for row, key in enumerate(groups.all_keys())]
+        here = [(place, row) for place, row in found if place is not None]
         cells, count = (np.zeros(len(self.keys), dtype=object) for _ in range(2))
-        for i, key in enumerate(zip(*groups.keys, strict=True)):
-            place = places.get(key)
-            if place is not None:
-                cells[place] = groups.totals.cells[i]
-                count[place] = groups.totals.count[i]
+        if here:
+            to, rows = (list(column) for column in zip(*here, strict=True))
+            taken = groups.take(rows)
+            cells[to], count[to] = taken.cells, taken.count
         return Totals(cells, count)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -88,7 +89,7 @@ class SQLite:
             [None if v is None else bool(v) for v in column] if field.kind == "boolean" else column
             for column, field in zip(groups.keys, query.by, strict=True)
         ]
-        return Groups(keys, groups.totals)
+        return replace(groups, keys=keys)
 
 
 def _sound(field: Field) -> str:
