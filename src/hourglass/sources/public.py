@@ -40,14 +40,12 @@ class PublicKeys:
 
     def pick(self, groups: Groups) -> Totals:
         """The totals of each key in order; zero where it has no rows."""
-        places = {key: i for i, key in enumerate(self.keys)}
-        found = [(places.get(key), row) for row, key in enumerate(groups.all_keys())]
-        here = [(place, row) for place, row in found if place is not None]
+        where = {key: row for row, key in enumerate(groups.all_keys())}
+        rows = np.fromiter((where.get(key, -1) for key in self.keys), np.intp, len(self.keys))
+        here = np.flatnonzero(rows >= 0)
+        taken = groups.take(rows[here])
         cells, count = (np.zeros(len(self.keys), dtype=object) for _ in range(2))
-        if here:
-            to, rows = (list(column) for column in zip(*here, strict=True))
-            taken = groups.take(rows)
-            cells[to], count[to] = taken.cells, taken.count
+        cells[here], count[here] = taken.cells, taken.count
         return Totals(cells, count)
 
 
