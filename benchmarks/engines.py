@@ -1,7 +1,7 @@
 """Totals against the engine's own AVG, side by side: python -m benchmarks.engines
 
 Both read the same Parquet file in the same process, turn by turn; the figures are medians of
-times and ratios of medians. ``--rows 100000000`` is the long run, ``--spark`` adds Spark.
+times and ratios of medians. ``--rows 100000000`` is the long run; ``--parts spark`` runs Spark.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from hourglass.units import Unit
 
 BOUNDS = (0, 100)
 GROUPS = {"1": None, "1,000": "thousand", "1,000,000": "million"}
+PARTS = ("memory", "totals", "persons", "bounds", "whole", "spark")
 LIMITS = {
     "duckdb": {"1": 2.0, "1,000": 1.6, "1,000,000": 1.4},
     "spark": {"1": 2.0, "1,000": 1.5, "1,000,000": 1.2},
@@ -152,12 +153,12 @@ def memory(folder: Path, rows: int) -> None:
     """Peak memory of a process of its own, for two sizes."""
     for size in (rows // 10, rows):
         program = (
-            "import resource, hourglass as hg\n"
+            "import re, hourglass as hg\n"
             f"hg.mean({str(written(folder, size))!r}, 'x', bounds={BOUNDS}, epsilon=1)\n"
-            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+            "print(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1])"
         )
         told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-        peak = int(told.stdout)
+        peak = int(told.stdout) // 1024
         print(f"{f'peak memory, {size:,} rows, one group':<44}{peak:>9} MiB", flush=True)
 
 
@@ -182,22 +183,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=10**7)
     options.add_argument("--turns", type=int, default=5)
-    options.add_argument("--spark", action="store_true")
-    options.add_argument("--only-spark", action="store_true")
+    options.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS[:-1]))
     options.add_argument("--folder", type=Path, default=None)
     chosen = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.folder or Path(temporary)
         print(f"{chosen.rows:,} rows{'':<34}{'ours':>9}  {'AVG':>9}  {'ratio':>6}")
-        if not chosen.only_spark:
-            memory(folder, chosen.rows)
-            path = written(folder, chosen.rows)
-            ratio_to_avg(path, "duckdb", duckdb_average(path), chosen.turns)
-            persons(path, chosen.turns)
-            bounds(path, chosen.turns)
-            end_to_end(path, folder, chosen.turns)
-        if chosen.spark or chosen.only_spark:
-            spark(written(folder, chosen.rows), chosen.turns)
+        path = written(folder, chosen.rows)
+        works: dict[str, Work] = {
+            "memory": lambda: memory(folder, chosen.rows),
+            "totals": lambda: ratio_to_avg(path, "duckdb", duckdb_average(path), chosen.turns),
+            "persons": lambda: persons(path, chosen.turns),
+            "bounds": lambda: bounds(path, chosen.turns),
+            "whole": lambda: end_to_end(path, folder, chosen.turns),
+            "spark": lambda: spark(path, chosen.turns),
+        }
+        for part in chosen.parts:
+            works[part]()
 
 
 if __name__ == "__main__":

@@ -63,6 +63,8 @@ LIMITS: Final = ("target", "minutes", "jobs")
 AIM: Final = 0.03
 #: So many runs are enough for a standard error of 2.5 % where errors are like Laplace noise.
 MANY: Final = 8_000
+#: Of fewer runs than this nothing can be said.
+FEW: Final = 100
 #: The factor over ours that is to be shown: two, with room for sampling errors.
 SHOWN: Final = 1.9
 #: At n * epsilon up to here the noise is as large as the data.
@@ -492,6 +494,8 @@ def _error_shown(found: Points) -> list[str]:
         factor, spread = factors[name, title, epsilon]
         if _cell(title).rows * epsilon <= DROWNED:
             why = "n * epsilon is small"
+        elif found[name][title, epsilon].runs < FEW:
+            why = "few runs"
         elif factor * (1 + 2 * spread) >= SHOWN:
             why = "within two standard errors"
         else:
@@ -510,6 +514,11 @@ WHY_CLOSE: Final = {
         f"*n * epsilon is small* ({DROWNED:g} or less): the noise is as large as the data and "
         "every estimate that is clipped is pressed against its bounds; the error cannot grow any "
         "more, so the factor shrinks."
+    ),
+    "few runs": (
+        f"*Few runs* (under {FEW}): of so few answers not even the standard error is known. Of "
+        "twenty answers with Laplace errors, one set in ten shows a squared error that is a fifth "
+        "too small or more, by two standard errors of its own."
     ),
     "within two standard errors": (
         f"*Within two standard errors*: {SHOWN} or more is not ruled out by the runs that there "
