@@ -167,11 +167,13 @@ def test_sums_past_64_bits(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("other", [5.0, -1.0, 200.0, 1e300, -1e300, math.inf])
 @pytest.mark.parametrize("missing", ["drop", 3.0])
-def test_nan_beside_values_of_one_side(place: Any, other: float, missing: Any) -> None:
+@pytest.mark.parametrize("nulls", [True, False], ids=["with nulls", "without"])
+def test_nan_beside_values_of_one_side(place: Any, other: float, missing: Any, nulls: bool) -> None:
     """Statistics of a file leave NaN out: no engine may draw conclusions from them."""
     grid = Grid.choose(Bounds(0, 120))
-    rows: list[Row] = [(other, "g", "p"), (float("nan"), "g", "p"), (None, "g", "p")] * 3
-    placed = place(table(rows, pa.float64(), pa.string()))
+    rows: list[Row] = [(other, "g", "p"), (math.nan, "g", "p"), (None, "g", "p")][: 2 + nulls] * 3
     cell = None if missing == "drop" else grid.cell(missing)
-    expected = corpus.reference(rows, grid, missing=cell)
-    assert totals(placed, Bounds(0, 120), None, missing=missing) == expected
+    for unit in (None, hg.per_person(PERSON)):
+        expected = corpus.reference(rows, grid, unit, missing=cell)
+        placed = place(table(rows, pa.float64(), pa.string()))
+        assert totals(placed, Bounds(0, 120), None, unit=unit, missing=missing) == expected

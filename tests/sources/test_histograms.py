@@ -144,8 +144,9 @@ def test_text_is_read_by_the_declared_rule(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", [5.0, -1.0, 200.0])
-def test_nan_beside_values_of_one_side(place: Any, other: float) -> None:
-    rows: list[Row] = [(other, "g", "p"), (math.nan, "g", "p"), (None, "g", "p")] * 3
+@pytest.mark.parametrize("nulls", [True, False], ids=["with nulls", "without"])
+def test_nan_beside_values_of_one_side(place: Any, other: float, nulls: bool) -> None:
+    rows: list[Row] = [(other, "g", "p"), (math.nan, "g", "p"), (None, "g", "p")][: 2 + nulls] * 3
     placed = place(table(rows, pa.float64(), pa.string()))
     assert counted(placed, scale=[0, 120]) == reference(rows, Scale((0, 120)))
 

@@ -142,10 +142,10 @@ def clamped(grid: Grid, *, balanced: bool = False) -> str:
     a CASE whose first branch takes a whole vector costs DuckDB next to nothing. ``balanced``
     leaves it at that: what a sum of them lacks is put right once, after the sum.
 
-    NaN is NULL by its own arithmetic, never by a comparison: in each branch it makes NaN, and
-    TRY_CAST makes NULL of that. DuckDB folds comparisons, and ISNAN, by a Parquet file's least
-    and largest values, which leave NaN out; then NaN <= 5 is true or false as *other* rows have
-    it. (1 / y adds nothing to a whole number where |y| > 2^52, not even at infinity.)
+    NaN is NULL by its own arithmetic, not by a comparison: in each branch it makes NaN, and
+    TRY_CAST makes NULL of that. (1 / y adds nothing to a whole number where |y| > 2^52, not even
+    at infinity.) That is the second lock; the first is that DuckDB is kept from folding anything
+    by a file's statistics, see :mod:`.duckdb`.
     """
     top = double(float(grid.cells))
     inner, low = f"ABS(y) - ABS(y - {top})", double(float(-grid.cells))
@@ -153,18 +153,14 @@ def clamped(grid: Grid, *, balanced: bool = False) -> str:
         inner, low = f"({inner} + {top}) * {double(0.5)}", double(0.0)
     tiny = f"{double(1.0)} / y"
     return (
-        f"CASE WHEN y BETWEEN {double(-(2.0**52))} AND {double(2.0**52)} "
-        f"THEN TRY_CAST({inner} AS BIGINT) "
+        f"CASE WHEN ABS(y) <= {double(2.0**52)} THEN TRY_CAST({inner} AS BIGINT) "
         f"WHEN y < {double(0.0)} THEN TRY_CAST({tiny} + {low} AS BIGINT) "
         f"ELSE TRY_CAST({tiny} + {top} AS BIGINT) END"
     )
 
 
 def is_number(x: str) -> str:
-    """Whether a double is there and not NaN, by arithmetic that DuckDB cannot fold.
-
-    See :func:`clamped`: a comparison, or ISNAN, might be.
-    """
+    """Whether a double is there and not NaN, by arithmetic as in :func:`clamped`."""
     return f"TRY_CAST({double(1.0)} / (ABS({x}) + {double(1.0)}) AS BIGINT) IS NOT NULL"
 
 
