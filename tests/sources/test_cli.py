@@ -214,6 +214,7 @@ def test_errors_speak_of_options() -> None:
         ("epsilon='-1' is outside", "--epsilon '-1' is outside"),
         ("column='by': no such column", "column='by': no such column"),
         ("--output='x' cannot be written", "--output='x' cannot be written"),
+        ("column='by=3' is not there", "column='by=3' is not there"),
         ("standby=3, --grid=4", "standby=3, --grid=4"),
     ):
         assert as_options(message) == told

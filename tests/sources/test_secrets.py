@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import os
+import pickle
 import subprocess
 import sys
-import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -21,19 +22,10 @@ from hourglass.noise.bits import SeededBits
 from hourglass.pipeline import checked
 from hourglass.sources.engine import guarded
 
+from ..attacks.tools import everything
 from .places import java_17
 
 CANARY = "canary-7351842"
-
-
-def everything(error: BaseException) -> str:
-    """All that a person could be shown of an error, its causes and contexts included."""
-    shown = "".join(traceback.format_exception(error))
-    seen: BaseException | None = error
-    while seen is not None:
-        shown += repr(seen) + str(seen)
-        seen = seen.__cause__ or seen.__context__
-    return shown
 
 
 def test_a_foreign_error_is_neither_quoted_nor_chained() -> None:
@@ -161,6 +153,9 @@ def test_totals_and_groups_print_nothing() -> None:
     request = checked(table, "x", bounds=(0, 9), epsilon=1, by="g", delta=1e-6)
     found = request.read()
     assert repr(found) == "Groups(secret)"
+    for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="secret"):
+            copied(found)
     assert CANARY not in repr(request) + str(request.sql)
 
 

@@ -59,20 +59,6 @@ def memory_paths(
 ) -> list[Path]:
     """Each kind of column in memory whose library is installed."""
 
-    def path(name: str, convert: Callable[[Sequence[Any]], Any]) -> Path:
-        def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
-            found = mean(
-                convert(values),
-                bounds=bounds,
-                epsilon=epsilon,
-                grid=grid,
-                algorithm=algorithm,
-                bits=bits,
-            )
-            return found.to_dict()
-
-        return Path(f"{name} ({algorithm})", run)
-
     kinds: dict[str, Callable[[Sequence[Any]], Any]] = {
         "list": list,
         "iterator": iter,
@@ -86,7 +72,21 @@ def memory_paths(
     ):
         if importlib.util.find_spec(library):
             kinds[name] = convert
-    return [path(name, convert) for name, convert in kinds.items()]
+    question = {"bounds": bounds, "epsilon": epsilon, "grid": grid, "algorithm": algorithm}
+    return [_path(name, convert, None, question) for name, convert in kinds.items()]
+
+
+def _path(
+    name: str,
+    convert: Callable[[Sequence[Any]], Any],
+    column: str | None,
+    question: Mapping[str, Any],
+) -> Path:
+    def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
+        found: Release = mean(convert(values), column, bits=bits, **question)
+        return found.to_dict()
+
+    return Path(f"{name} ({question['algorithm']})", run)
 
 
 def _masked(values: Sequence[Any]) -> Any:
@@ -124,21 +124,6 @@ def table_paths(
 ) -> list[Path]:
     """Each kind of table that can be made here: files, frames, a relation, a database."""
 
-    def path(name: str, convert: Callable[[Sequence[Any]], Any]) -> Path:
-        def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
-            found = mean(
-                convert(values),
-                "x",
-                bounds=bounds,
-                epsilon=epsilon,
-                grid=grid,
-                algorithm=algorithm,
-                bits=bits,
-            )
-            return found.to_dict()
-
-        return Path(f"{name} ({algorithm})", run)
-
     kinds: dict[str, Callable[[Sequence[Any]], Any]] = {
         "CSV file": lambda values: _csv(values, folder),
         "JSON lines": lambda values: _json_lines(values, folder),
@@ -152,7 +137,8 @@ def table_paths(
     if importlib.util.find_spec("pyarrow"):
         kinds["Arrow table"] = _arrow_table
         kinds["Parquet file"] = lambda values: _parquet(values, folder)
-    return [path(name, convert) for name, convert in kinds.items()]
+    question = {"bounds": bounds, "epsilon": epsilon, "grid": grid, "algorithm": algorithm}
+    return [_path(name, convert, "x", question) for name, convert in kinds.items()]
 
 
 def person_path(epsilon: Fraction, bounds: tuple[float, float], folder: Folder, unit: Unit) -> Path:

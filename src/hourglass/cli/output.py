@@ -46,9 +46,10 @@ def check_writable(option: str, path: Path | None) -> None:
 
 def as_options(message: str) -> str:
     """A message of the library in the words of the command line: bounds=(0, 9) as --bounds 0 9."""
-    message = re.sub(r"\bbounds=\(([^(),]+), ([^(),]+)\)", r"--bounds \1 \2", message)
-    message = re.sub(rf"\b({_OPTIONS})=(?=[\s,;:.)]|$)", r"--\1", message)
-    return re.sub(rf"(?<![\w-])({_OPTIONS})=", r"--\1 ", message)
+    message = re.sub(r"(?<![\w'\"-])bounds=\(([^(),]+), ([^(),]+)\)", r"--bounds \1 \2", message)
+    name = rf"(?<![\w'\"-])({_OPTIONS})="  # not within a word, an option, a quoted value
+    message = re.sub(rf"{name}(?=[\s,;:.)]|$)", r"--\1", message)
+    return re.sub(name, r"--\1 ", message)
 
 
 def print_notes(error: BaseException) -> None:

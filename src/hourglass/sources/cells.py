@@ -139,8 +139,8 @@ def clamped(grid: Grid, *, balanced: bool = False) -> str:
     """y clamped to 0..G after the fact: the same cells, without a branch for each row.
 
     |y| - |y - G| is 2t - G for the clamped y = t, exactly, as long as doubles hold all integers;
-    a CASE whose first branch takes a whole vector costs DuckDB next to nothing. ``balanced``
-    leaves it at that: what a sum of them lacks is put right once, after the sum.
+    a CASE whose first branch takes whole vectors costs DuckDB less than one that divides them.
+    ``balanced`` leaves it at that: what a sum of them lacks is put right once, after the sum.
 
     NaN is NULL by its own arithmetic, not by a comparison: in each branch it makes NaN, and
     TRY_CAST makes NULL of that. (1 / y adds nothing to a whole number where |y| > 2^52, not even

@@ -72,6 +72,9 @@ class Groups:
     def __repr__(self) -> str:
         return "Groups(secret)"
 
+    def __reduce__(self) -> Any:
+        raise TypeError("groups are secret: they are not pickled or copied out of the process")
+
 
 def _integers(column: Any) -> Any:
     """Integers in an array: of 64 bits where the engine gives such, else Python's own."""
