@@ -349,3 +349,12 @@ def test_sqlite_cells_of_another_type_are_missing(tmp_path: Path) -> None:
     assert found == hg.mean(np.array([1, 7]), bits=SeededBits(2), **ASK)
     with pytest.raises(hg.DataError, match="undeclared"):
         hg.mean(source, "n", **ASK)
+
+
+def test_secret_whole_numbers_come_back_as_plain_ones(tmp_path: Path) -> None:
+    """A key that stays NumPy's own would fail in JSON, and only there."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": [1.0] * 400, "g": pa.array([3] * 400, pa.int32())}), path)
+    found = hg.mean(path, "x", bounds=(0, 2), epsilon=1, by="g", delta=1e-6)
+    assert [type(key) for key in found] == [int]
+    assert json.loads(json.dumps(found.to_dict()))["groups"][0]["g"] == 3
