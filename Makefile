@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-long check format bench peers test-peers paper clean
+.PHONY: help demo test test-long test-lowest check format bench peers test-peers paper clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,6 +22,11 @@ test: check  ## everything: style, types, imports, then the whole suite
 
 test-long: $(STAMP)  ## the statistical tests at ten times the samples
 	$(BIN)/python -m pytest -m long
+
+test-lowest:  ## every engine and the units with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv build/lowest
+	build/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c tests/lowest.txt -e '.[dev]'
+	build/lowest/bin/python -m pytest -W default -p no:cacheprovider tests/sources tests/unit
 
 check: $(STAMP)  ## ruff, mypy --strict and the one-way flow of imports
 	$(BIN)/ruff check .

@@ -71,6 +71,9 @@ def test_one_answer_in_every_format(visits: Path) -> None:
 def test_explain_prints_sql_and_reads_nothing(visits: Path) -> None:
     told = run("mean", visits, "x", *ASK, "--explain")
     assert told.returncode == 0
+    assert told.stdout.startswith("-- the column is read, and NumPy adds it up")
+    assert told.stdout.endswith(')\nSELECT "x" FROM source\n')
+    told = run("mean", visits, "x", *ASK, "--by", "g", "--delta", "1e-6", "--explain")
     assert told.stdout.startswith("WITH source AS")
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import pytest
 import hourglass as hg
 
 SOURCE = Path(hg.__file__).parent
+ROOT = Path(__file__).parents[2]
+ENGINE_EXTRAS = ("datafusion", "plot", "postgres", "spark")
 NOISE = sorted((SOURCE / "noise").glob("*.py"))
 
 #: Anything that would bring in floats, or randomness by another door.
@@ -109,3 +112,17 @@ def test_import_is_light() -> None:
     loaded = {name.split(".")[0] for name in run.stdout.split()}
     heavy = {"pandas", "polars", "pyarrow", "scipy", "matplotlib", "duckdb", "sqlglot", "pyspark"}
     assert not loaded & (heavy | {"psycopg", "typer", "rich", "sqlite3"})
+
+
+def test_the_lowest_versions_are_the_ones_tested() -> None:
+    """`make test-lowest` takes tests/lowest.txt: each floor of pyproject.toml is in it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(d for e in ENGINE_EXTRAS for d in extras[e])]
+    found = re.findall(r"^([a-z]+)(?:\[.*\])?>=([0-9.]+)", "\n".join(wanted), re.MULTILINE)
+    floors = dict(found)
+    lines = (ROOT / "tests" / "lowest.txt").read_text().split()
+    pins = dict(line.split("==") for line in lines)
+    assert set(floors) == {re.split(r"\W", each)[0] for each in wanted}
+    for name, floor in floors.items():
+        assert f"{pins[name]}.".startswith(f"{floor}."), name

@@ -1,26 +1,39 @@
-"""DuckDB: the embedded engine, for files and for tables in memory."""
+"""DuckDB: the embedded engine, for files and for tables in memory.
+
+By group or by person it runs the one query. Where all that is asked is one total it hands the
+column over in batches, and the kernel for arrays adds them up, while DuckDB reads on: fewer steps
+a row than any SQL for the same cells. That takes PyArrow; without it the one query runs.
+"""
 
 from __future__ import annotations
 
 import tempfile
 import uuid
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
 
 from ..errors import DataError
 from ..grid import Bounds
+from ..totals import Totals
 from .cells import identifier, literal
 from .dialects import with_source
 from .engine import Groups, guarded, guarded_schema
 from .files import FileSet
 from .frames import Frame
-from .query import Question
+from .kernel import total_of_chunks
+from .query import HALF, Query, Question
 from .schema import Field, Schema
 
 __all__ = ["DuckDB", "DuckDBRelation", "of_files", "of_frame", "of_relation"]
 
 _TABLE: Final = "hourglass_source"
+#: Rows a batch: a megabyte of doubles, which is still near when the kernel gets it.
+_BATCH: Final = 1 << 17
+_FAILED: Final = "data: DuckDB failed while reading"
+_HANDED_OVER: Final = "-- the column is read, and NumPy adds it up in this process\n"
 _INTEGERS: Final = (
     "tinyint smallint integer bigint utinyint usmallint uinteger".split()  # noqa: SIM905
 )
@@ -91,18 +104,17 @@ class DuckDB:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the scan, of the columns that it needs."""
-        return with_source(_select(query, self._scan), query.text())
+        return _text(query, _select(query, self._scan))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it, and drop the database."""
+        connection = self._connection
         try:
-            columns = guarded(
-                "data: DuckDB failed while reading",
-                lambda: self._connection.execute(sql).fetchnumpy(),
-            )
+            if plain := _plain(query):
+                return _one_group(lambda: connection.sql(sql), plain)
+            return _groups(lambda: connection.execute(sql), query)
         finally:
-            self._connection.close()
-        return _groups(columns, query)
+            connection.close()
 
 
 class DuckDBRelation:
@@ -123,15 +135,13 @@ class DuckDBRelation:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the relation; the optimiser of its connection is not ours to set."""
-        return with_source(_select(query, _TABLE, opaque=True), query.text())
+        return _text(query, _select(query, _TABLE, opaque=True))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it on the relation's connection."""
-        columns = guarded(
-            "data: DuckDB failed while reading",
-            lambda: self._relation.query(_TABLE, sql).fetchnumpy(),
-        )
-        return _groups(columns, query)
+        if plain := _plain(query):
+            return _one_group(lambda: self._relation.query(_TABLE, sql), plain)
+        return _groups(lambda: self._relation.query(_TABLE, sql), query)
 
 
 def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
@@ -234,7 +244,34 @@ def _field(name: str, dtype: Any) -> Field:
     return Field(name, kind if kind in ("boolean", "date") else "other", declared)
 
 
-def _groups(columns: dict[str, Any], query: Question) -> Groups:
+def _plain(query: Question) -> Query | None:
+    """The query, if its answer is one total and the column can be handed over."""
+    if isinstance(query, Query) and query.number is not None and find_spec("pyarrow"):
+        return query
+    return None
+
+
+def _text(query: Question, native: str) -> str:
+    if plain := _plain(query):
+        return f"{_HANDED_OVER}WITH source AS (\n  {native}\n)\nSELECT {plain.number} FROM source"
+    return with_source(native, query.text())
+
+
+def _one_group(asked: Callable[[], Any], query: Query) -> Groups:
+    """The total of a column that is handed over."""
+    totals: Totals = guarded(_FAILED, lambda: _added_up(asked().to_arrow_reader(_BATCH), query))
+    return Groups.of([], [totals.count], [totals.cells // HALF], [totals.cells % HALF])
+
+
+def _added_up(reader: Any, query: Query) -> Totals:
+    columns = (batch.column(0) for batch in reader)
+    chunks = ((c.drop_null().to_numpy(zero_copy_only=False), c.null_count) for c in columns)
+    return total_of_chunks(chunks, query.grid, query.missing)
+
+
+def _groups(asked: Callable[[], Any], query: Question) -> Groups:
+    """The totals by group that DuckDB made."""
+    columns = guarded(_FAILED, lambda: asked().fetchnumpy())
     keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
     return Groups.of(keys, columns["n"], columns["hi"], columns["lo"])
 

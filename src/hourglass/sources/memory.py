@@ -153,7 +153,7 @@ def _polars(values: Any, polars: Any) -> Column | None:
     if not isinstance(values, polars.Series):
         return None
     dtype = values.dtype
-    wide = dtype in (polars.Int128, polars.UInt128) or dtype.is_decimal()
+    wide = dtype in (polars.Int128, getattr(polars, "UInt128", None)) or dtype.is_decimal()
     if dtype == polars.Boolean:
         kind = "boolean"
     elif dtype.is_integer() and not wide:

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 from ..grid import Grid
 from ..units import Unit
-from .cells import as_text, cell, clamped, identifier, literal, scaled
+from .cells import as_double, as_integer, as_text, cell, clamped, identifier, literal, scaled
 from .schema import Field
 
 __all__ = ["HALF", "Query", "Question", "kept_rows", "key_column", "with_steps"]
@@ -81,6 +81,16 @@ class Query:
         """The columns that are read, each once."""
         wanted = [self.value, *self.by] + ([self.person] if self.person else [])
         return list({field.name: field for field in reversed(wanted)}.values())[::-1]
+
+    @property
+    def number(self) -> str | None:
+        """The value of a row as a number, if the total of these over all rows is all that is asked.
+
+        A double or an integer of up to 64 bits, NULL where it is missing: what the kernel adds up.
+        """
+        if self.by or self.person or (self.grid.own and self.value.wide):
+            return None
+        return as_integer(self.value) if self.grid.own else as_double(self.value)
 
     @property
     def keys(self) -> list[str]:
