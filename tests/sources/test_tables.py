@@ -218,6 +218,14 @@ def test_explain_runs_nothing(tmp_path: Path) -> None:
     assert "no SQL" in hg.mean([1.0], explain=True, **ASK)
 
 
+@pytest.mark.parametrize("kind", ["HUGEINT", "UHUGEINT"])
+def test_keys_longer_than_64_bits_are_refused(kind: str) -> None:
+    rows = duckdb.sql(f"SELECT 1.0 AS x, CAST(2 AS {kind}) AS g, CAST(2 AS UBIGINT) AS u")
+    with pytest.raises(hg.DataError, match=f"by='g' is of type {kind}.*cast it to BIGINT"):
+        hg.mean(rows, "x", by="g", keys=[2], **ASK)
+    assert list(hg.mean(rows, "x", by="u", keys=[2**64 - 1, 2], **ASK)) == [2**64 - 1, 2]
+
+
 # --- what is wrong with a question ----------------------------------------------------------
 
 

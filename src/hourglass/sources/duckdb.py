@@ -2,7 +2,8 @@
 
 By group or by person it runs the one query. Where all that is asked is one total it hands the
 column over in batches, and the kernel for arrays adds them up, while DuckDB reads on: fewer steps
-a row than any SQL for the same cells. That takes PyArrow; without it the one query runs.
+a row than any SQL for the same cells. That takes PyArrow; without it the one query runs, and its
+answer comes as NumPy's arrays, not as Arrow's.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ __all__ = ["DuckDB", "DuckDBRelation", "of_files", "of_frame", "of_relation"]
 _TABLE: Final = "hourglass_source"
 #: Rows a batch: a megabyte of doubles, which is still near when the kernel gets it.
 _BATCH: Final = 1 << 17
-_FAILED: Final = "data: DuckDB failed while reading"
 _HANDED_OVER: Final = "-- the column is read, and NumPy adds it up in this process\n"
 _INTEGERS: Final = (
     "tinyint smallint integer bigint utinyint usmallint uinteger".split()  # noqa: SIM905
@@ -108,13 +108,10 @@ class DuckDB:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it, and drop the database."""
-        connection = self._connection
         try:
-            if plain := _plain(query):
-                return _one_group(lambda: connection.sql(sql), plain)
-            return _groups(lambda: connection.execute(sql), query)
+            return _answer(lambda: self._connection.sql(sql), query)
         finally:
-            connection.close()
+            self._connection.close()
 
 
 class DuckDBRelation:
@@ -139,9 +136,7 @@ class DuckDBRelation:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it on the relation's connection."""
-        if plain := _plain(query):
-            return _one_group(lambda: self._relation.query(_TABLE, sql), plain)
-        return _groups(lambda: self._relation.query(_TABLE, sql), query)
+        return _answer(lambda: self._relation.query(_TABLE, sql), query)
 
 
 def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
@@ -246,9 +241,13 @@ def _field(name: str, dtype: Any) -> Field:
 
 def _plain(query: Question) -> Query | None:
     """The query, if its answer is one total and the column can be handed over."""
-    if isinstance(query, Query) and query.number is not None and find_spec("pyarrow"):
+    if isinstance(query, Query) and query.number is not None and _arrow_is_here():
         return query
     return None
+
+
+def _arrow_is_here() -> bool:
+    return find_spec("pyarrow") is not None
 
 
 def _text(query: Question, native: str) -> str:
@@ -257,23 +256,24 @@ def _text(query: Question, native: str) -> str:
     return with_source(native, query.text())
 
 
-def _one_group(asked: Callable[[], Any], query: Query) -> Groups:
-    """The total of a column that is handed over."""
-    totals: Totals = guarded(_FAILED, lambda: _added_up(asked().to_arrow_reader(_BATCH), query))
-    return Groups.of([], [totals.count], [totals.cells // HALF], [totals.cells % HALF])
+def _answer(asked: Callable[[], Any], query: Question) -> Groups:
+    """From the relation that is asked for: totals by group, or the column itself."""
+    what, keys = "data: DuckDB failed while reading", query.keys
+    if plain := _plain(query):
+        total: Totals = guarded(what, lambda: _added_up(asked().to_arrow_reader(_BATCH), plain))
+        return Groups.of([], [total.count], [total.cells // HALF], [total.cells % HALF])
+    if _arrow_is_here():
+        table = guarded(what, lambda: asked().to_arrow_table())
+        return Groups.of_arrow(table, len(keys), query.balance)
+    columns = guarded(what, lambda: asked().fetchnumpy())
+    values = [_values(columns[name], field) for name, field in zip(keys, query.by, strict=True)]
+    return Groups.of(values, columns["n"], columns["hi"], columns["lo"], query.balance)
 
 
 def _added_up(reader: Any, query: Query) -> Totals:
     columns = (batch.column(0) for batch in reader)
     chunks = ((c.drop_null().to_numpy(zero_copy_only=False), c.null_count) for c in columns)
     return total_of_chunks(chunks, query.grid, query.missing)
-
-
-def _groups(asked: Callable[[], Any], query: Question) -> Groups:
-    """The totals by group that DuckDB made."""
-    columns = guarded(_FAILED, lambda: asked().fetchnumpy())
-    keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
-    return Groups.of(keys, columns["n"], columns["hi"], columns["lo"])
 
 
 def _values(column: Any, field: Field) -> Any:

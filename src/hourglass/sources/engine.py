@@ -30,12 +30,22 @@ class Groups:
     count: Any
 
     @classmethod
-    def of(cls, keys: Sequence[Any], count: Any, hi: Any, lo: Any) -> Groups:
-        """From the columns of the answer; a sum over no rows is NULL, and 0 here."""
-        count, hi, lo = (_integers(column) for column in (count, hi, lo))
-        if not all(part.dtype == np.int64 and part.max(initial=0) < 2**46 for part in (hi, lo)):
-            hi, lo = hi.astype(object), lo.astype(object)
-        return cls(keys, hi * HALF + lo, count)
+    def of(cls, keys: Sequence[Any], count: Any, hi: Any, lo: Any, balance: int = 0) -> Groups:
+        """From the columns of the answer; a sum over no rows is NULL, and 0 here.
+
+        With a ``balance`` G the sums are of 2t - G for each record.
+        """
+        count, hi, lo = columns = [_integers(column) for column in (count, hi, lo)]
+        ends = ((count, 2**62 // balance),) if balance else ((hi, 2**46), (lo, 2**46))
+        small = all(part.max(initial=0) < end for part, end in ends)
+        if not small or any(part.dtype != np.int64 for part in columns):
+            count, hi, lo = (part.astype(object) for part in columns)
+        cells = hi * HALF
+        cells += lo
+        if balance:
+            cells += count * balance
+            cells >>= 1
+        return cls(keys, cells, count)
 
     @property
     def totals(self) -> Totals:
@@ -57,11 +67,11 @@ class Groups:
         return zip(*plain, strict=True)
 
     @classmethod
-    def of_arrow(cls, table: Any, keys: int) -> Groups:
+    def of_arrow(cls, table: Any, keys: int, balance: int = 0) -> Groups:
         """From an Arrow table, of which the first ``keys`` columns are keys."""
         columns = table.columns
-        numbers = [column.fill_null(0).to_numpy() for column in columns[keys:]]
-        return cls.of([column.to_pylist() for column in columns[:keys]], *numbers)
+        count, hi, lo = (column.fill_null(0).to_numpy() for column in columns[keys:])
+        return cls.of([_arrow_keys(column) for column in columns[:keys]], count, hi, lo, balance)
 
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[Any]], keys: int) -> Groups:
@@ -74,6 +84,12 @@ class Groups:
 
     def __reduce__(self) -> Any:
         raise TypeError("groups are secret: they are not pickled or copied out of the process")
+
+
+def _arrow_keys(column: Any) -> Any:
+    """An array of whole numbers as it is, else plain Python values."""
+    whole = str(column.type).lstrip("u").startswith("int") and not column.null_count
+    return column.to_numpy() if whole else column.to_pylist()
 
 
 def _integers(column: Any) -> Any:

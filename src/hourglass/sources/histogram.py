@@ -67,6 +67,11 @@ class Histogram:
         """The name of the bucket in the answer."""
         return ["k1"]
 
+    @property
+    def balance(self) -> int:
+        """Nothing is summed."""
+        return 0
+
     @cached_property
     def _integers(self) -> bool:
         return self.value.kind in ("integer", "text as integer")

@@ -9,6 +9,8 @@ first step on, so every engine returns the same totals, bit for bit.
     ranked      or: rows and groups of a person in the order of a hash of their own
     chosen      ... and the first of them
     (last)      COUNT(t), and SUM(t) as 65536 * hi + lo, by group
+
+On DuckDB 2t - G takes the place of t where only sums are made of it, see :func:`.cells.clamped`.
 """
 
 from __future__ import annotations
@@ -48,6 +50,10 @@ class Question(Protocol):
     @property
     def keys(self) -> list[str]:
         """The names of the key columns in the answer."""
+
+    @property
+    def balance(self) -> int:
+        """G where "huge" sums are of 2t - G for each record, else 0."""
 
     def text(self, sums: str = "huge") -> str:
         """The question over a table named ``source``, in DuckDB's dialect."""
@@ -97,6 +103,11 @@ class Query:
         """The names of the key columns inside the query."""
         return [f"k{i}" for i in range(1, len(self.by) + 1)]
 
+    @property
+    def balance(self) -> int:
+        """G where "huge" sums are of 2t - G for each record, else 0: a person's mean is of t."""
+        return 0 if self.grid.own or self.person else self.grid.cells
+
     def text(self, sums: str = "huge") -> str:
         """The query; ``sums`` is what SUM of 64-bit integers is on the engine.
 
@@ -128,11 +139,11 @@ class Query:
         return [("quantised", f"SELECT {', '.join(columns)} {source}")]
 
     def _clamped(self) -> str:
-        """The cell t of y; or 2t - G where nothing but sums are made of it."""
-        balanced, missing = not self.person, self.missing
-        if balanced and missing is not None:
-            missing = 2 * missing - self.grid.cells
-        return _or(clamped(self.grid, balanced=balanced), missing)
+        """The cell t of y; or 2t - G, see ``balance``."""
+        missing = self.missing
+        if self.balance and missing is not None:
+            missing = 2 * missing - self.balance
+        return _or(clamped(self.grid, balanced=bool(self.balance)), missing)
 
     def _where(self) -> str:
         tests = []
@@ -189,11 +200,8 @@ class Query:
 
     def _aggregate(self, table: str, sums: str) -> str:
         keys = "".join(f"{key}, " for key in self.keys)
-        total = "SUM(t)"
-        if sums == "huge" and not (self.grid.own or self.person):  # of 2t - G, see _clamped
-            total = f"((SUM(t) + CAST(COUNT(t) AS HUGEINT) * {self.grid.cells}) >> 1)"
         hi, lo = {
-            "huge": (f"{total} >> {_SHIFT}", f"{total} & {HALF - 1}"),
+            "huge": (f"SUM(t) >> {_SHIFT}", f"SUM(t) & {HALF - 1}"),
             "numeric": (f"SUM(t) // {HALF}", f"SUM(t) % {HALF}"),
             "halves": _HALVES,
         }[sums]

@@ -103,6 +103,11 @@ class Schema:
                 f"by={name!r} is of type {field.declared or field.kind}; group by a column of "
                 "text, whole numbers, booleans or dates"
             )
+        if field.reach[1] >= 2**64:
+            raise DataError(
+                f"by={name!r} is of type {field.declared}, whose numbers are longer than 64 bits; "
+                "cast it to BIGINT, or to text"
+            )
         return field
 
     def person(self, name: str) -> Field:
