@@ -35,7 +35,7 @@ def _alone(wanted: bool) -> Iterator[None]:
     """DuckDB as it is without PyArrow, which hands columns over to NumPy."""
     with pytest.MonkeyPatch.context() as patch:
         if wanted:
-            patch.setattr("hourglass.sources.duckdb.find_spec", lambda name: None)
+            patch.setattr("hourglass.sources.duckdb._arrow_is_here", lambda: False)
         yield
 
 

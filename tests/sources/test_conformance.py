@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import hourglass as hg
 from hourglass.grid import Bounds, Grid
 from hourglass.pipeline import checked
+from hourglass.sources.cells import identifier
 from hourglass.sources.engine import Groups
 from hourglass.sources.memory import column as memory_column
 from hourglass.units import Unit
@@ -144,6 +146,30 @@ def test_decimals(engine_place: Any, digits: int, scale: int) -> None:
         agree(engine_place, corpus.rows(values), kind, Grid.choose(bounds))
     except sqlite3.Error:
         pytest.skip("SQLite has no type for decimals")
+
+
+#: Days since 1970: the last before the year 1, the first after 9999, what DuckDB calls infinity.
+NO_DATES = [-719163, 2932897, 2**31 - 1, -(2**31) + 1]
+
+
+def test_dates_that_python_has_not_name_no_group(engine_place: Any) -> None:
+    """A group's key is a date or nothing: no error on one row's account."""
+    named = [date(1, 1, 1), date(2026, 3, 1), date(9999, 12, 31)]
+    days = pa.array([(day - date(1970, 1, 1)).days for day in named] + NO_DATES, pa.int32())
+    made = pa.table({VALUE: [1.0] * len(days), GROUP: days.cast(pa.date32())})
+    try:
+        placed = engine_place(made)
+    except (OverflowError, ValueError):  # such a date cannot be written as a value of Python
+        pytest.skip("below, on PostgreSQL; SQLite has no type for dates")
+    assert totals(placed, Bounds(0, 1), 1) == dict.fromkeys(named, (1, 1))
+
+
+def test_dates_that_python_has_not_on_postgres(postgres_url: str) -> None:
+    days = ["0001-01-01", "9999-12-31", "infinity", "-infinity", "0044-03-15 BC", "10000-01-01"]
+    rows = ", ".join(f"(1.0::float8, '{day}'::date)" for day in days)
+    names = f"{identifier(VALUE)}, {identifier(GROUP)}"
+    placed = {"data": hg.sql(postgres_url, f"SELECT * FROM (VALUES {rows}) AS t({names})")}
+    assert totals(placed, Bounds(0, 1), 1) == dict.fromkeys([date.min, date.max], (1, 1))
 
 
 def test_one_total_without_groups_also_of_no_rows(engine_place: Any) -> None:

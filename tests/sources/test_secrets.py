@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,12 +21,13 @@ import pytest
 import hourglass as hg
 from hourglass.noise.bits import SeededBits
 from hourglass.pipeline import checked
-from hourglass.sources.engine import guarded
+from hourglass.sources.engine import Groups, guarded
 
 from ..attacks.tools import everything
 from .places import java_17
 
 CANARY = "canary-7351842"
+ASK: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1}
 
 
 def test_a_foreign_error_is_neither_quoted_nor_chained() -> None:
@@ -184,3 +186,38 @@ def test_the_order_is_that_of_the_keys_never_of_the_data() -> None:
     table = pa.table({"x": [1.0] * 400, "g": names})
     found = hg.mean(table, "x", bounds=(0, 9), epsilon=1, by="g", delta=1e-6)
     assert list(found) == ["ann", "bob", "mia", "zoe"]
+
+
+def test_a_key_that_is_no_text_is_not_quoted() -> None:
+    """Bytes that are no UTF-8 in a column of text: the error comes as the key is read."""
+    offsets, data = pa.array([0, 1, 1 + len(CANARY) + 1], pa.int32()), f"a{CANARY}".encode()
+    bad = pa.StringArray.from_buffers(2, offsets.buffers()[1], pa.py_buffer(data + b"\xff"))
+    with pytest.raises(hg.SourceError) as caught:
+        hg.mean(pa.table({"x": [1.0, 0.0], "g": bad}), "x", by="g", delta=1e-6, **ASK)
+    assert CANARY not in everything(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("bounds", [(0, 1), (0, 1e300)])
+def test_odd_doubles_raise_no_warning(bounds: Any) -> None:
+    """A NaN that signals, or one that underflows: NumPy would tell of it (here, as an error)."""
+    odd = np.array([0x7FF0000000000001, 1, 0x3FF0000000000000], np.uint64).view(np.float64)
+    with np.errstate(all="raise"):
+        for data, column in ((odd, None), (pa.table({"x": odd}), "x")):
+            found = checked(data, column, bounds=bounds, epsilon=1).read()
+            count = found.count.tolist() if isinstance(found, Groups) else [found.count]
+            assert count == [2]
+
+
+def test_an_interrupted_reading_lets_the_connection_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(chunks: Any, *_: Any) -> None:
+        next(chunks)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hourglass.sources.duckdb.total_of_chunks", stopped)
+    connection = duckdb.connect()
+    rows = connection.sql("SELECT CAST(i AS DOUBLE) AS x FROM range(2000000) AS t(i)")
+    with pytest.raises(KeyboardInterrupt) as caught:  # it holds the frames, as a notebook does
+        hg.mean(rows, "x", **ASK)
+    assert connection.execute("SELECT 42").fetchall() == [(42,)]
+    assert caught.value.__traceback__ is not None

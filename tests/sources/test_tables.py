@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -216,6 +217,27 @@ def test_explain_runs_nothing(tmp_path: Path) -> None:
     assert "read_parquet" in text
     assert "GROUP BY k1" in text
     assert "no SQL" in hg.mean([1.0], explain=True, **ASK)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+def test_whole_number_keys_beside_a_missing_one(tmp_path: Path, engine: str) -> None:
+    path = tmp_path / "t.parquet"
+    keys = [1, 2**60 + 1, None] * 400
+    pq.write_table(pa.table({"x": [1.0] * 1200, "g": pa.array(keys, pa.int64())}), path)
+    found = hg.mean(path, "x", by="g", keys=[2**60 + 1, None, 2**60], engine=engine, **ASK)
+    assert [round(each.count / 400) for each in found.values()] == [1, 1, 0]
+
+
+def test_without_pyarrow_the_query_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is missing or cannot be imported: found before anything is charged."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(visits(), path)
+    asked: dict[str, Any] = {"bits": SeededBits(3), **ASK}
+    with_it = hg.mean(path, "x", **asked)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert "SUM(t)" in hg.mean(path, "x", explain=True, **ASK)
+    without = hg.mean(path, "x", **{**asked, "bits": SeededBits(3)})
+    assert without.to_dict() == with_it.to_dict()
 
 
 @pytest.mark.parametrize("kind", ["HUGEINT", "UHUGEINT"])

@@ -58,11 +58,11 @@ class DataFusion:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it; the answer comes as Arrow."""
-        table = guarded(
+        groups: Groups = guarded(
             "data: DataFusion failed while reading",
-            lambda: self._context.sql(sql).to_arrow_table(),
+            lambda: Groups.of_arrow(self._context.sql(sql).to_arrow_table(), len(query.by)),
         )
-        return Groups.of_arrow(table, len(query.by))
+        return groups
 
 
 def _present(field: Field) -> str:

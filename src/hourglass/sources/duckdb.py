@@ -11,14 +11,12 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
 
 from ..errors import DataError
 from ..grid import Bounds
-from ..totals import Totals
 from .cells import identifier, literal
 from .dialects import with_source
 from .engine import Groups, guarded, guarded_schema
@@ -247,7 +245,11 @@ def _plain(query: Question) -> Query | None:
 
 
 def _arrow_is_here() -> bool:
-    return find_spec("pyarrow") is not None
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def _text(query: Question, native: str) -> str:
@@ -258,22 +260,30 @@ def _text(query: Question, native: str) -> str:
 
 def _answer(asked: Callable[[], Any], query: Question) -> Groups:
     """From the relation that is asked for: totals by group, or the column itself."""
-    what, keys = "data: DuckDB failed while reading", query.keys
-    if plain := _plain(query):
-        total: Totals = guarded(what, lambda: _added_up(asked().to_arrow_reader(_BATCH), plain))
-        return Groups.of([], [total.count], [total.cells // HALF], [total.cells % HALF])
-    if _arrow_is_here():
-        table = guarded(what, lambda: asked().to_arrow_table())
-        return Groups.of_arrow(table, len(keys), query.balance)
-    columns = guarded(what, lambda: asked().fetchnumpy())
-    values = [_values(columns[name], field) for name, field in zip(keys, query.by, strict=True)]
-    return Groups.of(values, columns["n"], columns["hi"], columns["lo"], query.balance)
+    plain = _plain(query)
+
+    def found() -> Groups:
+        if plain:
+            return _one_group(asked(), plain)
+        if _arrow_is_here():
+            return Groups.of_arrow(asked().to_arrow_table(), len(query.keys), query.balance)
+        return _of_arrays(asked().fetchnumpy(), query)
+
+    groups: Groups = guarded("data: DuckDB failed while reading", found)
+    return groups
 
 
-def _added_up(reader: Any, query: Query) -> Totals:
-    columns = (batch.column(0) for batch in reader)
-    chunks = ((c.drop_null().to_numpy(zero_copy_only=False), c.null_count) for c in columns)
-    return total_of_chunks(chunks, query.grid, query.missing)
+def _one_group(relation: Any, query: Query) -> Groups:
+    with relation.to_arrow_reader(_BATCH) as reader:  # closed whatever happens
+        columns = (batch.column(0) for batch in reader)
+        chunks = ((c.drop_null().to_numpy(zero_copy_only=False), c.null_count) for c in columns)
+        totals = total_of_chunks(chunks, query.grid, query.missing)
+    return Groups.of([], [totals.count], [totals.cells // HALF], [totals.cells % HALF])
+
+
+def _of_arrays(columns: dict[str, Any], query: Question) -> Groups:
+    keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
+    return Groups.of(keys, columns["n"], columns["hi"], columns["lo"], query.balance)
 
 
 def _values(column: Any, field: Field) -> Any:

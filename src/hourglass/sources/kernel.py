@@ -62,7 +62,8 @@ def _total(chunks: Iterable[Chunk], grid: Grid, missing: int | None, longest: in
     buffer = _aligned(longest)
     cells = count = absent = 0
     for chunk, chunk_absent in chunks:
-        chunk_cells, chunk_count = add(chunk, grid, buffer)
+        with np.errstate(all="ignore"):  # a warning would tell of a value: underflow, odd NaN
+            chunk_cells, chunk_count = add(chunk, grid, buffer)
         cells += chunk_cells
         count += chunk_count
         absent += chunk_absent + len(chunk) - chunk_count
@@ -86,8 +87,7 @@ def _float_grid(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> tup
     """floor((clamp(x) - lower) * s + 0.5), summed; NaN is left out."""
     buffer = space[: len(chunk)]
     if chunk.dtype != np.float64:
-        with np.errstate(over="ignore"):  # a long double past the range is clamped like inf
-            np.copyto(buffer, chunk, casting="unsafe")
+        np.copyto(buffer, chunk, casting="unsafe")  # a long double past the range becomes inf
         chunk = buffer
     np.clip(chunk, grid.lower, grid.upper, out=buffer)
     lower = grid.lower

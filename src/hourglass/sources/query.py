@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final, Protocol
 
 from ..grid import Grid
@@ -252,8 +253,14 @@ def kept_rows(
 
 
 def key_column(field: Field) -> str:
-    """A column to group by, or that names persons, as a value of its kind."""
+    """A column to group by, or that names persons, as a value of its kind.
+
+    A date that Python has not, infinite or before the year 1, is as good as none.
+    """
     column = identifier(field.name)
+    if field.kind == "date":
+        first, last = literal(date.min), literal(date.max)
+        return f"CASE WHEN {column} >= {first} AND {column} <= {last} THEN {column} END"
     return column if field.exact else f"CAST({column} AS VARCHAR)"
 
 

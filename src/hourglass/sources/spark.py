@@ -63,15 +63,15 @@ class Spark:
         """Run it, and take the view away again."""
         session = self._frame.sparkSession
 
-        def table() -> Any:
+        def found() -> Groups:
             self._frame.createOrReplaceTempView(self._view)
             try:
-                return session.sql(sql).toArrow()
+                return Groups.of_arrow(session.sql(sql).toArrow(), len(query.by))
             finally:
                 session.catalog.dropTempView(self._view)
 
-        found = guarded("data: Spark failed while reading", table)
-        return Groups.of_arrow(found, len(query.by))
+        groups: Groups = guarded("data: Spark failed while reading", found)
+        return groups
 
 
 def of_dataframe(frame: Any) -> Spark:
