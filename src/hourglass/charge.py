@@ -44,6 +44,11 @@ def charged(
         if request is not None:
             raise OptionError(f"request={request!r} is kept in a budget; give budget= as well")
         return work()
+    if not hasattr(budget, "reserve"):
+        raise OptionError(
+            f"budget={budget!r} is no budget; give hg.Budget(ledger, name), the ledger being a "
+            "file or the URL of a database"
+        )
     reservation = budget.reserve(
         epsilon, delta, question=question, request=request, description=subject
     )

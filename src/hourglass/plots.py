@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 import warnings
 from collections.abc import Sequence
@@ -69,7 +70,7 @@ def plot_groups(
     axes = figure.add_axes((left, below / height, 0.965 - left, 1.0 - (above + below) / height))
     axes.hlines(rows, lows[:shown], highs[:shown], color=_LINE, linewidth=3.0, zorder=2)
     axes.plot(means[:shown], rows, "o", color=_DOT, markersize=5.0, zorder=3)
-    axes.set_yticks(rows, names, fontsize=9 if shown <= 20 else 7.5)
+    axes.set_yticks(rows, names, fontsize=9 if shown <= 20 else 7.5, parse_math=False)
     axes.set_ylim(max(shown, 1) - 0.4, -0.6)
     axes.set_xlim(*_reach(lows[:shown], highs[:shown], bounds))
     axes.set_xlabel(f"mean, with its {100 * confidence:g} % interval", fontsize=9, color=_INK)
@@ -81,13 +82,20 @@ def plot_groups(
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color("#999999")
     figure.text(
-        0.02, 1.0 - 0.16 / height, title, fontsize=12, fontweight="bold", color=_INK, va="top"
-    )
+        0.02, 1.0 - 0.16 / height, title, fontsize=12, fontweight="bold", color=_INK, va="top",
+        parse_math=False,
+    )  # fmt: skip
     for i, text in enumerate(reversed(foot)):
-        figure.text(0.02, (0.08 + 0.17 * i) / height, text, fontsize=7.5, color="#666666")
+        place = (0.02, (0.08 + 0.17 * i) / height)
+        figure.text(*place, text, fontsize=7.5, color="#666666", parse_math=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a glyph that the font lacks is drawn as a box
-        figure.savefig(picture, dpi=150, facecolor="white")
+        try:
+            figure.savefig(picture, dpi=150, facecolor="white")
+            return
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else type(error).__name__
+    raise OptionError(f"plot={str(path)!r} cannot be written: {reason}; name another path")
 
 
 def _reach(lows: Any, highs: Any, bounds: tuple[float, float]) -> tuple[float, float]:

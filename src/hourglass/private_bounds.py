@@ -196,6 +196,9 @@ class FoundBounds:
             unit=str(stored["unit"]),
         )
 
+    def __reduce__(self) -> Any:
+        return type(self).from_dict, (self.to_dict(),)
+
     def __str__(self) -> str:
         lines = [
             f"bounds {_shown(self.lower)} to {_shown(self.upper)}, "

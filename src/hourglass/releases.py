@@ -301,7 +301,10 @@ class Releases(Mapping[Any, Release]):
     def _notes(self) -> list[str]:
         notes = promise(self)
         if len(self) > SHOWN:
-            notes.insert(0, f"... and {len(self) - SHOWN:,} more groups")
+            notes.insert(
+                0,
+                f"... and {len(self) - SHOWN:,} more groups: columns() and --format csv have them",
+            )
         if self.threshold is not None:
             notes.append(
                 f"Secret group names: a group shows if its noisy count is {self.threshold} or more."

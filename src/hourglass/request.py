@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -140,8 +140,8 @@ def _question(
 def _by(by: Any) -> tuple[str, ...]:
     if by is None:
         return ()
-    names = (by,) if isinstance(by, str) else tuple(by)
-    if not names or len(set(names)) < len(names):
+    names = tuple(by) if isinstance(by, Iterable) and not isinstance(by, str) else (by,)
+    if not names or len(set(names)) < len(names) or any(type(n) is not str for n in names):
         raise OptionError(f"by={by!r}: name one or more columns, each once")
     return names
 

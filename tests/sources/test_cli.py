@@ -68,6 +68,77 @@ def test_one_answer_in_every_format(visits: Path) -> None:
     assert "one person (u: up to 2 rows)" in once.stdout
 
 
+def test_bounds_go_from_one_command_to_the_next(visits: Path, tmp_path: Path) -> None:
+    found, claim = tmp_path / "found.json", tmp_path / "claim.yaml"
+    asked = run("bounds", visits, "x", "--epsilon", "0.3", "--format", "json", "--output", found)
+    assert asked.returncode == 0, asked.stderr
+    told = run("mean", visits, "x", "--epsilon", "1", "--bounds-from", found, "--statement", claim)
+    assert told.returncode == 0, told.stderr
+    assert "found privately, for an epsilon of 0.3" in claim.read_text()
+    neither = run("mean", visits, "x", "--epsilon", "1")
+    both = run("mean", visits, "x", *ASK, "--bounds-from", found)
+    assert (neither.returncode, both.returncode) == (2, 2)
+    assert "one of --bounds LOWER UPPER and --bounds-from FILE" in neither.stderr
+    assert neither.stderr == both.stderr
+    other = run("mean", visits, "x", "--epsilon", "1", "--bounds-from", claim)
+    assert other.returncode == 2
+    assert "cannot be read (JSONDecodeError); it is a file that" in other.stderr
+
+
+def test_nothing_that_is_read_is_written_over(visits: Path, tmp_path: Path) -> None:
+    copy, linked = tmp_path / "t.parquet", tmp_path / "l.parquet"
+    copy.write_bytes(visits.read_bytes())
+    linked.symlink_to(copy)
+    keys = tmp_path / "keys.txt"
+    keys.write_text("n")
+    asked: list[tuple[Path, list[str | Path]]] = [
+        (copy, ["--output", copy]),
+        (copy, ["--statement", linked]),
+        (tmp_path / "t*.parquet", ["--output", copy]),
+        (copy, ["--by", "g", "--keys-from", keys, "--output", keys]),
+        (copy, ["--output", tmp_path / "new", "--statement", tmp_path / "new"]),
+    ]
+    for source, more in asked:
+        told = run("mean", source, "x", *ASK, *more)
+        assert told.returncode == 2
+        assert "is read by this command" in told.stderr or "name the same file" in told.stderr
+    told = run("bounds", copy, "x", "--epsilon", "1", "--output", linked)
+    assert told.returncode == 2
+    assert copy.read_bytes() == visits.read_bytes()
+    assert keys.read_text() == "n"
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_picture_of_names_with_dollars(tmp_path: Path) -> None:
+    names = ["$10-$20", "$\\foo$", "_^{"] * 300
+    pq.write_table(pa.table({"$x^": [1.0] * 900, "g": names}), tmp_path / "t.parquet")
+    groups = ["--by", "g", "--delta", "1e-6", "--plot", str(tmp_path / "t.png")]
+    told = run("mean", tmp_path / "t.parquet", "$x^", *ASK, *groups)
+    assert told.returncode == 0, told.stderr
+    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_terminal_that_lacks_characters(visits: Path) -> None:
+    program = "from hourglass.cli import main; main()"
+    told = subprocess.run(
+        [sys.executable, "-c", program, "mean", str(visits), "x", *ASK],
+        capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert told.returncode == 0, told.stderr
+    assert b"-----  " in told.stdout
+
+
+def test_keys_that_were_meant_as_a_file(visits: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "keys.txt"
+    keys.write_text("n")
+    told = run("mean", visits, "x", *ASK, "--by", "g", "--keys", keys)
+    assert told.returncode == 2
+    assert "is a file; give it as --keys-from" in told.stderr
+    told = run("mean", visits, "x", *ASK, "--by", "g", "--keys", "n,")
+    assert told.returncode == 2
+    assert "a name is empty" in told.stderr
+
+
 def test_explain_prints_sql_and_reads_nothing(visits: Path) -> None:
     told = run("mean", visits, "x", *ASK, "--explain")
     assert told.returncode == 0
@@ -85,7 +156,7 @@ def test_explain_prints_sql_and_reads_nothing(visits: Path) -> None:
         (["x", "--bounds", "a", "9", "--epsilon", "1"], "is not a number"),
         (["x", "--bounds", "0", "9", "--epsilon", "-1"], "epsilon"),
         (["x", *ASK, "--by", "g"], "--keys"),
-        (["x", *ASK, "--format", "xml"], "format='xml'"),
+        (["x", *ASK, "--format", "xml"], "--format 'xml'"),
         (["x", *ASK, "--format", "parquet"], "--output"),
         (["x", *ASK, "--output", "/no/such/folder/a.csv"], "cannot be written"),
         (["x", *ASK, "--by", "g", "--keys", "n", "--plot", "/no/such/a.png"], "cannot be written"),
@@ -162,7 +233,7 @@ def test_a_scale_from_a_file_and_an_answer_to_a_file(visits: Path, tmp_path: Pat
         (["x", "--epsilon", "1", "--scale", "2,1"], 2, "increasing order"),
         (["x", "--epsilon", "1", "--scale", "1,2", "--scale-from", "a.txt"], 2, "one of"),
         (["x", "--epsilon", "1", "--scale-from", "/no/such.txt"], 2, "cannot be read"),
-        (["x", "--epsilon", "1", "--format", "csv"], 2, "format='csv'"),
+        (["x", "--epsilon", "1", "--format", "csv"], 2, "--format 'csv'"),
         (["x", "--epsilon", "1", "--output", "/no/such/folder/a"], 2, "cannot be written"),
         (["x", "--epsilon", "1", "--rows", "2"], 2, "--person"),
         (["x", "--epsilon", "1", "--table", "t"], 2, "about databases"),

@@ -209,6 +209,25 @@ def test_odd_doubles_raise_no_warning(bounds: Any) -> None:
             assert count == [2]
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("Query interrupted", KeyboardInterrupt), (f"Query interrupted {CANARY}", hg.SourceError)],
+)
+def test_an_interrupt_in_duckdb_is_one(
+    monkeypatch: pytest.MonkeyPatch, words: str, expected: type[BaseException]
+) -> None:
+    """DuckDB has its own words for Ctrl-C while it runs a query."""
+
+    def stopped(*_: Any) -> None:
+        raise RuntimeError(words)
+
+    monkeypatch.setattr("hourglass.sources.duckdb.Groups.of_arrow", stopped)
+    with pytest.raises(expected) as caught:
+        hg.mean(pa.table({"x": [1.0], "g": ["a"]}), "x", by="g", keys=["a"], **ASK)
+    assert CANARY not in everything(caught.value)
+    assert caught.value.__context__ is None
+
+
 def test_an_interrupted_reading_lets_the_connection_go(monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(chunks: Any, *_: Any) -> None:
         next(chunks)

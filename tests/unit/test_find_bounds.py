@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +37,7 @@ def test_stored_and_read_back_it_is_the_same(values: Any) -> None:
     assert str(again) == str(found)
     assert again.to_dict() == stored
     assert type(again.upper) is type(found.upper)
+    assert pickle.loads(pickle.dumps(found)) == found
 
 
 def test_seeded_bits_are_owned_up_to() -> None:

@@ -104,6 +104,9 @@ def test_a_grid_too_fine_for_the_doubles() -> None:
         {"missing": "keep"},
         {"missing": None},
         {"missing": True},
+        {"by": 5},
+        {"by": ["g", 5]},
+        {"budget": "ledger.db"},
     ],
 )
 def test_options(changes: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from .audit import audit
 from .bounds import bounds
 from .budget import budget_app
 from .mean import mean
-from .output import as_options, print_notes
+from .output import as_options, make_printable, print_notes
 from .paper import paper
 from .plan import plan
 
@@ -64,6 +64,7 @@ def main() -> None:
 
     Of an error that is not ours only the kind is told: its words may quote data.
     """
+    make_printable()
     try:
         app()
     except HourglassError as error:

@@ -26,7 +26,7 @@ from .options import (
     Source,
     Table,
 )
-from .output import check_writable
+from .output import check_targets
 
 __all__ = ["bounds"]
 
@@ -67,12 +67,12 @@ def bounds(
 ) -> None:
     """Bounds for a column whose range nobody knows, found privately.
 
-    Bounds known from the domain cost nothing and are better. What is found is for
-    ``hourglass mean --bounds``; the two epsilons add up.
+    Bounds known from the domain cost nothing and are better. What is found is for hourglass mean
+    (--bounds, or --bounds-from with what --format json wrote); the two epsilons add up.
     """
     if format_ not in _FORMATS:
         raise OptionError(f"format={format_!r} is not one of {', '.join(_FORMATS)}")
-    check_writable("output", output)
+    check_targets({"output": output}, [source.removeprefix("sqlite:///"), scale_from, ledger])
     charges = account(budget, ledger, request)
     if master:
         start_spark(engine, master)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from ..errors import OptionError
 from ..interval import check_confidence
 from ..pipeline import charged, checked
+from ..private_bounds import FoundBounds
 from ..releases import Releases
 from .common import account, answering, data_of, number_of, start_spark, unit_of
 from .options import (
@@ -26,7 +28,7 @@ from .options import (
     Source,
     Table,
 )
-from .output import FORMATS, check_writable, write
+from .output import FORMATS, check_targets, write
 
 __all__ = ["mean"]
 
@@ -34,18 +36,21 @@ __all__ = ["mean"]
 def mean(
     source: Source,
     column: Annotated[str, typer.Argument(help="The column to average.", show_default=False)],
-    bounds: Annotated[
-        tuple[str, str],
-        typer.Option(
-            metavar="LOWER UPPER",
-            help="The public range of the values; they are clamped to it.",
-            show_default=False,
-        ),
-    ],
     epsilon: Annotated[
         str,
         typer.Option(help="The privacy parameter: smaller is more private.", show_default=False),
     ],
+    bounds: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="LOWER UPPER",
+            help="The public range of the values; they are clamped to it.",
+        ),
+    ] = None,
+    bounds_from: Annotated[
+        Path | None,
+        typer.Option(help="The range that `hourglass bounds --format json` wrote to this file."),
+    ] = None,
     table: Table = None,
     by: Annotated[
         list[str] | None, typer.Option(help="Group by this column; may be given again.")
@@ -108,7 +113,10 @@ def mean(
     noise is added to them before anything is printed.
     """
     _check_output(format_, output, plot, by)
-    check_writable("statement", statement)
+    check_targets(
+        {"output": output, "plot": plot, "statement": statement},
+        [source.removeprefix("sqlite:///"), keys_from, bounds_from, ledger],
+    )
     if confidence is not None:
         check_confidence(confidence)
     charges = account(budget, ledger, request)
@@ -117,7 +125,7 @@ def mean(
     asked = checked(
         data_of(source, table),
         column,
-        bounds=tuple(number_of("bounds", end) for end in bounds),
+        bounds=_bounds(bounds, bounds_from),
         epsilon=epsilon,
         by=by or None,
         keys=_keys(keys, keys_from),
@@ -151,17 +159,38 @@ def _check_output(format_: str, output: Path | None, plot: Path | None, by: Any)
         raise OptionError(f"format={format_!r} is not one of {', '.join(FORMATS)}")
     if format_ == "parquet" and output is None:
         raise OptionError("format='parquet' is no text; name a file with --output")
-    check_writable("output", output)
     if plot:
         from ..plots import check_picture
 
         if not by:
             raise OptionError("plot is about groups; name the column with --by")
         check_picture(plot)
-        check_writable("plot", plot)
 
 
 def _keys(keys: str | None, keys_from: Path | None) -> Any:
     if keys is not None and keys_from is not None:
         raise OptionError("give one of --keys and --keys-from")
-    return [key.strip() for key in keys.split(",")] if keys is not None else keys_from
+    if keys is None:
+        return keys_from
+    if Path(keys).is_file():
+        raise OptionError(f"keys={keys!r} is a file; give it as --keys-from")
+    names = [key.strip() for key in keys.split(",")]
+    if "" in names:
+        raise OptionError(f"keys={keys!r}: a name is empty; if it is meant, use --keys-from")
+    return names
+
+
+def _bounds(bounds: tuple[str, str] | None, bounds_from: Path | None) -> Any:
+    if (bounds is None) == (bounds_from is None):
+        raise OptionError("give one of --bounds LOWER UPPER and --bounds-from FILE")
+    if bounds_from is None:
+        assert bounds is not None
+        return tuple(number_of("bounds", end) for end in bounds)
+    try:
+        return FoundBounds.from_dict(json.loads(bounds_from.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = type(error).__name__
+    raise OptionError(
+        f"--bounds-from {str(bounds_from)!r} cannot be read ({reason}); it is a file that "
+        "`hourglass bounds ... --format json --output FILE` writes"
+    )

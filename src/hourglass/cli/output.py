@@ -8,6 +8,9 @@ import json
 import os
 import re
 import sys
+from codecs import register_error
+from collections.abc import Iterable, Mapping
+from glob import glob
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,21 +19,29 @@ from ..release import Release
 from ..releases import Releases
 from ..report import yaml_text
 
-__all__ = ["FORMATS", "as_options", "check_writable", "print_notes", "rendered", "write"]
+__all__ = [
+    "FORMATS",
+    "as_options",
+    "check_targets",
+    "make_printable",
+    "print_notes",
+    "rendered",
+    "write",
+]
 
 FORMATS: Final = ("table", "json", "csv", "parquet", "yaml")
 #: Arguments of the library that are options of the same name here.
 _OPTIONS: Final = (
-    "algorithm|bounds|by|confidence|delta|engine|epsilon|estimator|grid|keys|missing|parse|scale"
+    "algorithm|bounds|by|confidence|delta|engine|epsilon|estimator|format|grid|groups|keys|missing"
+    "|output|parse|plot|rows|scale|statement"
 )
+_PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x"}
 #: Up to so many groups the intervals are in the answer without being asked for.
 WITH_INTERVALS: Final = 1000
 
 
-def check_writable(option: str, path: Path | None) -> None:
+def _check_writable(option: str, path: Path) -> None:
     """An error if nothing can be written there; what is there already is left as it is."""
-    if path is None:
-        return
     existed = path.exists()
     try:
         with path.open("ab"):
@@ -42,6 +53,35 @@ def check_writable(option: str, path: Path | None) -> None:
     else:
         return
     raise OptionError(f"{option}={str(path)!r} cannot be written: {reason}; name another path")
+
+
+def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
+    """An error if an answer cannot be written, or would be written over a file that is read."""
+    read = [Path(file) for given in inputs if given for file in [given, *glob(str(given))]]
+    seen: dict[Path, str] = {}
+    for option, path in targets.items():
+        if path is None:
+            continue
+        if path.exists() and any(file.exists() and path.samefile(file) for file in read):
+            raise OptionError(f"{option}={str(path)!r} is read by this command; name another path")
+        first = seen.setdefault(path.absolute(), option)
+        if first != option:
+            raise OptionError(f"--{first} and --{option} name the same file; give each its own")
+        _check_writable(option, path)
+
+
+def make_printable() -> None:
+    """A terminal that lacks a character gets another one: no answer is lost to its encoding."""
+    register_error("hourglass", lambda error: (_plain_text(error), getattr(error, "end", 0)))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="hourglass")
+
+
+def _plain_text(error: UnicodeError) -> str:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end])
 
 
 def as_options(message: str) -> str:

@@ -73,7 +73,8 @@ class DuckDB:
                 "data: DuckDB does not know the type of a column",
                 lambda: self._connection.register(_TABLE, frame.scanned),
             )
-        fields = guarded_schema("data: DuckDB cannot read the columns", self._fields)
+        what = f"{self._footer}: is it a whole Parquet file? " if self._footer else "data: "
+        fields = guarded_schema(f"{what}DuckDB cannot read the columns", self._fields)
         if self._frame:
             known = {field.name: field for field in fields}
             fields = [known.get(n, Field(n, "other", "unread")) for n in self._frame.names]
@@ -263,6 +264,14 @@ def _answer(asked: Callable[[], Any], query: Question) -> Groups:
     plain = _plain(query)
 
     def found() -> Groups:
+        try:
+            return read()
+        except RuntimeError as error:
+            if str(error) != "Query interrupted":  # DuckDB's word for Ctrl-C
+                raise
+        raise KeyboardInterrupt
+
+    def read() -> Groups:
         if plain:
             return _one_group(asked(), plain)
         if _arrow_is_here():
