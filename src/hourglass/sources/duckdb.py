@@ -131,7 +131,8 @@ class DuckDBRelation:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the relation; the optimiser of its connection is not ours to set."""
-        return _text(query, _select(query, _TABLE, opaque=True))
+        opaque = _plain(query) is None  # a column that is handed over is compared with nothing
+        return _text(query, _select(query, _TABLE, opaque=opaque))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it on the relation's connection."""

@@ -35,7 +35,10 @@ def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
             raise DataError(
                 f"data of type {type(data).__name__} speaks Arrow; install pyarrow to read it"
             )
-        what = f"data of type {type(data).__name__} is no Arrow table"
+        what = (
+            f"data of type {type(data).__name__} is no table; a column in memory is given without "
+            "a name"
+        )
         reader = guarded_schema(what, lambda: pyarrow.RecordBatchReader.from_stream(data))
         return _arrow(reader, pyarrow, wanted)
     return None
