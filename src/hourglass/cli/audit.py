@@ -162,7 +162,8 @@ def _command_path(
         command.charged = partial(real, bits=bits)
         try:
             with redirect_stdout(printed):
-                command.mean(str(file), "x", ends, str(epsilon), grid=grid, format_="json")
+                ask: Any = {"bounds": ends, "epsilon": str(epsilon), "grid": grid}
+                command.mean(str(file), "x", **ask, format_="json")
         finally:
             command.charged = real
         return json.loads(printed.getvalue())
