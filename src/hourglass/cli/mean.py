@@ -44,12 +44,13 @@ def mean(
         tuple[str, str] | None,
         typer.Option(
             metavar="LOWER UPPER",
-            help="The public range of the values; they are clamped to it.",
+            help="The public range of the values, to which they are clamped. Always needed, "
+            "unless there is --bounds-from.",
         ),
     ] = None,
     bounds_from: Annotated[
         Path | None,
-        typer.Option(help="The range that `hourglass bounds --format json` wrote to this file."),
+        typer.Option(help="Instead: the range that hourglass bounds --format json wrote here."),
     ] = None,
     table: Table = None,
     by: Annotated[
