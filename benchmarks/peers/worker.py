@@ -164,8 +164,7 @@ class Worker:
 
     def memory(self) -> float:
         """The peak of this process and of the processes that it started, in MB."""
-        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return (own + sum(_peak(child) for child in _below(os.getpid()))) / 1024
+        return sum(_peak(process) for process in [os.getpid(), *_below(os.getpid())]) / 1024
 
     def behaviour(self, case: str) -> str:
         """What happens, in words: the answer, or the error."""
@@ -202,10 +201,12 @@ def _below(parent: int) -> list[int]:
 
 
 def _peak(process: int) -> int:
-    for line in Path(f"/proc/{process}/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1])
-    return 0
+    """Of the program that runs now, in kB: rusage keeps what its parent had when it began."""
+    status = Path(f"/proc/{process}/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    lines = status.read_text().splitlines()
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
 
 
 def main() -> None:
