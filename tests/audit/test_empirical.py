@@ -29,8 +29,9 @@ def test_the_real_mechanism_at_epsilon_one(G: int, samples: int) -> None:
         assert 0.93 <= bound.epsilon <= 1.0
 
 
-@pytest.mark.parametrize(("epsilon", "least"), [("1/10", 0.05), ("3", 2.8)])
+@pytest.mark.parametrize(("epsilon", "least"), [("1/10", 0.03), ("3", 2.8)])
 def test_other_epsilons(epsilon: str, least: float) -> None:
+    """``least`` is about six standard errors below what 146 runs found at 1/10 (0.049 to 0.09)."""
     for _, bound in audit_empirical(Fraction(epsilon), 8, samples=400_000):
         assert least <= bound.epsilon <= Fraction(epsilon)
 
