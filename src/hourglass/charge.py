@@ -46,8 +46,8 @@ def charged(
         return work()
     if not hasattr(budget, "reserve"):
         raise OptionError(
-            f"budget={budget!r} is no budget; give hg.Budget(ledger, name), the ledger being a "
-            "file or the URL of a database"
+            f"budget= takes an hg.Budget, not a {type(budget).__name__}; open one with "
+            "hg.Budget(ledger, name), the ledger being a file or the URL of a database"
         )
     reservation = budget.reserve(
         epsilon, delta, question=question, request=request, description=subject

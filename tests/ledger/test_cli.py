@@ -119,6 +119,11 @@ def test_export_can_be_checked_without_us(place: Place, tmp_path: Path) -> None:
     missing = str(tmp_path / "no" / "file")
     said = run("export", "b", "--ledger", place.location, "--output", missing, code=2)
     assert "--output" in said
+    if Path(place.location).is_file():
+        before = Path(place.location).read_bytes()
+        said = run("export", "b", "--ledger", place.location, "--output", place.location, code=2)
+        assert "is read by this command" in said
+        assert Path(place.location).read_bytes() == before
 
 
 @pytest.mark.parametrize(

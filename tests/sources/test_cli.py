@@ -104,6 +104,7 @@ def test_nothing_that_is_read_is_written_over(visits: Path, tmp_path: Path) -> N
         assert "is read by this command" in told.stderr or "name the same file" in told.stderr
     told = run("bounds", copy, "x", "--epsilon", "1", "--output", linked)
     assert told.returncode == 2
+    assert "is read by this command" in told.stderr
     assert copy.read_bytes() == visits.read_bytes()
     assert keys.read_text() == "n"
     assert not (tmp_path / "new").exists()
@@ -126,6 +127,13 @@ def test_a_terminal_that_lacks_characters(visits: Path) -> None:
     )  # fmt: skip
     assert told.returncode == 0, told.stderr
     assert b"-----  " in told.stdout
+    groups = ["--by", "g", "--keys", "zürich", "--format", "json"]
+    told = subprocess.run(
+        [sys.executable, "-c", program, "mean", str(visits), "x", *ASK, *groups],
+        capture_output=True, check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"},
+    )  # fmt: skip
+    assert json.loads(told.stdout)["groups"][0]["g"] == "zürich"
 
 
 def test_keys_that_were_meant_as_a_file(visits: Path, tmp_path: Path) -> None:
@@ -137,6 +145,8 @@ def test_keys_that_were_meant_as_a_file(visits: Path, tmp_path: Path) -> None:
     told = run("mean", visits, "x", *ASK, "--by", "g", "--keys", "n,")
     assert told.returncode == 2
     assert "a name is empty" in told.stderr
+    many = ",".join(f"group {i}" for i in range(2000))
+    assert run("mean", visits, "x", *ASK, "--by", "g", "--keys", many).returncode == 0
 
 
 def test_explain_prints_sql_and_reads_nothing(visits: Path) -> None:

@@ -11,7 +11,7 @@ import typer
 from ..bounds_search import charged, checked
 from ..errors import OptionError
 from ..private_bounds import RETURN_PART
-from .common import account, answering, data_of, number_of, start_spark, unit_of
+from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
 from .options import (
     BudgetName,
     EngineName,
@@ -72,7 +72,7 @@ def bounds(
     """
     if format_ not in _FORMATS:
         raise OptionError(f"format={format_!r} is not one of {', '.join(_FORMATS)}")
-    check_targets({"output": output}, [source.removeprefix("sqlite:///"), scale_from, ledger])
+    check_targets({"output": output}, [source, scale_from, ledger_of(ledger)])
     charges = account(budget, ledger, request)
     if master:
         start_spark(engine, master)

@@ -25,6 +25,7 @@ from ..ledger.store import open_store
 from ..ledger.values import shown_number
 from ..ledger.verify import verify as verify_budget
 from ..privacy import exact_delta
+from .output import check_targets
 
 __all__ = ["budget_app"]
 
@@ -183,16 +184,12 @@ def export(
     anchor: AnchorLine = None,
 ) -> None:
     """Write all entries, hashes and stored answers as JSON, for an auditor to check."""
+    check_targets({"output": output}, [ledger])
     text = json.dumps(exported(Budget(ledger, name, anchor=anchor)), indent=2)
     if output is None:
         typer.echo(text)
-        return
-    try:
+    else:
         output.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OptionError(
-            f"output={str(output)!r} cannot be written ({error.strerror}); name another file"
-        ) from None
 
 
 def _names(ledger: str) -> list[str]:

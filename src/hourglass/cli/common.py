@@ -16,15 +16,22 @@ from .output import print_notes
 if TYPE_CHECKING:
     from ..ledger import Budget
 
-__all__ = ["account", "answering", "data_of", "number_of", "start_spark", "unit_of"]
+__all__ = [
+    "account", "answering", "data_of", "ledger_of", "number_of", "start_spark", "unit_of"
+]  # fmt: skip
 
 _URLS: Final = ("postgresql://", "postgres://", "sqlite://")
 
 
+def ledger_of(ledger: str | None) -> str | None:
+    """Where budgets are kept: as the command says, or else the environment."""
+    return ledger or os.environ.get("HOURGLASS_LEDGER")
+
+
 def account(budget: str | None, ledger: str | None, request: str | None) -> Budget | None:
     """The budget to charge, opened: a ledger that cannot be trusted ends the command here."""
-    if budget is not None and ledger is None:
-        ledger = os.environ.get("HOURGLASS_LEDGER")
+    if budget is not None:
+        ledger = ledger_of(ledger)
     if budget is None and ledger is None:
         if request is not None:
             raise OptionError("--request is kept in a budget; add --budget and --ledger")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from ..interval import check_confidence
 from ..pipeline import charged, checked
 from ..private_bounds import FoundBounds
 from ..releases import Releases
-from .common import account, answering, data_of, number_of, start_spark, unit_of
+from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
 from .options import (
     BudgetName,
     EngineName,
@@ -116,7 +117,7 @@ def mean(
     _check_output(format_, output, plot, by)
     check_targets(
         {"output": output, "plot": plot, "statement": statement},
-        [source.removeprefix("sqlite:///"), keys_from, bounds_from, ledger],
+        [source, keys_from, bounds_from, ledger_of(ledger)],
     )
     if confidence is not None:
         check_confidence(confidence)
@@ -173,7 +174,7 @@ def _keys(keys: str | None, keys_from: Path | None) -> Any:
         raise OptionError("give one of --keys and --keys-from")
     if keys is None:
         return keys_from
-    if Path(keys).is_file():
+    if os.path.isfile(keys):  # false, not an error, for a list too long to be a name
         raise OptionError(f"keys={keys!r} is a file; give it as --keys-from")
     names = [key.strip() for key in keys.split(",")]
     if "" in names:
@@ -189,7 +190,7 @@ def _bounds(bounds: tuple[str, str] | None, bounds_from: Path | None) -> Any:
         return tuple(number_of("bounds", end) for end in bounds)
     try:
         return FoundBounds.from_dict(json.loads(bounds_from.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ArithmeticError, KeyError, OSError, TypeError, ValueError) as error:
         reason = type(error).__name__
     raise OptionError(
         f"--bounds-from {str(bounds_from)!r} cannot be read ({reason}); it is a file that "

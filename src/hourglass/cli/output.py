@@ -57,14 +57,16 @@ def _check_writable(option: str, path: Path) -> None:
 
 def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
     """An error if an answer cannot be written, or would be written over a file that is read."""
-    read = [Path(file) for given in inputs if given for file in [given, *glob(str(given))]]
-    seen: dict[Path, str] = {}
+    names = [str(name).removeprefix("sqlite:///") for name in inputs if name]
+    read = [file for name in names for file in [name, *glob(name, recursive=True)]]
+    seen: dict[str, str] = {}
     for option, path in targets.items():
         if path is None:
             continue
-        if path.exists() and any(file.exists() and path.samefile(file) for file in read):
+        there = [file for file in read if os.path.exists(path) and os.path.exists(file)]
+        if any(os.path.samefile(path, file) for file in there):
             raise OptionError(f"{option}={str(path)!r} is read by this command; name another path")
-        first = seen.setdefault(path.absolute(), option)
+        first = seen.setdefault(os.path.realpath(path), option)
         if first != option:
             raise OptionError(f"--{first} and --{option} name the same file; give each its own")
         _check_writable(option, path)
@@ -99,12 +101,15 @@ def print_notes(error: BaseException) -> None:
 
 
 def write(answer: Any, format_: str, output: Path | None, confidence: float | None) -> None:
-    """The answer to a file, or to standard output."""
+    """The answer to a file, or to standard output: what programs read is UTF-8 there too."""
     content = rendered(answer, format_, confidence)
-    if output is None:
+    if output is not None:
+        output.write_bytes(content)
+    elif format_ == "table" or not hasattr(sys.stdout, "buffer"):
         print(content.decode("utf-8"), end="")
     else:
-        output.write_bytes(content)
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
 
 
 def rendered(answer: Any, format_: str, confidence: float | None) -> bytes:
