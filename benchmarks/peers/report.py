@@ -13,7 +13,9 @@ import hourglass as hg
 from . import charts
 from .adapters import NAMES
 from .environments import adapter
+from .limits import least_mse
 from .measure import CASES, CELLS, ENOUGH, EPSILONS, LEAST, SAMPLES, SPEEDS, Cell
+from .worker import drawn as data_of
 
 Results = dict[str, Any]
 
@@ -506,7 +508,29 @@ def _error_shown(found: Points) -> list[str]:
     lines += ["", f"  Where the factor is below {SHOWN}:", ""]
     lines += ["  " + line for line in table.splitlines()]
     reasons = {row[-1] for row in rows}
-    return [*lines, "", "  " + " ".join(WHY_CLOSE[why] for why in WHY_CLOSE if why in reasons)]
+    lines += ["", "  " + " ".join(WHY_CLOSE[why] for why in WHY_CLOSE if why in reasons)]
+    return lines + [
+        f"  {limit}" for key in close if (limit := _unreachable(*key, found)) is not None
+    ]
+
+
+def _unreachable(name: str, title: str, epsilon: float, found: Points) -> str | None:
+    """In words, that the factor is out of reach of any estimate; None if it is not known to be."""
+    cell = _cell(title)
+    if cell.rows * epsilon > DROWNED:
+        return None
+    values = data_of(cell.kind, cell.rows, cell.mean, 0.0)
+    floor = least_mse(epsilon, cell.rows, math.fsum(values) / cell.rows)
+    floor *= cell.rows**2 / hg.accuracy.sigma2(epsilon)
+    value = found[name][title, epsilon].value
+    if value >= 2 * floor:
+        return None
+    return (
+        f"For {title}, at epsilon {epsilon:g}, twice as good as {_title(name)} is out of reach for "
+        "any estimate from our noisy totals, there or at the mirror image of the data: told n, and "
+        "told that the mean is one of these two, the best guess still has an error of "
+        f"{floor:.3f} in one of them, {value / floor:.2f} times less."
+    )
 
 
 WHY_CLOSE: Final = {

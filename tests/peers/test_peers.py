@@ -13,6 +13,7 @@ import pytest
 from benchmarks.peers import measure, report
 from benchmarks.peers.adapters import NAMES
 from benchmarks.peers.environments import Environment, PeerError, Process, adapter
+from benchmarks.peers.limits import least_mse
 from benchmarks.peers.worker import Squares
 
 import hourglass as hg
@@ -150,3 +151,35 @@ def test_who_comes_close_is_named_with_the_reason() -> None:
     page = report.page(found)
     assert "1.60 ± " in page
     assert "n * epsilon is small |" in page
+
+
+def test_what_no_estimate_can_go_below() -> None:
+    """The best guess itself, played: five standard errors (false alarms: 6e-7)."""
+    epsilon, rows, mean, runs = 0.1, 20, 0.1, 100_000
+    law = hg.Hourglass("0.1", 2**32)
+    x, k = (np.asarray(part, dtype=np.float64) for part in law.sample(runs))
+    edge, shift = (law.c + 0.5) / law.grid, (1 - 2 * mean) * rows
+
+    def likelihood(noise: Any) -> Any:
+        j = np.sign(noise) * np.ceil(np.maximum(np.abs(noise) - edge, 0.0))
+        return np.exp(-epsilon * (np.abs(j) + np.abs(k - j)))
+
+    here, there = likelihood(x / law.grid), likelihood(x / law.grid - shift)
+    squares = ((1 - 2 * mean) * there / (here + there)) ** 2
+    mirrored = likelihood(x / law.grid + shift)
+    squares = (squares + ((1 - 2 * mean) * mirrored / (here + mirrored)) ** 2) / 2
+    floor = least_mse(epsilon, rows, mean)
+    assert abs(squares.mean() - floor) < 5 * squares.std() / math.sqrt(runs)
+    # Without a record to tell them apart the middle is the best guess, with many no error is left.
+    assert least_mse(1e-3, 1, 0.0) == pytest.approx(0.25, rel=1e-2)
+    assert least_mse(1.0, 1000, 0.1) < 1e-50
+
+
+def test_the_report_says_what_is_out_of_reach() -> None:
+    title, wide = "a group of 20, reals in (0, 1), mean 0.1", "reals in (0, 1), mean 0.1, n = 100"
+    found = {"pydp": {(t, 0.1): report.Point(0.29, 0.002, 0.3, 0.0, 9000) for t in (title, wide)}}
+    said = report._unreachable("pydp", title, 0.1, found)
+    assert said is not None
+    assert "0.1" in said
+    assert "1.90 times less" in said
+    assert report._unreachable("pydp", wide, 0.1, found) is None
