@@ -7,13 +7,14 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hourglass as hg
 from hourglass import estimate
 from hourglass.algorithms import ALGORITHMS, HourglassMean, make
 from hourglass.grid import Bounds, Grid
-from hourglass.interval import interval, mean_shares
+from hourglass.interval import CELLS, RUNGS, Reaches, interval, mean_ends, mean_shares, shares_left
 from hourglass.tails import Line, tails_of
 from hourglass.totals import NoisyTotals
 
@@ -185,10 +186,70 @@ def test_small_epsilon_is_quick_and_covers_everything() -> None:
     assert time.perf_counter() - start < 30
 
 
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("epsilon", ["1/4", "4"])
+def test_many_at_once_are_the_single_ones(name: str, epsilon: str) -> None:
+    """Bit for bit from exact integers; in doubles, wider by some units in the last place."""
+    grid = Grid(Bounds(-3, 5), 24)
+    algorithm = make(name, Fraction(epsilon), grid)
+    rng = np.random.default_rng(7)
+    sizes = np.concatenate([np.arange(-5, 40), rng.integers(-100, 10**6, 300)]) * grid.cells
+    cells = (rng.uniform(-0.1, 1.1, len(sizes)) * sizes).astype(np.int64) + rng.integers(
+        -99, 99, len(sizes)
+    )
+    many = NoisyTotals(cells, sizes - cells, grid.cells)
+    low, high = mean_ends(algorithm, many, 0.9, exact=True)
+    rough_low, rough_high = mean_ends(algorithm, many, 0.9, exact=False)
+    for i, (x, n) in enumerate(zip(cells.tolist(), sizes.tolist(), strict=True)):
+        one = NoisyTotals(x, n - x, grid.cells)
+        found = interval(algorithm, one, 0.9, "mean", low[i])
+        assert (found.low, found.high) == (low[i], high[i])
+    assert np.all((rough_low <= low) & (high <= rough_high))
+    assert np.all((low - rough_low < 1e-14) & (rough_high - high < 1e-14))
+    few = NoisyTotals(cells[:9], many.rest[:9], grid.cells)
+    for ends, part in zip(mean_ends(algorithm, few, 0.9, exact=True), (low, high), strict=True):
+        assert np.array_equal(ends, part[:9])
+    none = NoisyTotals(cells[:0], cells[:0], grid.cells)
+    assert [len(ends) for ends in mean_ends(algorithm, none, 0.9, exact=True)] == [0, 0]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_reach_is_the_least_rung_in_whatever_order(name: str) -> None:
+    algorithm = make(name, Fraction(1), Grid(Bounds(0, 6), 6, True))
+    one, other = Reaches(algorithm, 0.05), Reaches(algorithm, 0.05)
+    places = [0, 1, CELLS // 2 - 1, CELLS // 2, CELLS - 1]
+    found = {place: one[place] for place in places}
+    assert found == {place: other[place] for place in reversed(places)}
+    for place, reach in found.items():
+        assert one.excluded(place, place + 1, reach)
+        assert not one.excluded(place, place + 1, reach * 2 ** (-1.5 / RUNGS))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(("cells", "count"), [(60, 40), (3, 2), (-2, 9), (61_000, 40_000), (5, 0)])
+def test_no_alpha_is_lost_and_hardly_one_too_many(name: str, cells: int, count: int) -> None:
+    """Beside the definition: what is outside the interval is excluded, what is just inside not."""
+    G, miss = 6, 0.1
+    algorithm = make(name, Fraction(1, 2), Grid(Bounds(0, G), G, True))
+    tails, noisy = tails_of(algorithm), NoisyTotals(cells, G * count - cells, G)
+    low, high = mean_shares(algorithm, noisy, miss)
+
+    def excluded(alpha: float) -> bool:
+        value = abs(cells / G - alpha * count)
+        return value > 0 and tails.miss(tails.line(alpha), tails.line(alpha), value) <= miss
+
+    outside = [*np.linspace(0.0, low, 50, endpoint=False), *np.linspace(1.0, high, 50, False)]
+    assert all(excluded(alpha) for alpha in outside if not low <= alpha <= high)
+    inside = (low + 0.003 * (high - low), high - 0.003 * (high - low))
+    assert not any(excluded(alpha) for alpha in inside)
+
+
 def test_an_impossible_answer_says_nothing() -> None:
     """Totals that no dataset makes likely: the set is empty and the whole range is given."""
     algorithm = make("hourglass", Fraction(8), Grid(Bounds(0, 5), 5, True))
     assert mean_shares(algorithm, noisy_pair(5, -500, 1), 0.05) == (0.0, 1.0)
+    low, high = shares_left(algorithm, np.array([-100.0]), np.array([1.0]), 0.05)
+    assert (low[0], high[0]) == (0.0, 1.0)
 
 
 def test_rounding_to_the_grid_is_allowed_for() -> None:

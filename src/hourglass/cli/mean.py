@@ -106,7 +106,7 @@ def mean(
     ] = None,
     confidence: Annotated[
         float | None,
-        typer.Option(help="Of the intervals; 0.95, and left out past 1,000 groups, by default."),
+        typer.Option(help="Of the intervals; 0.95, and left out past 100,000 groups, by default."),
     ] = None,
 ) -> None:
     """The differentially private mean of a column, with its sum and count.

@@ -37,7 +37,7 @@ _OPTIONS: Final = (
 )
 _PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x"}
 #: Up to so many groups the intervals are in the answer without being asked for.
-WITH_INTERVALS: Final = 1000
+WITH_INTERVALS: Final = 100_000
 
 
 def _check_writable(option: str, path: Path) -> None:
