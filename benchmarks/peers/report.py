@@ -189,7 +189,8 @@ def _accuracy(results: Results) -> str:
         f"libraries at a time: {jobs}. "
         f"A star marks a standard error above {100 * AIM:g} %.\n\n"
         "![error over epsilon](comparison/error.png)\n\n"
-        f"(Points with a standard error above {100 * charts.MOST:.0f} % are not drawn.)"
+        f"(Points with a standard error above {100 * charts.MOST:.0f} % are not drawn. Tumult, "
+        "PyDP and PipelineDP add the same noise; their lines lie on each other.)"
     ]
     for cell in CELLS:
         rows = []
@@ -526,9 +527,9 @@ def _unreachable(name: str, title: str, epsilon: float, found: Points) -> str | 
     if value >= 2 * floor:
         return None
     return (
-        f"For {title}, at epsilon {epsilon:g}, twice as good as {_title(name)} is out of reach for "
-        "any estimate from our noisy totals, there or at the mirror image of the data: told n, and "
-        "told that the mean is one of these two, the best guess still has an error of "
+        f"To be twice as good as {_title(name)} on {title}, at epsilon {epsilon:g}, and on its "
+        "mirror image is out of reach of any estimate from our noisy totals: told n, and told that "
+        "the mean is one of these two, the best guess still has an error of "
         f"{floor:.3f} in one of them, {value / floor:.2f} times less."
     )
 
