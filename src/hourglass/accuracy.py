@@ -62,8 +62,7 @@ def leading_error(
     Without a mean, the worst over all means. ``grid`` left out is 2^32; give upper - lower
     for a column of integers. The bounds matter for "independent" alone.
     """
-    cut = Grid.choose(Bounds.of(bounds), grid)
-    return _leading(make(algorithm, exact_epsilon(epsilon), cut), mean)
+    return _leading(make(algorithm, exact_epsilon(epsilon), _cut(bounds, grid)), mean)
 
 
 def expected_error(
@@ -79,8 +78,7 @@ def expected_error(
 
     At most the width of the bounds: an estimate is never further off than that.
     """
-    cut = Grid.choose(Bounds.of(bounds), grid)
-    return error_at(make(algorithm, exact_epsilon(epsilon), cut), records, mean)
+    return error_at(make(algorithm, exact_epsilon(epsilon), _cut(bounds, grid)), records, mean)
 
 
 def compare(
@@ -112,6 +110,12 @@ def errors_at(algorithm: Algorithm, records: Floats, means: Floats) -> Floats:
     errors = np.full_like(leading, width)
     np.divide(width * np.sqrt(leading), records, out=errors, where=records > 0)
     return np.minimum(errors, width)
+
+
+def _cut(bounds: Any, cells: int | None) -> Grid:
+    """The grid; that of a column of integers if it is upper - lower of integer bounds."""
+    range_ = Bounds.of(bounds)
+    return Grid.choose(range_, cells, integers=cells is not None and cells == range_.width)
 
 
 def _leading(algorithm: Algorithm, mean: float | None) -> float:

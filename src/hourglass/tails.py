@@ -111,12 +111,12 @@ class _Summed:
 
 
 class HourglassTails(_Summed):
-    """x = X in cells, y = K."""
+    """x = X in parts of a cell, y = K."""
 
     def __init__(self, algorithm: HourglassMean) -> None:
         self.law = law = algorithm.law
         self.grid, self.centre = float(law.grid), float(law.c)
-        self.bounds = algorithm.grid.bounds
+        self.bounds, self.parts = algorithm.grid.bounds, float(algorithm.parts)
         self.step = float(algorithm.grid.step)
         self.decay = self.epsilon = float(law.epsilon)
         b = math.exp(-self.epsilon)
@@ -129,8 +129,8 @@ class HourglassTails(_Summed):
         return Line(alpha * self.grid, self.grid)
 
     def sum_line(self) -> Line:
-        """X + (lower / step) K."""
-        return Line(-float(self.bounds.lower) / self.step, 1.0)
+        """X / p + (lower / step) K."""
+        return Line(-float(self.bounds.lower) * self.parts / self.step, self.parts)
 
     def count_miss(self, reach: float) -> float:
         """P(|K| >= reach) by the closed form of K's own law."""

@@ -25,15 +25,23 @@ def noisy_pair(G: int, cells: int, count: int) -> NoisyTotals:
     return NoisyTotals(cells, G * count - cells, G)
 
 
+def own(G: int, epsilon: str) -> HourglassMean:
+    """On the own grid of whole numbers in 0..G."""
+    algorithm = make("hourglass", Fraction(epsilon), Grid(Bounds(0, G), G, True))
+    assert isinstance(algorithm, HourglassMean)
+    return algorithm
+
+
 def coverage(G: int, epsilon: str, S: int, N: int, narrower: float = 1.0) -> float:
     """The probability, summed over the noise, that the interval holds S/(GN); 0/0 is 1/2."""
-    law = hg.Hourglass(epsilon, G)
+    algorithm = own(G, epsilon)
+    law, parts = algorithm.law, algorithm.parts
     alpha = S / (G * N) if N else 0.5
     reach = math.ceil(14 / float(Fraction(epsilon)))
     covered = 0.0
     for k in range(-reach, reach + 1):
-        for x in range(-reach * G, reach * G + 1):
-            low, high = shares(G, epsilon, S + x, N + k)
+        for x in range(-reach * law.grid, reach * law.grid + 1):
+            low, high = shares(G, epsilon, parts * S + x, N + k)
             middle, half = (low + high) / 2, (high - low) / 2 * narrower
             if middle - half - 1e-12 <= alpha <= middle + half + 1e-12:
                 covered += float(law.pmf(x, k, bits=64))
@@ -42,8 +50,9 @@ def coverage(G: int, epsilon: str, S: int, N: int, narrower: float = 1.0) -> flo
 
 @cache
 def shares(G: int, epsilon: str, cells: int, count: int) -> tuple[float, float]:
-    algorithm = make("hourglass", Fraction(epsilon), Grid(Bounds(0, G), G, True))
-    return mean_shares(algorithm, noisy_pair(G, cells, count), 1 - CONFIDENCE)
+    algorithm = own(G, epsilon)
+    noisy = NoisyTotals(cells, algorithm.law.grid * count - cells, G, algorithm.parts)
+    return mean_shares(algorithm, noisy, 1 - CONFIDENCE)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +95,10 @@ def small(name: str, epsilon: str, G: int) -> dict[tuple[int, int], float]:
     law = getattr(algorithm, "law", None)
     masses: dict[tuple[int, int], float] = {}
     if name == "hourglass":
-        for x in range(-reach * G, reach * G + 1):
+        assert law is not None
+        for x in range(-reach * law.grid, reach * law.grid + 1):
             for k in range(-reach, reach + 1):
-                masses[x, k] = float(law.pmf(x, k, bits=64))  # type: ignore[union-attr]
+                masses[x, k] = float(law.pmf(x, k, bits=64))
     elif name == "staircase":
         for x in range(-reach * G, reach * G + 1):
             for y in range(-reach * G, reach * G + 1):
@@ -255,10 +265,11 @@ def test_an_impossible_answer_says_nothing() -> None:
 def test_rounding_to_the_grid_is_allowed_for() -> None:
     coarse = hg.mean([0.3] * 500, bounds=(0.0, 1.0), epsilon=50, grid=2)
     assert 0.3 in coarse.interval(0.5)
-    own = make("hourglass", Fraction(1), Grid(Bounds(0, 2), 2, True))
-    cut = make("hourglass", Fraction(1), Grid(Bounds(0.0, 2.0), 2))
+    whole = own(2, "2")
+    cut = make("hourglass", Fraction(2), Grid(Bounds(0.0, 2.0), 2))
+    assert whole.parts == 1  # the same noise on both
     noisy = noisy_pair(2, 100, 100)
-    narrow = interval(own, noisy, 0.9, "mean", estimate.mean(noisy, own.grid))
+    narrow = interval(whole, noisy, 0.9, "mean", estimate.mean(noisy, whole.grid))
     wide = interval(cut, noisy, 0.9, "mean", estimate.mean(noisy, cut.grid))
     assert wide.low == pytest.approx(narrow.low - 0.5)
     assert wide.high == pytest.approx(narrow.high + 0.5)

@@ -49,7 +49,8 @@ def table(settings: Settings, tick: Tick) -> Table:
             a = data.mean
             real = sigma2(epsilon) * ((1 - a) ** 2 + a**2)
             unit = settings.records**2 / real
-            lead = leading_error(epsilon, mean=a, grid=grid.cells) / real
+            place = grid.lower + a * (grid.upper - grid.lower)
+            lead = leading_error(epsilon, mean=place, bounds=grid.bounds, grid=grid.cells) / real
             points.append(
                 Point(name, float(epsilon), error.mse * unit, error.se * unit, lead, error.runs)
             )
@@ -94,7 +95,7 @@ EXHIBIT = Exhibit(
     "Error of the hourglass over σ²((1-a)² + a²), the optimum for real values, for data whose "
     "mean lies at a = 0.1 of the range. The bound binds real values alone, and whole numbers can "
     "do much better. With few cells there are epsilons, here 3 with ratings, where no whole number "
-    "of cells makes a good centre and the error lies above it.",
+    "of cells makes a good centre; the noise is then drawn in parts of a cell.",
     table,
     draw,
     claims,
