@@ -1,4 +1,4 @@
-"""Priors of the posterior estimator, by their gain over the ratio: python -m benchmarks.priors"""
+"""Priors of the posterior estimators, by their gain over the ratio: python -m benchmarks.priors"""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from hourglass.algorithms import HourglassMean, make
 from hourglass.grid import Bounds, Grid
 from hourglass.totals import Totals
 
-PLACES = [(2, 0.0), (8, 0.0), (32, 0.0), (8, 0.1), (8, 0.25), (2, 0.5), (4, 0.5), (8, 0.5)]
+PLACES = [
+    *[(n, 0.0) for n in (2, 4, 8, 32)],
+    *[(n, 0.1) for n in (2, 4, 8, 16, 32)],
+    *[(n, 0.25) for n in (8, 32)],
+    *[(n, 0.5) for n in (2, 4, 8, 16)],
+]
 RUNS = 6000
 
 Floats = npt.NDArray[np.float64]
@@ -22,10 +27,10 @@ Floats = npt.NDArray[np.float64]
 def densities(alpha: Floats) -> dict[str, Floats]:
     arcsine, middle = stats.beta(0.5, 0.5).pdf(alpha), stats.beta(7.5, 7.5).pdf(alpha)
     return {
-        "Beta(1/2,1/2)": arcsine,
+        "jeffreys": arcsine,
         "flat": np.ones_like(alpha),
         "Beta(2,2)": stats.beta(2, 2).pdf(alpha),
-        "chosen": 0.5 * arcsine + 0.5 * middle,
+        "posterior": 0.5 * arcsine + 0.5 * middle,
     }
 
 
@@ -49,8 +54,11 @@ def gains(n: int, mean: float) -> dict[str, float]:
         for name, weight in weights.items():
             mass[name] += likelihood @ weight
             moment[name] += likelihood @ (weight * alpha)
-    ratio = ((estimate.shares(noisy, "ratio") - mean) ** 2).mean()
-    return {name: ratio / ((moment[name] / mass[name] - mean) ** 2).mean() for name in weights}
+    ratio, projected = (
+        ((estimate.shares(noisy, name) - mean) ** 2).mean() for name in ("ratio", "projected")
+    )
+    found = {name: ratio / ((moment[name] / mass[name] - mean) ** 2).mean() for name in weights}
+    return {"projected": ratio / projected, **found}
 
 
 def main() -> None:

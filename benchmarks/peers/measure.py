@@ -52,6 +52,8 @@ SPEEDS: Final = (
 SAMPLES: Final = "samples a second"
 #: Who has taken so many seconds over a question, or twice that to warm up, is not asked again.
 ENOUGH: Final = 20.0
+#: At n * epsilon up to here the noise is as large as the data.
+DROWNED: Final = 50.0
 #: A cell gets so many seconds even if the standard error is small before.
 LEAST: Final = 1.0
 
@@ -66,9 +68,11 @@ def accuracy(
     """Every cell at every epsilon until the standard error is the target or the time is up.
 
     A cell may take half as much again as its share of the time that is left; the small data come
-    first, where a slow peer gets the most runs for its time.
+    first, where a slow peer gets the most runs for its time. Who has another estimate for a small
+    n * epsilon is asked for that one too.
     """
     process, until = Process(environment), time.monotonic() + 60 * minutes
+    own = adapter(environment.name)
     asked = [(cell, e) for cell in sorted(CELLS, key=lambda c: c.rows) for e in EPSILONS]
     found: list[dict[str, Any]] = []
     with contextlib.suppress(PeerError):
@@ -79,11 +83,15 @@ def accuracy(
         if limit < 0:
             row["failed"] = "not reached"
         else:
+            question: dict[str, Any] = {
+                "kind": cell.kind, "rows": cell.rows, "mean": cell.mean, "bounds": cell.bounds,
+                "epsilon": epsilon, "target": target, "least": least, "limit": limit,
+            }  # fmt: skip
+            small = cell.rows * epsilon <= DROWNED and hasattr(own, "repeat_small")
             try:
-                row |= process.ask(
-                    "accuracy", 120 + 4 * limit, kind=cell.kind, rows=cell.rows, mean=cell.mean,
-                    bounds=cell.bounds, epsilon=epsilon, target=target, least=least, limit=limit,
-                )  # fmt: skip
+                row |= process.ask("accuracy", 120 + 4 * limit, **question)
+                if small:
+                    row["small"] = process.ask("accuracy", 120 + 4 * limit, **question, small=True)
             except PeerError as error:
                 row["failed"] = str(error)
         found.append(row)

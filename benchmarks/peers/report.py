@@ -14,7 +14,7 @@ from . import charts
 from .adapters import NAMES
 from .environments import adapter
 from .limits import least_mse
-from .measure import CASES, CELLS, ENOUGH, EPSILONS, LEAST, SAMPLES, SPEEDS, Cell
+from .measure import CASES, CELLS, DROWNED, ENOUGH, EPSILONS, LEAST, SAMPLES, SPEEDS, Cell
 from .worker import drawn as data_of
 
 Results = dict[str, Any]
@@ -69,27 +69,31 @@ MANY: Final = 8_000
 FEW: Final = 100
 #: The factor over ours that is to be shown: two, with room for sampling errors.
 SHOWN: Final = 1.9
-#: At n * epsilon up to here the noise is as large as the data.
-DROWNED: Final = 50.0
 
 Points = dict[str, dict[tuple[str, float], Point]]
 
 
 def ratios(results: Results) -> Points:
     """The points by peer, cell and epsilon."""
-    found: Points = {}
-    for name, rows in results["accuracy"].items():
-        found[name] = {}
-        for row in rows:
-            if "failed" in row:
-                continue
-            cell = _cell(row["cell"])
-            width = cell.bounds[1] - cell.bounds[0]
-            scale = (cell.rows / width) ** 2 / hg.accuracy.sigma2(row["epsilon"])
-            mse, error, median = (row[key] * scale for key in ("mse", "error", "median"))
-            point = Point(mse, error, median, row["largest"], row["runs"])
-            found[name][cell.title, row["epsilon"]] = point
-    return found
+    return {
+        name: {key: point for row in rows if "failed" not in row for key, point in [_placed(row)]}
+        for name, rows in results["accuracy"].items()
+    }
+
+
+def small_ratios(results: Results) -> dict[tuple[str, float], Point]:
+    """Those of ours with the estimate for a small n * epsilon, where they were measured."""
+    return dict(
+        _placed({**row, **row["small"]}) for row in results["accuracy"]["ours"] if "small" in row
+    )
+
+
+def _placed(row: Results) -> tuple[tuple[str, float], Point]:
+    cell, epsilon = _cell(row["cell"]), row["epsilon"]
+    width = cell.bounds[1] - cell.bounds[0]
+    scale = (cell.rows / width) ** 2 / hg.accuracy.sigma2(epsilon)
+    mse, error, median = (row[key] * scale for key in ("mse", "error", "median"))
+    return (cell.title, epsilon), Point(mse, error, median, row["largest"], row["runs"])
 
 
 def _cell(title: str) -> Cell:
@@ -411,7 +415,7 @@ def _behaviour(results: Results) -> str:
 
 
 def _shown(results: Results) -> str:
-    lines = _error_shown(ratios(results))
+    lines = _error_shown(ratios(results), small_ratios(results))
     speed = results["speed"]
     last = SPEEDS[-1][0]
     ours = speed["ours"].get(last)
@@ -471,8 +475,11 @@ def _lost(columns: dict[str, dict[str, Any]], peers: list[str], how: str) -> str
     )
 
 
-def _error_shown(found: Points) -> list[str]:
-    """Every comparison with a secret n counts; who comes close is named, and why."""
+def _error_shown(found: Points, small: dict[tuple[str, float], Point]) -> list[str]:
+    """Every comparison with a secret n counts; who comes close is named, and why.
+
+    ``small`` is ours with the estimate for a small n * epsilon.
+    """
     peers = [n for n in found if n != "ours" and adapter(n).ADJACENCY == "add-remove"]
     factors = {
         (name, *key): (point.value / own.value, math.hypot(point.spread, own.spread))
@@ -503,9 +510,14 @@ def _error_shown(found: Points) -> list[str]:
             why = "within two standard errors"
         else:
             why = "neither"
-        said = f"{factor:.2f} ± {factor * spread:.2f}"
-        rows.append([_title(name), title, f"{epsilon:g}", said, why])
-    table = _table(["library", "data", "epsilon", "its MSE over ours", "why"], rows)
+        said = [f"{factor:.2f} ± {factor * spread:.2f}", "–"]
+        if own := small.get((title, epsilon)):
+            peer = found[name][title, epsilon]
+            factor, spread = peer.value / own.value, math.hypot(peer.spread, own.spread)
+            said[1] = f"{factor:.2f} ± {factor * spread:.2f}"
+        rows.append([_title(name), title, f"{epsilon:g}", *said, why])
+    over = ["its MSE over ours", 'with `estimator="jeffreys"`']
+    table = _table(["library", "data", "epsilon", *over, "why"], rows)
     lines += ["", f"  Where the factor is below {SHOWN}:", ""]
     lines += ["  " + line for line in table.splitlines()]
     reasons = {row[-1] for row in rows}

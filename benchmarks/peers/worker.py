@@ -109,18 +109,21 @@ class Worker:
         target: float,
         least: float,
         limit: float,
+        small: bool = False,
     ) -> dict[str, Any]:
         """Moments of the squared error, until its relative standard error is the target.
 
         It takes the least seconds at any rate, and the limit at most, save for the last batch.
+        ``small`` asks for the estimate that is meant for a small n * epsilon.
         """
         values = drawn(kind, rows, mean, bounds[0])
         true = math.fsum(values) / len(values)
         column, ends = self.adapter.column(values), (bounds[0], bounds[1])
+        repeat = self.adapter.repeat_small if small else self.adapter.repeat
         squares, batch = Squares(true), getattr(self.adapter, "FIRST", 100)
         start = time.perf_counter()
         while True:
-            squares.add(self.adapter.repeat(column, ends, epsilon, batch))
+            squares.add(repeat(column, ends, epsilon, batch))
             spent = time.perf_counter() - start
             if spent > limit or (spent > least and squares.spread <= target):
                 break

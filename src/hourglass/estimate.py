@@ -17,19 +17,21 @@ from .exact import to_double
 from .grid import Grid
 from .totals import NoisyTotals
 
-__all__ = ["ESTIMATORS", "check_estimator", "counts", "mean", "means", "sum_", "sums"]
+__all__ = ["BAYESIAN", "ESTIMATORS", "check_estimator", "counts", "mean", "means", "sum_", "sums"]
 
 #: How a mean is read off noisy totals; the first is the default.
-ESTIMATORS: Final = ("projected", "ratio", "posterior")
+ESTIMATORS: Final = ("projected", "ratio", "posterior", "jeffreys")
+#: Those that are means of a posterior (posterior.py).
+BAYESIAN: Final = ("posterior", "jeffreys")
 
 
 def check_estimator(estimator: str, algorithm: str) -> str:
     """The estimator's name if it is offered for this algorithm."""
     if estimator not in ESTIMATORS:
         raise OptionError(f"estimator={estimator!r} is not one of {', '.join(ESTIMATORS)}")
-    if estimator == "posterior" and algorithm != "hourglass":
+    if estimator in BAYESIAN and algorithm != "hourglass":
         raise OptionError(
-            f"estimator='posterior' is the posterior under hourglass noise; with "
+            f"estimator={estimator!r} is a posterior under hourglass noise; with "
             f"algorithm={algorithm!r} use 'projected' or 'ratio'"
         )
     return estimator

@@ -47,8 +47,8 @@ LOST: Final = 2.0**-50
 FLOOR: Final = -60
 #: So few intervals are found one by one: the reaches of all cells would take longer.
 FEW: Final = 200
-#: How many intervals are worked on at once: bounds the memory.
-BATCH: Final = 512
+#: How many intervals are worked on at once: their cells fit a processor's cache.
+BATCH: Final = 64
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,9 @@ def mean(
 
     ``algorithm`` is "hourglass", the optimal one, or for comparison "staircase", "laplace",
     "shifted", "independent", "swap"; ``estimator`` is "projected", "ratio" or, for small
-    groups, "posterior". ``grid`` is the number of cells that the range is cut into; left
-    out, a column of integers with integer bounds keeps its own and all else gets 2^32.
+    groups, "jeffreys" (means may lie next to a bound) or "posterior" (well inside). ``grid``
+    is the number of cells that the range is cut into; left out, a column of integers with
+    integer bounds keeps its own and all else gets 2^32.
     ``missing`` is "drop", or the value that a missing one counts as. ``parse`` declares how
     a column of text is read, "real" or "integer"; text that is no such number is missing.
     ``engine`` names another engine than DuckDB for files.

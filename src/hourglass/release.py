@@ -65,8 +65,9 @@ class Release:
         at a part of it.
         """
         grid = algorithm.grid
-        if estimator == "posterior":
-            share = Fraction(float(posterior_shares(noisy, algorithm.law)[0]))  # type: ignore[attr-defined]
+        if estimator in estimate.BAYESIAN:
+            law = algorithm.law  # type: ignore[attr-defined]
+            share = Fraction(float(posterior_shares(noisy, law, estimator)[0]))
             mean = float(Fraction(grid.bounds.lower) + grid.bounds.width * share)
         else:
             mean = estimate.mean(noisy, grid, estimator)

@@ -115,8 +115,9 @@ class Releases(Mapping[Any, Release]):
     def means(self) -> npt.NDArray[np.float64]:
         """The mean of each group."""
         grid = self._algorithm.grid
-        if self.estimator == "posterior":
-            shares = posterior_shares(self.noisy_totals, self._algorithm.law)  # type: ignore[attr-defined]
+        if self.estimator in estimate.BAYESIAN:
+            law = self._algorithm.law  # type: ignore[attr-defined]
+            shares = posterior_shares(self.noisy_totals, law, self.estimator)
             return grid.lower * (1.0 - shares) + grid.upper * shares
         if len(self) <= EXACT_GROUPS:
             exact = (estimate.mean(one, grid, self.estimator) for one in self._singly())

@@ -151,6 +151,14 @@ def test_who_comes_close_is_named_with_the_reason() -> None:
     page = report.page(found)
     assert "1.60 ± " in page
     assert "n * epsilon is small |" in page
+    # Ours with the estimate for a small n * epsilon, where it is small and nowhere else.
+    drowned = [row for row in found["accuracy"]["ours"] if "small" in row]
+    assert len(drowned) == 12
+    for row in drowned:
+        row["small"] |= {"mse": row["mse"] / 2, "error": 0.0}
+    (line, *_) = [line for line in report.page(found).splitlines() if "is small |" in line]
+    assert "| 1.60 ± " in line
+    assert "| 3.20 ± " in line
 
 
 def test_what_no_estimate_can_go_below() -> None:

@@ -206,8 +206,9 @@ def test_many_groups_print_some_and_count_the_rest() -> None:
     assert found._repr_html_().count("<tr>") == 61
 
 
-def test_the_posterior_by_group_is_that_of_each() -> None:
-    found = hg.mean(visits(), "x", by="g", keys=["n", "s"], estimator="posterior", **ASK)
+@pytest.mark.parametrize("estimator", ["posterior", "jeffreys"])
+def test_the_posterior_by_group_is_that_of_each(estimator: str) -> None:
+    found = hg.mean(visits(), "x", by="g", keys=["n", "s"], estimator=estimator, **ASK)
     assert found.means.tolist() == pytest.approx([r.mean for r in found.values()])
 
 

@@ -168,10 +168,11 @@ def test_expected_error_is_that_of_the_noisy_answer() -> None:
     assert 0 < empty.expected_error <= 1
 
 
-def test_posterior_stays_within_the_bounds() -> None:
+@pytest.mark.parametrize("estimator", ["posterior", "jeffreys"])
+def test_posterior_stays_within_the_bounds(estimator: str) -> None:
     for seed in range(20):
         release = hg.mean(
-            [2.0, 3.0], bounds=(1, 4), epsilon=1, estimator="posterior", bits=hg.SeededBits(seed)
+            [2.0, 3.0], bounds=(1, 4), epsilon=1, estimator=estimator, bits=hg.SeededBits(seed)
         )
         assert 1 <= release.mean <= 4
         assert release.mean in release.interval(0.5)

@@ -101,6 +101,7 @@ def test_a_grid_too_fine_for_the_doubles() -> None:
         {"algorithm": "gaussian"},
         {"estimator": "median"},
         {"estimator": "posterior", "algorithm": "laplace"},
+        {"estimator": "jeffreys", "algorithm": "swap"},
         {"missing": "keep"},
         {"missing": None},
         {"missing": True},

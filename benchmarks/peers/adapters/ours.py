@@ -39,6 +39,22 @@ def release(column: Any, bounds: Any, epsilon: float) -> float:
 
 def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> Any:
     from hourglass import estimate
+
+    mechanism, noisy = _noisy(column, bounds, epsilon, min(runs, AT_ONCE))
+    return estimate.means(noisy, mechanism.grid)
+
+
+def repeat_small(column: Any, bounds: Any, epsilon: float, runs: int) -> Any:
+    """``estimator="jeffreys"``."""
+    from hourglass.posterior import posterior_shares
+
+    mechanism, noisy = _noisy(column, bounds, epsilon, min(runs, AT_ONCE))
+    shares = posterior_shares(noisy, mechanism.law, "jeffreys")
+    return bounds[0] + (bounds[1] - bounds[0]) * shares
+
+
+def _noisy(column: Any, bounds: Any, epsilon: float, runs: int) -> tuple[Any, Any]:
+    """The algorithm, and the totals with fresh noise, so many times."""
     from hourglass.pipeline import checked
 
     key = (id(column), bounds, epsilon)
@@ -47,8 +63,7 @@ def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> Any:
         _TOTALS.clear()
         _TOTALS[key] = request, request.read(), column  # held, so that its id stays its own
     request, totals, _ = _TOTALS[key]
-    noisy = request.mechanism.noise(totals, size=min(runs, AT_ONCE))
-    return estimate.means(noisy, request.mechanism.grid, request.estimator)
+    return request.mechanism, request.mechanism.noise(totals, size=runs)
 
 
 def sampler(size: int) -> Any:

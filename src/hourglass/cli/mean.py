@@ -79,7 +79,7 @@ def mean(
         typer.Option(help="hourglass, staircase, laplace, shifted, independent or swap."),
     ] = "hourglass",
     estimator: Annotated[
-        str, typer.Option(help="projected, ratio, or posterior for small groups.")
+        str, typer.Option(help="projected, ratio; for small groups posterior or jeffreys.")
     ] = "projected",
     grid: Annotated[
         int | None, typer.Option(help="Cells of the range; left out, chosen by the column's type.")
