@@ -60,7 +60,8 @@ def leading_error(
     """n^2 MSE / width^2 for large n, at a mean given in the units of the bounds.
 
     Without a mean, the worst over all means. ``grid`` left out is 2^32; give upper - lower
-    for a column of integers. The bounds matter for "independent" alone.
+    of integer bounds for a column of integers. Otherwise the bounds matter for "independent"
+    alone.
     """
     return _leading(make(algorithm, exact_epsilon(epsilon), _cut(bounds, grid)), mean)
 

@@ -21,7 +21,7 @@ from .noise import DiscreteLaplace, Hourglass, Staircase, Staircase2D
 from .noise.bits import SECURE, Bits
 from .totals import NoisyTotals, Totals
 
-__all__ = ["ALGORITHMS", "Algorithm", "Moments", "make"]
+__all__ = ["ALGORITHMS", "Algorithm", "Moments", "make", "remade"]
 
 #: With more cells than this the centre is fine enough: cutting them gains under 0.1 % up to
 #: epsilon 8 (docs/decisions/parts-of-a-cell.md).
@@ -81,19 +81,26 @@ class _OnGrid:
         return self.grid.cells**2
 
 
+@dataclass(frozen=True)
 class HourglassMean(_OnGrid):
     """The optimal one: (S + X, N + K) with hourglass noise.
 
     The centre of the noise is a whole number of cells wide. Where whole numbers have a few cells
     of their own, none may be near the best width; so S is counted in parts of a cell. A record
     adds whole cells all the same, which are some of what the proof allows on the finer grid.
+
+    ``drawn_in`` are the parts of noise that was drawn before and read back.
     """
+
+    drawn_in: int | None = None
 
     name: ClassVar[str] = "hourglass"
 
     @cached_property
     def parts(self) -> int:
         """Into how many parts a cell is cut: the fewest with an error next to the least."""
+        if self.drawn_in is not None:
+            return self.drawn_in
         if not self.grid.own or self.grid.cells > COARSE:
             return 1
         errors = [self._error(parts) for parts in range(1, MOST_PARTS + 1)]
@@ -112,7 +119,7 @@ class HourglassMean(_OnGrid):
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
         """(S + X, G (N + K) - (S + X)), in parts of a cell."""
         G, parts = self.grid.cells, self.parts
-        x, k = _drawn(self.law.sample(_size(totals, size), bits=bits), totals, parts)
+        x, k = _drawn(self.law.sample(_size(totals, size), bits=bits), totals, parts * G)
         cells = parts * totals.cells + x
         return NoisyTotals(cells, parts * G * (totals.count + k) - cells, G, parts)
 
@@ -137,8 +144,8 @@ class LaplaceMean(_OnGrid):
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
         """(S + X, G N - S + Y)."""
         n = _size(totals, size)
-        x, y = _drawn((self.law.sample(n, bits=bits), self.law.sample(n, bits=bits)), totals)
         G = self.grid.cells
+        x, y = _drawn((self.law.sample(n, bits=bits), self.law.sample(n, bits=bits)), totals, G)
         return NoisyTotals(totals.cells + x, G * totals.count - totals.cells + y, G)
 
     @cached_property
@@ -160,8 +167,8 @@ class StaircaseMean(_OnGrid):
 
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
         """(S + X, G N - S + Y)."""
-        x, y = _drawn(self.law.sample(_size(totals, size), bits=bits), totals)
         G = self.grid.cells
+        x, y = _drawn(self.law.sample(_size(totals, size), bits=bits), totals, G)
         return NoisyTotals(totals.cells + x, G * totals.count - totals.cells + y, G)
 
     @cached_property
@@ -198,9 +205,8 @@ class SumAndCount(_OnGrid):
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
         """Noise the sum and the count, then put them in the transformed form."""
         n = _size(totals, size)
-        t, k = _drawn(
-            (self.sum_law.sample(n, bits=bits), self.count_law.sample(n, bits=bits)), totals
-        )
+        noise = self.sum_law.sample(n, bits=bits), self.count_law.sample(n, bits=bits)
+        t, k = _drawn(noise, totals, self.parts * self.grid.cells + abs(self.offset))
         count = totals.count + k
         cells = self.parts * totals.cells + self.offset * totals.count + t - self.offset * count
         rest = self.parts * self.grid.cells * count - cells
@@ -268,9 +274,10 @@ class SwapMean(_OnGrid):
 
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
         """S + X, and N as it is."""
-        (x,) = _drawn((self.law.sample(_size(totals, size), bits=bits),), totals)
+        G = self.grid.cells
+        (x,) = _drawn((self.law.sample(_size(totals, size), bits=bits),), totals, G)
         cells = totals.cells + x
-        return NoisyTotals(cells, self.grid.cells * totals.count - cells, self.grid.cells)
+        return NoisyTotals(cells, G * totals.count - cells, G)
 
     @cached_property
     def moments(self) -> Moments:
@@ -302,12 +309,23 @@ def make(name: str, epsilon: Fraction, grid: Grid) -> Algorithm:
     return algorithm
 
 
+def remade(name: str, epsilon: Fraction, grid: Grid, parts: int) -> Algorithm:
+    """The algorithm that totals were noised with, in so many parts of a cell."""
+    found = make(name, epsilon, grid)
+    if isinstance(found, HourglassMean) and found.parts != parts:
+        return HourglassMean(epsilon, grid, parts)
+    return found
+
+
 def _size(totals: Totals, size: int | None) -> int | None:
     return len(totals.count) if isinstance(totals.count, np.ndarray) else size
 
 
-def _drawn(noise: tuple[Any, ...], totals: Totals, parts: int = 1) -> tuple[Any, ...]:
-    """The noise in a form that can be added: Python integers wherever int64 could wrap."""
-    if isinstance(totals.count, np.ndarray) or (parts * totals.cells).bit_length() > 60:
+def _drawn(noise: tuple[Any, ...], totals: Totals, unit: int) -> tuple[Any, ...]:
+    """The noise in a form that can be added: Python integers wherever int64 could wrap.
+
+    ``unit`` is what a record adds at most.
+    """
+    if isinstance(totals.count, np.ndarray) or (unit * (totals.count + 1)).bit_length() > 60:
         return tuple(z.astype(object) if isinstance(z, np.ndarray) else z for z in noise)
     return noise

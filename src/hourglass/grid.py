@@ -211,6 +211,11 @@ class Grid:
         """The width of a cell in the units of the data, exactly."""
         return self.bounds.width / self.cells
 
+    @property
+    def slack(self) -> Fraction:
+        """How far a record can be from its cell: half a step, and a person's mean a whole one."""
+        return Fraction(0) if self.own else self.step
+
     def _cell(self, x: float) -> float:
         cell = (x * self.shrink - self.lower * self.shrink) * self.scale + 0.5
         return math.floor(cell) if math.isfinite(cell) else math.inf

@@ -117,10 +117,9 @@ def mean_ends(
     unit = float(noisy.parts * noisy.grid)
     cells, weight = (np.asarray(p, dtype=np.float64) / unit for p in (noisy.cells, noisy.weight))
     low, high = shares_left(algorithm, cells, weight, miss)
-    half = 0.0 if grid.own else float(grid.step) / 2
-    half += 4.0 * float(np.spacing(max(abs(grid.lower), abs(grid.upper))))
-    lows = grid.lower * (1.0 - low) + grid.upper * low - half
-    highs = grid.lower * (1.0 - high) + grid.upper * high + half
+    slack = float(grid.slack) + 4.0 * math.ulp(max(abs(grid.lower), abs(grid.upper)))
+    lows = grid.lower * (1.0 - low) + grid.upper * low - slack
+    highs = grid.lower * (1.0 - high) + grid.upper * high + slack
     return np.maximum(lows, grid.lower), np.minimum(highs, grid.upper)
 
 
@@ -130,10 +129,9 @@ def _mean(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[float,
 
 def _values(grid: Grid, low: float, high: float) -> tuple[float, float]:
     """Shares of the range in the units of the data, rounding to the grid allowed for."""
-    half = Fraction(0) if grid.own else grid.step / 2
     lower, width = Fraction(grid.bounds.lower), grid.bounds.width
-    low_value = max(lower, lower + width * Fraction(low) - half)
-    high_value = min(lower + width, lower + width * Fraction(high) + half)
+    low_value = max(lower, lower + width * Fraction(low) - grid.slack)
+    high_value = min(lower + width, lower + width * Fraction(high) + grid.slack)
     return float(low_value), float(high_value)
 
 
@@ -204,7 +202,8 @@ def mean_shares(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[
         nearest = distances(first, last)[2]
         if last - first == 1:
             return nearest < reaches[first] + lost
-        return nearest <= lost or not reaches.excluded(first, last, nearest - lost)
+        # At a rung below the distance: what is excluded there, each of the cells excludes too.
+        return nearest <= lost or not reaches.excluded(first, last, _rung_below(nearest - lost))
 
     def outermost(first: int, last: int, from_above: bool) -> int | None:
         """The first cell that has an alpha left, coming from one side."""
@@ -256,10 +255,10 @@ def _sum(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[float, 
     reach = grid.step * Fraction(_sum_reach(algorithm, miss))
     cells = Fraction(noisy.cells, noisy.parts)
     middle = Fraction(grid.bounds.lower) * noisy.size + grid.step * cells
-    # Each record was rounded by half a cell at most; there are at most so many records.
+    # Each record was moved by the slack at most; there are at most so many records.
     most = max(noisy.size + Fraction(_count_reach(algorithm, miss)), Fraction(1))
-    half = Fraction(0) if grid.own else grid.step / 2 * most
-    return to_double(middle - reach - half), to_double(middle + reach + half)
+    reach += grid.slack * most
+    return to_double(middle - reach), to_double(middle + reach)
 
 
 def _count(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[int, int]:
@@ -287,6 +286,10 @@ def _count_reach(algorithm: Algorithm, miss: float) -> float:
 def _least_reach(enough: Callable[[float], bool]) -> float:
     """The least reach, from above, that is enough; to a relative 2^-30."""
     return _rung(_least_rung(enough, 2**30, 0, 2**30), 2**30)
+
+
+def _rung_below(reach: float) -> float:
+    return _rung(math.floor(RUNGS * math.log2(reach)) - 1, RUNGS)
 
 
 def _rung(number: int, rungs: int) -> float:

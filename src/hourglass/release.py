@@ -9,7 +9,7 @@ from typing import Any
 
 from . import estimate
 from .accuracy import error_at
-from .algorithms import Algorithm, make
+from .algorithms import Algorithm, remade
 from .grid import Bounds, Grid
 from .interval import Interval, interval
 from .posterior import posterior_shares
@@ -134,8 +134,9 @@ class Release:
         """The release that :meth:`to_dict` wrote down: the same noise, the same answer."""
         bounds = Bounds(*answer["bounds"], origin=answer["bounds_origin"])
         grid = Grid(bounds, answer["grid"], answer["own_grid"])
-        algorithm = make(answer["algorithm"], Fraction(answer["noise_epsilon"]), grid)
         noisy = NoisyTotals(grid=grid.cells, **answer["noisy_totals"])
+        noise_epsilon = Fraction(answer["noise_epsilon"])
+        algorithm = remade(answer["algorithm"], noise_epsilon, grid, noisy.parts)
         return cls.of(
             algorithm,
             noisy,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from . import estimate
 from .accuracy import errors_at
-from .algorithms import Algorithm, make
+from .algorithms import Algorithm, remade
 from .grid import Bounds, Grid
 from .interval import mean_ends
 from .posterior import posterior_shares
@@ -147,8 +147,8 @@ class Releases(Mapping[Any, Release]):
     def columns(self, confidence: float | None = None) -> dict[str, Any]:
         """The answer as columns; with a confidence, the interval of the mean beside it.
 
-        The first intervals of a law take a second or so, many more a moment; none is computed
-        unless asked for.
+        Those of many groups share one to three seconds of work, and take a moment each beyond
+        that; none is computed unless asked for.
         """
         found: dict[str, Any] = {
             name: [group[i] for group in self.groups] for i, name in enumerate(self.by)
@@ -237,7 +237,9 @@ class Releases(Mapping[Any, Release]):
             estimator=answer["estimator"],
             unit=answer["unit"],
             private=answer["private"],
-            _algorithm=make(answer["algorithm"], Fraction(answer["noise_epsilon"]), grid),
+            _algorithm=remade(
+                answer["algorithm"], Fraction(answer["noise_epsilon"]), grid, noisy["parts"]
+            ),
         )
 
     def plot(self, path: Any, *, confidence: float = 0.95, title: str | None = None) -> None:

@@ -90,7 +90,8 @@ def checked(
     value = schema.field(column, "column").value(parse if opened.parses else None, opened.parse)
     groups = tuple(schema.key(name) for name in names)
     person = schema.person(whose.person) if whose.person else None
-    mechanism = make(algorithm, share, value.grid(range_, grid))
+    averaged = person is not None and whose.rows is None
+    mechanism = make(algorithm, share, value.grid(range_, grid, averaged=averaged))
     public = public_keys(keys, groups) if keys is not None else None
     query = Query(
         value, mechanism.grid, _missing_cell(missing, mechanism.grid), groups,

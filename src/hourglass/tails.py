@@ -210,13 +210,31 @@ class StaircaseTails(_Transformed):
         self.centre = float(algorithm.law.c)
         self.normaliser = float(algorithm.law.normaliser())
 
-    def merged(self, block: int, loss: float) -> float:
-        """The middle of a block, and a thousandth more.
+    @cached_property
+    def _blocks(self) -> tuple[Floats, Floats]:
+        """First and last y of each block, 0 by itself: even ones, and finer towards the centre.
 
-        A block spans at most FAR/NODES of a factor e, and the midpoint rule is off by the
-        square of that: below a ten-thousandth.
+        For large epsilon all of the law lies in a centre that is far narrower than an even block.
         """
-        return float(block) if block == 1 else block * 1.001
+        far = math.ceil(FAR / self.decay) + 1
+        even = np.linspace(1, far, min(far, NODES))
+        finer = np.geomspace(1, far, NODES // 2)
+        first = np.unique(np.floor(np.concatenate([[0.0], even, finer])))
+        return first, np.append(first[1:] - 1.0, far)
+
+    def miss(self, first: Line, second: Line, reach: float) -> float:
+        """Each block as if all of it were at its end next to zero, where the law is largest."""
+        near, far = self._blocks
+        total = 0.0
+        for sign in (1.0, -1.0):
+            ends = [
+                sign * line.slope * y + reach * line.unit
+                for line in (first, second)
+                for y in (near, far)
+            ]
+            tail = self.upper(near, np.ceil(np.minimum.reduce(ends) - TOUCH)) * (far - near + 1)
+            total += float(tail[0]) + 2.0 * float(tail[1:].sum())
+        return min(1.0, total + SLACK)
 
     def upper(self, y: Floats, x0: Floats) -> Floats:
         """P(Y = y, X >= x0), from the sum over radii at least |y| + x0."""

@@ -16,7 +16,7 @@ from hourglass.algorithms import ALGORITHMS, HourglassMean, make
 from hourglass.grid import Bounds, Grid
 from hourglass.interval import CELLS, RUNGS, Reaches, interval, mean_ends, mean_shares, shares_left
 from hourglass.tails import Line, tails_of
-from hourglass.totals import NoisyTotals
+from hourglass.totals import NoisyTotals, Totals
 
 CONFIDENCE = 0.8
 
@@ -144,6 +144,26 @@ def test_tails_are_sums_of_the_pmf(name: str) -> None:
         assert found <= true + 1e-8
 
 
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("epsilon", ["1/20", "1", "20", "40", "100"])
+def test_coverage_on_the_finest_grid_at_any_epsilon(name: str, epsilon: str) -> None:
+    """The reach of the sum, and of the mean at some alphas, against 100,000 draws: at least 94.5 %
+    where 95 are promised (false alarms: under 1e-6 each), and no more than the law's steps and
+    blocks allow. Blocks wider than the centre of the law once gave a coverage of nothing.
+    """
+    runs = 100_000
+    algorithm = make(name, Fraction(epsilon), Grid(Bounds(0.0, 1.0), 2**32))
+    zero = algorithm.noise(Totals(0, 0), size=runs)
+    unit = zero.parts * zero.grid
+    x, n = (np.asarray(p, dtype=np.float64) / unit for p in (zero.cells, zero.weight))
+    for place in (0, CELLS // 5, CELLS // 2 - 1):
+        reach = Reaches(algorithm, 0.05)[place]
+        pivot = np.abs(x - place / CELLS * n)
+        assert (pivot < reach).mean() > 0.945
+        quantile = np.quantile(pivot, 0.955)
+        assert reach <= 1.05 * quantile + 3.0 / CELLS
+
+
 @pytest.mark.parametrize("name", ["hourglass", "laplace", "staircase", "shifted"])
 def test_merging_neighbours_only_widens_and_hardly(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -216,11 +236,37 @@ def test_many_at_once_are_the_single_ones(name: str, epsilon: str) -> None:
         assert (found.low, found.high) == (low[i], high[i])
     assert np.all((rough_low <= low) & (high <= rough_high))
     assert np.all((low - rough_low < 1e-14) & (rough_high - high < 1e-14))
+    assert np.all(np.isfinite(rough_low) & np.isfinite(rough_high))
     few = NoisyTotals(cells[:9], many.rest[:9], grid.cells)
     for ends, part in zip(mean_ends(algorithm, few, 0.9, exact=True), (low, high), strict=True):
         assert np.array_equal(ends, part[:9])
     none = NoisyTotals(cells[:0], cells[:0], grid.cells)
     assert [len(ends) for ends in mean_ends(algorithm, none, 0.9, exact=True)] == [0, 0]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("epsilon", ["1/2", "1", "8"])
+@pytest.mark.parametrize("grid", [Grid(Bounds(0, 6), 6, True), Grid(Bounds(0.0, 1.0), 2**32)])
+def test_one_by_one_as_all_at_once_for_small_groups(name: str, epsilon: str, grid: Grid) -> None:
+    """Where whole runs of cells are excluded at once; a run tried at its bare distance from zero
+    gave another answer for one group in sixty, for ``swap`` in nine."""
+    algorithm = make(name, Fraction(epsilon), grid)
+    noisy = algorithm.noise(Totals(2 * grid.cells, 6), bits=hg.SeededBits(3), size=400)
+    unit = noisy.parts * noisy.grid
+    cells, sizes = (np.asarray(p, dtype=np.float64) / unit for p in (noisy.cells, noisy.weight))
+    low, high = shares_left(algorithm, cells, sizes, 0.05)
+    for i, (x, rest) in enumerate(zip(noisy.cells.tolist(), noisy.rest.tolist(), strict=True)):
+        one = mean_shares(algorithm, NoisyTotals(x, rest, noisy.grid, noisy.parts), 0.05)
+        assert one == pytest.approx((low[i], high[i]), abs=1e-12)
+
+
+def test_the_widest_bounds_there_are() -> None:
+    most = np.finfo(np.float64).max
+    algorithm = make("hourglass", Fraction(1), Grid(Bounds(0.0, float(most)), 2**32))
+    cells = np.array([2**31 * 1000])
+    many = NoisyTotals(cells, cells.copy(), 2**32)
+    low, high = mean_ends(algorithm, many, 0.95, exact=False)
+    assert 0.49 < low[0] / most < 0.5 < high[0] / most < 0.51
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -265,11 +311,11 @@ def test_an_impossible_answer_says_nothing() -> None:
 def test_rounding_to_the_grid_is_allowed_for() -> None:
     coarse = hg.mean([0.3] * 500, bounds=(0.0, 1.0), epsilon=50, grid=2)
     assert 0.3 in coarse.interval(0.5)
-    whole = own(2, "2")
-    cut = make("hourglass", Fraction(2), Grid(Bounds(0.0, 2.0), 2))
+    whole = own(8, "1/2")
+    cut = make("hourglass", Fraction(1, 2), Grid(Bounds(0.0, 8.0), 8))
     assert whole.parts == 1  # the same noise on both
-    noisy = noisy_pair(2, 100, 100)
+    noisy = noisy_pair(8, 400, 100)
     narrow = interval(whole, noisy, 0.9, "mean", estimate.mean(noisy, whole.grid))
     wide = interval(cut, noisy, 0.9, "mean", estimate.mean(noisy, cut.grid))
-    assert wide.low == pytest.approx(narrow.low - 0.5)
-    assert wide.high == pytest.approx(narrow.high + 0.5)
+    assert wide.low == pytest.approx(narrow.low - 1)  # half a cell, and half for a person's mean
+    assert wide.high == pytest.approx(narrow.high + 1)

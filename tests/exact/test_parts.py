@@ -11,7 +11,7 @@ import hourglass as hg
 from hourglass import accuracy, estimate
 from hourglass.algorithms import COARSE, MOST_PARTS, HourglassMean, make
 from hourglass.grid import Bounds, Grid
-from hourglass.totals import Totals
+from hourglass.totals import NoisyTotals, Totals
 
 EPSILONS = [Fraction(i, 4) for i in (1, 2, 4, 6, 8, 10, 12, 13, 14, 16, 18, 20, 24, 27, 28, 32)]
 
@@ -91,6 +91,27 @@ def test_large_totals_do_not_wrap() -> None:
     assert all(abs(int(c) - algorithm.parts * 2**59) < 10**4 for c in noisy.cells)
     means = estimate.means(noisy, algorithm.grid)
     assert np.allclose(means, 2.0, atol=1e-12)
+
+
+def test_large_counts_do_not_wrap_either() -> None:
+    """Records at the lower bound: the sum is zero, what the rest is made of is not."""
+    fine = make("hourglass", Fraction(1), Grid(Bounds(0.0, 1.0), 2**32))
+    for algorithm, count in ((own(Fraction(3), 4), 2**58), (fine, 2**32)):
+        noisy = algorithm.noise(Totals(0, count), size=50)
+        assert all(abs(n / count - 1) < 1e-6 for n in noisy.weight / (noisy.parts * noisy.grid))
+
+
+def test_what_was_drawn_in_other_parts_is_read_as_it_was_drawn() -> None:
+    """An answer of a version that cut cells otherwise keeps its law, and so its intervals."""
+    whole = HourglassMean(Fraction(3), Grid(Bounds(1, 5), 4, own=True), drawn_in=1)
+    noisy = NoisyTotals(500, 300, 4)
+    stored = hg.Release.of(whole, noisy, estimator="posterior", private=True)
+    read = hg.Release.from_dict(stored.to_dict())
+    assert read.noisy_totals.parts == 1
+    assert read.mean == stored.mean
+    assert read.interval(0.9) == stored.interval(0.9)
+    chosen = hg.Release.of(own(Fraction(3), 4, 1), noisy, estimator="projected", private=True)
+    assert read.interval(0.9) != chosen.interval(0.9)
 
 
 def test_a_release_of_ratings_holds_together() -> None:

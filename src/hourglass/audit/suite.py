@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import product
 
-from ..algorithms import make
+from ..algorithms import HourglassMean, make
 from ..exact import Enclosure
 from ..grid import DEFAULT_GRID, Bounds, Grid
 from ..keys import threshold
@@ -37,11 +37,19 @@ __all__ = [
 def audit_exact(
     epsilon: Fraction, grids: Iterable[int], algorithms: Iterable[str]
 ) -> Iterator[Finding]:
-    """Every law on every grid: all of its ratios, or on a fine grid all that can differ."""
+    """Every law on every grid: all of its ratios, or on a fine grid all that can differ.
+
+    Where noise on whole numbers is drawn in parts of a cell, that law too.
+    """
     for G, name in product(grids, algorithms):
-        found = exact_audit(make(name, epsilon, Grid(Bounds(-1.0, 3.0), G)))
-        subject = f"{name}, epsilon {epsilon}, grid {_shown(G)}"
-        yield Finding(found.check, subject, found.holds, found.detail, found.figures)
+        laws = {f"grid {_shown(G)}": make(name, epsilon, Grid(Bounds(-1.0, 3.0), G))}
+        whole = make(name, epsilon, Grid(Bounds(0, G), G, own=True))
+        if isinstance(whole, HourglassMean) and whole.parts > 1:
+            laws[f"whole numbers 0..{G} in {whole.parts} parts"] = whole
+        for where, algorithm in laws.items():
+            found = exact_audit(algorithm)
+            subject = f"{name}, epsilon {epsilon}, {where}"
+            yield Finding(found.check, subject, found.holds, found.detail, found.figures)
 
 
 def audit_samplers() -> Iterator[Finding]:

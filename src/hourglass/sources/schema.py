@@ -44,15 +44,18 @@ class Field:
             )
         return self
 
-    def grid(self, bounds: Bounds, cells: int | None) -> Grid:
-        """The grid for this column, from its kind and the bounds alone."""
+    def grid(self, bounds: Bounds, cells: int | None, *, averaged: bool = False) -> Grid:
+        """The grid for this column, from its kind and the bounds alone.
+
+        ``averaged``: persons count with the mean of their rows, which need not be whole.
+        """
         if self.kind == "boolean" and (bounds.lower, bounds.upper) != (0, 1):
             raise BoundsError(
                 f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of booleans; "
                 "give bounds=(0, 1)"
             )
         integers = self.kind in ("integer", "boolean", "text as integer")
-        return Grid.choose(bounds, cells, integers=integers)
+        return Grid.choose(bounds, cells, integers=integers and not averaged)
 
 
 _REMEDY: Final = {
