@@ -12,6 +12,7 @@ import hourglass as hg
 from hourglass.algorithms import ALGORITHMS, make
 from hourglass.audit.exact import enumerate_losses, exact_audit, exact_finding
 from hourglass.audit.lattice import Lattice, Part, hourglass_lattice, lattice_of, some_cells
+from hourglass.audit.suite import audit_exact
 from hourglass.exact import Enclosure
 from hourglass.grid import DEFAULT_GRID, Bounds, Grid
 
@@ -25,6 +26,16 @@ def test_every_ratio_on_grids_1_to_64(epsilon: str) -> None:
         found = exact_audit(make("hourglass", Fraction(epsilon), Grid(BOUNDS, G)))
         assert found.holds, (G, found.detail)
         assert found.figures["loss"] == str(Fraction(epsilon)), G
+
+
+def test_noise_in_parts_of_a_cell_is_audited_too() -> None:
+    """Of the grids that are asked for, those whose whole numbers get finer noise, and no others."""
+    found = list(audit_exact(Fraction(4), [1, 4, DEFAULT_GRID], ["hourglass", "laplace"]))
+    assert all(finding.holds for finding in found)
+    assert [f.subject for f in found if "parts" in f.subject] == [
+        "hourglass, epsilon 4, whole numbers 0..4 in 2 parts"
+    ]
+    assert len(found) == 7
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

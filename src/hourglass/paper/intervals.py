@@ -28,7 +28,7 @@ CONFIDENCE: Final = 0.95
 MEAN: Final = 0.25
 SIZES: Final = tuple(4**i for i in range(6))
 EPSILONS: Final = (Fraction(1, 2), Fraction(1), Fraction(4))
-#: An interval costs fifty times its noise: a part of the runs.
+#: An interval costs tens of times its noise: a part of the runs.
 SHARE: Final = 10
 #: A share near one is skewed: eight standard errors below 0.95 there are what six are for a
 #: normal value (binomial, 100 to 10,000 intervals: at most 1e-9 a point).
