@@ -38,7 +38,7 @@ def test_integer_grids_gain_what_the_reference_says(tables: Tables) -> None:
 
 def test_few_cells_are_cut_for_a_better_centre(tables: Tables) -> None:
     # Four whole cells have no centre near the best at epsilon 3 (1.083 of the optimum for real
-    # values at this mean); cut into eight parts each they have, and it is seen.
+    # values at this mean); cut into five parts each they have, and it is seen.
     point = tables("grids").at("ratings 1 to 5", 3)
     assert point.closed_form == pytest.approx(1.0065, abs=0.0005)
     assert point.y + SIGMAS * point.se < 1.083
