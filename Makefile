@@ -26,7 +26,7 @@ test-long: $(STAMP)  ## the statistical tests at ten times the samples
 test-lowest:  ## every engine and the units with the lowest versions that pyproject.toml allows
 	$(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c tests/lowest.txt -e '.[dev]'
-	build/lowest/bin/python -m pytest -W default -p no:cacheprovider tests/sources tests/unit
+	build/lowest/bin/python -m pytest -W default -p no:cacheprovider tests/read tests/ask tests/release
 
 check: $(STAMP)  ## ruff, mypy --strict and the one-way flow of imports
 	$(BIN)/ruff check .

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 import hourglass as hg
-from hourglass.algorithms import make
-from hourglass.grid import Bounds, Grid
-from hourglass.interval import mean_ends, reaches_of
-from hourglass.sources.kernel import total_of_array
-from hourglass.totals import NoisyTotals
+from hourglass.core.grid import Bounds, Grid
+from hourglass.core.totals import NoisyTotals
+from hourglass.estimate.interval import mean_ends, reaches_of
+from hourglass.mechanisms.base import make
+from hourglass.read.kernel import total_of_array
 
 Row = tuple[str, str, str]
 

@@ -20,9 +20,9 @@ from typing import Any
 import duckdb
 
 import hourglass as hg
-from hourglass.bounds_search import checked as checked_bounds
-from hourglass.pipeline import answer, checked
-from hourglass.units import Unit
+from hourglass.ask.bounds import checked as checked_bounds
+from hourglass.ask.mean import answer, checked
+from hourglass.core.unit import Unit
 
 BOUNDS = (0, 100)
 GROUPS = {"1": None, "1,000": "thousand", "1,000,000": "million"}

@@ -11,9 +11,9 @@ from fractions import Fraction
 from itertools import product
 from typing import Final
 
-from hourglass.accuracy import sigma2
-from hourglass.algorithms import COARSE, HourglassMean
-from hourglass.grid import Bounds, Grid
+from hourglass.core.grid import Bounds, Grid
+from hourglass.estimate.accuracy import sigma2
+from hourglass.mechanisms.base import COARSE, HourglassMean
 from hourglass.noise import Hourglass
 
 CELLS: Final = (1, 2, 4, 6, 9, 10, 20, 100, 256)

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from hourglass import estimate
-from hourglass.algorithms import HourglassMean, make
-from hourglass.grid import Bounds, Grid
-from hourglass.totals import Totals
+from hourglass.core.grid import Bounds, Grid
+from hourglass.core.totals import Totals
+from hourglass.estimate import point as estimate
+from hourglass.mechanisms.base import HourglassMean, make
 
 PLACES = [
     *[(n, 0.0) for n in (2, 4, 8, 32)],

@@ -2,17 +2,19 @@
 
 A value goes one way through the house:
 
-    read       sources/     numbers in memory, or a table where it lives
-    bound      grid         clamp to public bounds
-    quantise   grid         the nearest of G+1 integer cells
-    aggregate  sources/     exact integer totals (sum of cells, number of records): secret
+    read       read/        numbers in memory, or a table where it lives
+    bound      core/grid    clamp to public bounds
+    quantise   core/grid    the nearest of G+1 integer cells
+    aggregate  read/        exact integer totals (sum of cells, number of records): secret
     noise      noise/       the hourglass, an exact law on integer pairs: from here on safe
     estimate   estimate     mean, sum and count; interval: how far off they can be
     report     release      the frozen answer
 """
 
-from . import accuracy
-from .bounds_search import find_bounds
+from .ask.bounds import find_bounds
+from .ask.mean import mean
+from .core.grid import Bounds
+from .core.unit import per_person, per_row
 from .errors import (
     BoundsError,
     BudgetError,
@@ -26,8 +28,8 @@ from .errors import (
     RequestError,
     SourceError,
 )
-from .grid import Bounds
-from .interval import Interval
+from .estimate import accuracy
+from .estimate.interval import Interval
 from .ledger import Budget, create_budget
 from .noise import (
     DiscreteLaplace,
@@ -37,13 +39,11 @@ from .noise import (
     Staircase,
     Staircase2D,
 )
-from .pipeline import mean
-from .private_bounds import FoundBounds
-from .release import Release
-from .releases import Releases
-from .sources.database import sql
-from .statement import Statement
-from .units import per_person, per_row
+from .read.database import sql
+from .release.found import FoundBounds
+from .release.release import Release
+from .release.releases import Releases
+from .release.statement import Statement
 
 __version__ = "0.1.0"
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
+from hourglass.ask.bounds import BoundsRequest, checked
 from hourglass.audit import Path, RecordingBits, greybox_finding, neighbours
 from hourglass.audit.greybox import compare
 from hourglass.audit.searches import (
@@ -27,13 +28,11 @@ from hourglass.audit.searches import (
     bounds_finding,
     group_pairs,
 )
-from hourglass.bounds_search import BoundsRequest, checked
-from hourglass.private_bounds import bounds_from_counts
-from hourglass.releases import Releases
-from hourglass.scale import Scale
-from hourglass.sources.database import SqlSource
-
-from ..sources import places
+from hourglass.core.scale import Scale
+from hourglass.read.database import SqlSource
+from hourglass.release.found import bounds_from_counts
+from hourglass.release.releases import Releases
+from tests.read import places
 
 BOUNDS = (0.0, 10.0)
 PAIRS = list(neighbours(*BOUNDS))

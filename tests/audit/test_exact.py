@@ -9,12 +9,12 @@ from fractions import Fraction
 import pytest
 
 import hourglass as hg
-from hourglass.algorithms import ALGORITHMS, make
 from hourglass.audit.exact import enumerate_losses, exact_audit, exact_finding
 from hourglass.audit.lattice import Lattice, Part, hourglass_lattice, lattice_of, some_cells
 from hourglass.audit.suite import audit_exact
-from hourglass.exact import Enclosure
-from hourglass.grid import DEFAULT_GRID, Bounds, Grid
+from hourglass.core.exact import Enclosure
+from hourglass.core.grid import DEFAULT_GRID, Bounds, Grid
+from hourglass.mechanisms.base import ALGORITHMS, make
 
 EPSILONS = ["1/100", "1/2", "1", "4"]
 BOUNDS = Bounds(-1.0, 3.0)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import hourglass as hg
+from hourglass.ask.request import checked
 from hourglass.audit import (
     Path,
     RecordingBits,
@@ -22,8 +23,7 @@ from hourglass.audit.around import keys_finding
 from hourglass.audit.greybox import compare
 from hourglass.audit.paths import memory_paths, table_paths
 from hourglass.audit.suite import audit_around, audit_keys
-from hourglass.keys import threshold
-from hourglass.request import checked
+from hourglass.mechanisms.threshold import threshold
 
 PATHS = memory_paths(Fraction(1), (0.0, 10.0), None)
 PAIRS = list(neighbours(0.0, 10.0))

@@ -31,7 +31,7 @@ def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
     if not python:
         pytest.skip("no Python on this page")
     if page.name == "tutorial.md":
-        pytest.skip("tests/sources/test_tutorial.py runs it, with PostgreSQL and Spark")
+        pytest.skip("tests/read/test_tutorial.py runs it, with PostgreSQL and Spark")
     if (ROOT / "examples").exists():
         shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)

@@ -207,7 +207,7 @@ def test_ctrl_c_after_the_charge_keeps_it_and_prints_the_request(
 ) -> None:
     """The engine is made to wait: the command is charged by then, and interrupted there."""
     code = (
-        "import hourglass.sources.duckdb as d, time, sys\n"
+        "import hourglass.read.engines.duckdb as d, time, sys\n"
         "d.DuckDB.run = lambda *a: time.sleep(60)\n"
         "from hourglass.cli import main\n"
         "main()"

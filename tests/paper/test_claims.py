@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from hourglass.accuracy import sigma2
+from hourglass.estimate.accuracy import sigma2
 from hourglass.paper import EXHIBITS, Claim, Point, Table
 from hourglass.paper.exhibit import SIGMAS
 from hourglass.paper.sweeps import ratios

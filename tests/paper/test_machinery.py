@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hourglass.paper
-from hourglass.algorithms import make
+from hourglass.core.grid import Bounds, Grid
+from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.errors import OptionError
-from hourglass.grid import Bounds, Grid
+from hourglass.mechanisms.base import make
 from hourglass.noise import SeededBits
 from hourglass.paper import EXHIBITS, Point, Settings, Table, chosen
 from hourglass.paper.data import UNIT, data_set, data_sets, grid_data_set
 from hourglass.paper.exhibit import all_above
 from hourglass.paper.measure import measure
 from hourglass.paper.style import LOOKS, _apart
-from hourglass.totals import NoisyTotals, Totals
 
 FOLDER = Path(hourglass.paper.__file__).parent
 

@@ -38,7 +38,7 @@ def release(column: Any, bounds: Any, epsilon: float) -> float:
 
 
 def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> Any:
-    from hourglass import estimate
+    from hourglass.estimate import point as estimate
 
     mechanism, noisy = _noisy(column, bounds, epsilon, min(runs, AT_ONCE))
     return estimate.means(noisy, mechanism.grid)
@@ -46,7 +46,7 @@ def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> Any:
 
 def repeat_small(column: Any, bounds: Any, epsilon: float, runs: int) -> Any:
     """``estimator="jeffreys"``."""
-    from hourglass.posterior import posterior_shares
+    from hourglass.estimate.posterior import posterior_shares
 
     mechanism, noisy = _noisy(column, bounds, epsilon, min(runs, AT_ONCE))
     shares = posterior_shares(noisy, mechanism.law, "jeffreys")
@@ -55,7 +55,7 @@ def repeat_small(column: Any, bounds: Any, epsilon: float, runs: int) -> Any:
 
 def _noisy(column: Any, bounds: Any, epsilon: float, runs: int) -> tuple[Any, Any]:
     """The algorithm, and the totals with fresh noise, so many times."""
-    from hourglass.pipeline import checked
+    from hourglass.ask.mean import checked
 
     key = (id(column), bounds, epsilon)
     if key not in _TOTALS:

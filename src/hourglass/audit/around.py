@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ..ask.request import Request, checked
+from ..core.exact import sign_of
+from ..core.unit import Unit
 from ..errors import BudgetError
-from ..exact import sign_of
 from ..ledger import Budget, create_budget
 from ..noise import Hourglass
-from ..request import Request, checked
-from ..units import Unit
 from .greybox import greybox_finding
 from .paths import person_path
 from .verdict import Finding

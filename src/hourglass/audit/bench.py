@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from ..algorithms import HourglassMean, make
-from ..grid import Bounds, Grid
+from ..core.grid import Bounds, Grid
+from ..core.totals import Totals
+from ..mechanisms.base import HourglassMean, make
 from ..noise import Hourglass
-from ..totals import Totals
 from .empirical import Sampler, empirical_finding, lower_bound
 from .greybox import Path, greybox_finding, neighbours
 from .paths import path_of_totals, sampler_of

@@ -17,8 +17,8 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from ..algorithms import Algorithm
-from ..exact import Enclosure, exp_minus
+from ..core.exact import Enclosure, exp_minus
+from ..mechanisms.base import Algorithm
 from .lattice import Lattice, Point, lattice_of
 from .verdict import Finding
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..noise.bits import Bits
-from ..release import Release
+from ..release.release import Release
 from .replay import RecordingBits, ReplayError
 from .verdict import Finding
 

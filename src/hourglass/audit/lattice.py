@@ -12,8 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..algorithms import Algorithm, HourglassMean, LaplaceMean, StaircaseMean, SumAndCount, SwapMean
-from ..exact import Enclosure
+from ..core.exact import Enclosure
+from ..mechanisms.base import (
+    Algorithm,
+    HourglassMean,
+    LaplaceMean,
+    StaircaseMean,
+    SumAndCount,
+    SwapMean,
+)
 from ..noise import DiscreteLaplace, Hourglass, Staircase2D
 from ..noise.staircase import stair
 

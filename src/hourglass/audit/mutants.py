@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ..keys import threshold
+from ..ask.mean import answer, charged
+from ..ask.request import Request
+from ..core.totals import Totals
+from ..core.unit import per_row
 from ..ledger import Budget
+from ..mechanisms.threshold import threshold
 from ..noise import Hourglass, SeededBits
 from ..noise.bits import SECURE, Bits
 from ..noise.ladder import Ladder
 from ..noise.staircase import stair
-from ..pipeline import answer, charged
-from ..request import Request
-from ..totals import Totals
-from ..units import per_row
 from .around import keys_finding, ledger_finding, persons_finding
 from .bench import REAL, Bench, Mutant, MutantRow
 from .empirical import Array, Sampler

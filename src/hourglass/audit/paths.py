@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms import Algorithm
+from ..ask.mean import mean
+from ..core.totals import Totals
+from ..core.unit import Unit
+from ..mechanisms.base import Algorithm
 from ..noise.bits import SECURE, Bits
-from ..pipeline import mean
-from ..release import Release
-from ..sources.database import sql
-from ..totals import Totals
-from ..units import Unit
+from ..read.database import sql
+from ..release.release import Release
 from .empirical import Array, Sampler
 from .greybox import Path
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..exact import Enclosure
+from ..core.exact import Enclosure
 from ..noise.bits import Bits, Words
 from .verdict import Finding
 

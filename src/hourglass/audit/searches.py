@@ -9,8 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from ..bounds_search import BoundsRequest, checked
-from ..scale import Counts, Scale, counts_from_histogram
+from ..ask.bounds import BoundsRequest, checked
+from ..core.scale import Counts, Scale, counts_from_histogram
 from .greybox import greybox_finding, neighbours
 from .paths import grouped_path
 from .verdict import Finding

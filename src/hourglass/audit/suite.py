@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import product
 
-from ..algorithms import HourglassMean, make
-from ..exact import Enclosure
-from ..grid import DEFAULT_GRID, Bounds, Grid
-from ..keys import threshold
+from ..ask.mean import charged
+from ..core.exact import Enclosure
+from ..core.grid import DEFAULT_GRID, Bounds, Grid
+from ..core.unit import per_person
+from ..mechanisms.base import HourglassMean, make
+from ..mechanisms.threshold import threshold
 from ..noise import Hourglass
 from ..noise.bits import Bits
 from ..noise.ladder import Ladder
-from ..pipeline import charged
-from ..units import per_person
 from .around import keys_finding, ledger_finding, persons_finding
 from .empirical import ALPHA, LowerBound, Progress, empirical_finding, lower_bound
 from .exact import exact_audit

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ..algorithms import ALGORITHMS
+from ..core.grid import DEFAULT_GRID, check_grid
+from ..core.numbers import exact_epsilon
 from ..errors import OptionError
-from ..grid import DEFAULT_GRID, check_grid
-from ..privacy import exact_epsilon
-from ..report import text_table
+from ..mechanisms.base import ALGORITHMS
+from ..release.rendering import text_table
 
 if TYPE_CHECKING:
     from ..audit import Finding, LowerBound, MutantRow

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from ..bounds_search import charged, checked
+from ..ask.bounds import charged, checked
 from ..errors import OptionError
-from ..private_bounds import RETURN_PART
+from ..mechanisms.scan import RETURN_PART
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
 from .options import (
     BudgetName,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..core.numbers import exact_delta
 from ..errors import LedgerMissingError, OptionError
 from ..ledger import (
     Anchor,
@@ -24,7 +25,6 @@ from ..ledger.export import exported
 from ..ledger.store import open_store
 from ..ledger.values import shown_number
 from ..ledger.verify import verify as verify_budget
-from ..privacy import exact_delta
 from .output import check_targets
 
 __all__ = ["budget_app"]

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from ..core.unit import Unit, per_person, per_row
 from ..errors import OptionError
-from ..sources.database import sql
-from ..units import Unit, per_person, per_row
+from ..read.database import sql
 from .output import print_notes
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def start_spark(engine: str | None, master: str) -> None:
     """A session with this master, for the engine to find."""
     if engine != "spark":
         raise OptionError("--master is about Spark; add --engine spark")
-    from ..sources.spark import session
+    from ..read.engines.spark import session
 
     session(master)
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from ..ask.mean import charged, checked
 from ..errors import OptionError
-from ..interval import check_confidence
-from ..pipeline import charged, checked
-from ..private_bounds import FoundBounds
-from ..releases import Releases
+from ..estimate.interval import check_confidence
+from ..release.found import FoundBounds
+from ..release.releases import Releases
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
 from .options import (
     BudgetName,
@@ -162,7 +162,7 @@ def _check_output(format_: str, output: Path | None, plot: Path | None, by: Any)
     if format_ == "parquet" and output is None:
         raise OptionError("format='parquet' is no text; name a file with --output")
     if plot:
-        from ..plots import check_picture
+        from ..release.plot import check_picture
 
         if not by:
             raise OptionError("plot is about groups; name the column with --by")

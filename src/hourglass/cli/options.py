@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..sources.tables import FILE_ENGINES
+from ..read.open import FILE_ENGINES
 
 __all__ = [
     "BudgetName", "EngineName", "Explain", "LedgerPlace", "Master", "Output", "Parse", "Person",

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import OptionError
-from ..release import Release
-from ..releases import Releases
-from ..report import yaml_text
+from ..release.release import Release
+from ..release.releases import Releases
+from ..release.rendering import yaml_text
 
 __all__ = [
     "FORMATS",

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from ..accuracy import compare
-from ..accuracy import plan as planned
+from ..core.grid import Bounds
+from ..core.numbers import exact_epsilon
 from ..errors import OptionError
-from ..grid import Bounds
-from ..privacy import exact_epsilon
-from ..report import decimals_for, number, text_table
+from ..estimate.accuracy import compare
+from ..estimate.accuracy import plan as planned
+from ..release.rendering import decimals_for, number, text_table
 from .common import number_of
 
 __all__ = ["plan"]

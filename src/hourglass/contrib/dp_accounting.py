@@ -14,10 +14,10 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from ..core.numbers import exact_epsilon
 from ..errors import OptionError
-from ..privacy import exact_epsilon
-from ..release import Release
-from ..releases import Releases
+from ..release.release import Release
+from ..release.releases import Releases
 
 try:
     from dp_accounting import dp_event as events

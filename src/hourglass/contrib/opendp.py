@@ -22,11 +22,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..ask.mean import mean
+from ..ask.request import checked
+from ..core.grid import Bounds
+from ..core.numbers import exact_epsilon
 from ..errors import OptionError
-from ..grid import Bounds
-from ..pipeline import mean
-from ..privacy import exact_epsilon
-from ..request import checked
 
 try:
     import opendp.prelude as dp

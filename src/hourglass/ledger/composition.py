@@ -24,7 +24,7 @@ from typing import Final
 
 import numpy as np
 
-from ..exact import Enclosure, exp_minus
+from ..core.exact import Enclosure, exp_minus
 from .values import Amount
 
 __all__ = ["equal_total_fits", "optimal_epsilon", "unequal_delta_up"]

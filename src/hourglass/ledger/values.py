@@ -12,8 +12,8 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, Final, Literal
 
+from ..core.numbers import exact_number
 from ..errors import EpsilonError, OptionError
-from ..privacy import exact_number
 
 __all__ = [
     "Amount",

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ..exact import Enclosure, floor_scaled
+from ..core.exact import Enclosure, floor_scaled
 from .bits import Bits, next_word
 
 __all__ = ["Bernoulli"]

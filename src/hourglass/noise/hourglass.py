@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..exact import DEFAULT_BITS, Enclosure, exp_minus
-from ..grid import check_centre, check_grid
-from ..privacy import Exact, exact_epsilon
+from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
+from ..core.grid import check_centre, check_grid
+from ..core.numbers import Exact, exact_epsilon
 from .bits import SECURE, Bits, in_blocks
 from .ladder import Ladder
 from .staircase import Staircase, optimal_centre, stair

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..exact import DEFAULT_BITS, Enclosure, exp_minus, floor_scaled
+from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus, floor_scaled
 from .bernoulli import Bernoulli
 from .bits import Bits, Words, next_word
 

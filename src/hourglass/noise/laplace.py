@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..exact import DEFAULT_BITS, Enclosure, exp_minus
-from ..privacy import Exact, exact_rate
+from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
+from ..core.numbers import Exact, exact_rate
 from .bits import SECURE, Bits, in_blocks
 from .ladder import Ladder
 

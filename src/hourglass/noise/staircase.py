@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..exact import DEFAULT_BITS, Enclosure, exp_minus, sign_of
-from ..grid import check_centre, check_grid
-from ..privacy import Exact, exact_epsilon
+from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus, sign_of
+from ..core.grid import check_centre, check_grid
+from ..core.numbers import Exact, exact_epsilon
 from .bits import SECURE, Bits, in_blocks
 from .ladder import Ladder
 from .uniform import sample_below

@@ -11,7 +11,7 @@ import itertools
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from ..algorithms import make
+from ..mechanisms.base import make
 from .data import UNIT
 from .exhibit import Claim, Exhibit, Point, Settings, Table, Tick
 from .style import INK, LOOKS, figure

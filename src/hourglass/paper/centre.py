@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ..estimate import shares
-from ..grid import Bounds, Grid
+from ..core.grid import Bounds, Grid
+from ..core.totals import NoisyTotals
+from ..estimate.point import shares
 from ..noise import Hourglass
-from ..totals import NoisyTotals
 from . import charts
 from .data import Data, grid_data_set
 from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..grid import DEFAULT_GRID, Bounds, Grid
+from ..core.grid import DEFAULT_GRID, Bounds, Grid
+from ..core.totals import Totals
 from ..noise.bits import Bits
-from ..totals import Totals
 
 __all__ = ["UNIT", "Data", "data_set", "data_sets", "grid_data_set"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from ..algorithms import HourglassMean
-from ..estimate import shares
-from ..posterior import posterior_shares
+from ..estimate.point import shares
+from ..estimate.posterior import posterior_shares
+from ..mechanisms.base import HourglassMean
 from . import charts
 from .data import UNIT, data_sets
 from .exhibit import Claim, Exhibit, Point, Settings, Table, Tick

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from ..accuracy import leading_error, sigma2
-from ..algorithms import make
-from ..grid import Bounds, Grid
+from ..core.grid import Bounds, Grid
+from ..estimate.accuracy import leading_error, sigma2
+from ..mechanisms.base import make
 from . import charts
 from .data import UNIT, data_set, grid_data_set
 from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick

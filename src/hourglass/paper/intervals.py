@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..algorithms import make
-from ..estimate import means
-from ..interval import mean_ends
+from ..estimate.interval import mean_ends
+from ..estimate.point import means
+from ..mechanisms.base import make
 from . import charts
 from .data import UNIT, Data, Floats, data_set
 from .exhibit import Claim, Exhibit, Point, Settings, Table, Tick

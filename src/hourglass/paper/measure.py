@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..algorithms import Algorithm
-from ..estimate import shares
+from ..estimate.point import shares
+from ..mechanisms.base import Algorithm
 from .data import Data, Floats
 from .exhibit import Settings
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from ..accuracy import sigma2
-from ..algorithms import make
+from ..estimate.accuracy import sigma2
+from ..mechanisms.base import make
 from . import charts
 from .data import UNIT, data_set
 from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick

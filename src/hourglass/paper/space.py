@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ..grid import Bounds, Grid
-from ..totals import Totals
+from ..core.grid import Bounds, Grid
+from ..core.totals import Totals
 from .exhibit import Claim, Exhibit, Point, Settings, Table, Tick
 from .style import INK, LOOKS, figure
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
-from ..accuracy import leading_error, sigma2
-from ..algorithms import make
+from ..estimate.accuracy import leading_error, sigma2
+from ..mechanisms.base import make
 from .data import UNIT, Data, data_set, data_sets
 from .exhibit import Point, Settings, Table, Tick
 from .measure import Error, measure

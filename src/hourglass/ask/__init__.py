@@ -1,0 +1,1 @@
+"""The public calls, their checks, and the one way through the house."""

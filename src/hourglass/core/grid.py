@@ -1,0 +1,233 @@
+"""Bounds and grid: from a value to an integer cell, and back.
+
+A value x in [lower, upper] becomes the cell q = floor(G (x - lower) / (upper - lower) + 1/2),
+an integer in 0..G. This is the one place where floats come in, and the expression is written
+so that every engine evaluates it to the same integer, bit for bit (docs/how-it-works.md):
+
+    s  = G / (upper - lower)
+    l0 = lower + 0.25 / s              below it the cell is 0 (and nothing underflows)
+    u1 = the double before upper       above it the cell is G
+    q  = 0                             if x <= l0
+         floor((x - lower) * s + 0.5)  if x <= u1
+         G                             if x <= infinity
+         missing                       otherwise: NaN, NULL
+
+An integer column on its own grid (G = upper - lower) needs no floats: q = clamp(x) - lower.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import BoundsError, GridError
+
+__all__ = ["DEFAULT_GRID", "MAX_GRID", "Bounds", "Grid", "check_centre", "check_grid"]
+
+#: The grid of real-valued columns: rounding to it moves a value by at most 2^-33 of the range.
+DEFAULT_GRID: Final = 1 << 32
+#: The finest grid: the exact sums of all engines and the noise's int64 are proved for it.
+MAX_GRID: Final = 1 << 32
+
+
+def check_grid(grid: Any) -> int:
+    """The number of cells as an int in 1..2^32, or a GridError."""
+    if isinstance(grid, bool) or not isinstance(grid, int | np.integer):
+        raise GridError(f"grid={grid!r} is not a whole number; give one from 1 to 2^32")
+    if not 1 <= grid <= MAX_GRID:
+        raise GridError(f"grid={grid} is outside 1..2^32; leave it out to have it chosen for you")
+    return int(grid)
+
+
+def check_centre(centre: Any, grid: int) -> int:
+    """The half-width of the centre stair as an int in 0..G-1, or a GridError."""
+    if isinstance(centre, bool) or not isinstance(centre, int | np.integer):
+        raise GridError(f"centre={centre!r} is not a whole number; give one from 0 to grid-1")
+    if not 0 <= centre < grid:
+        raise GridError(f"centre={centre} is outside 0..{grid - 1}; leave it out for the best one")
+    return int(centre)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The public range that values are clamped to; ``lower < upper``, both finite.
+
+    An end is kept as an int if it was given as one, else as the double nearest to it.
+    ``origin`` says where they come from, for the statement of a release.
+    """
+
+    lower: int | float
+    upper: int | float
+    origin: str = field(
+        default="stated as public knowledge", compare=False, repr=False, kw_only=True
+    )
+
+    def __post_init__(self) -> None:
+        lower, upper = _bound("lower", self.lower), _bound("upper", self.upper)
+        if not lower < upper:
+            relation = "equal to" if lower == upper else "above"
+            raise BoundsError(
+                f"bounds=({lower}, {upper}): the lower bound is {relation} the upper one; "
+                "give (lower, upper) with lower < upper"
+            )
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    @classmethod
+    def of(cls, bounds: Any) -> Bounds:
+        """Bounds from a pair, the bounds themselves, or what was found to hold them."""
+        bounds = getattr(bounds, "bounds", bounds)
+        if isinstance(bounds, Bounds):
+            return bounds
+        if bounds is None:
+            raise BoundsError(
+                "bounds are missing; give the public range of the values, as in bounds=(0, 120). "
+                "Bounds read off the data would leak it"
+            )
+        if isinstance(bounds, str | bytes | set | frozenset | dict) or not hasattr(
+            bounds, "__iter__"
+        ):
+            raise BoundsError(f"bounds={bounds!r} is not a pair; give bounds=(lower, upper)")
+        ends = list(bounds)
+        if len(ends) != 2:
+            raise BoundsError(f"bounds has {len(ends)} elements; give bounds=(lower, upper)")
+        return cls(ends[0], ends[1])
+
+    @property
+    def whole(self) -> bool:
+        """Whether both ends are integers."""
+        return isinstance(self.lower, int) and isinstance(self.upper, int)
+
+    @property
+    def width(self) -> Fraction:
+        """upper - lower, exactly."""
+        return Fraction(self.upper) - Fraction(self.lower)
+
+    def __iter__(self) -> Any:
+        return iter((self.lower, self.upper))
+
+
+def _bound(name: str, value: Any) -> int | float:
+    if isinstance(value, bool | np.bool_):
+        raise BoundsError(f"{name} bound {value!r} is a boolean; give a number, such as 0 or 1")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int):
+        if abs(value) > 2**1000:
+            raise BoundsError(f"{name} bound is beyond the range of a double")
+        return value
+    if isinstance(value, float | Fraction | Decimal):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            number = math.nan
+        if math.isfinite(number):
+            return number
+        raise BoundsError(f"{name} bound {value!r} is not finite; give a public, finite range")
+    raise BoundsError(f"{name} bound {value!r} is not a number; give a number, such as 0 or 1.5")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A range cut into G steps, its cells numbered 0..G, with the constants of the rule.
+
+    ``own`` marks a column of integers on its own grid, where quantising changes nothing.
+    """
+
+    bounds: Bounds
+    cells: int
+    own: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", check_grid(self.cells))
+        if self.own:
+            if not self.bounds.whole or self.cells != self.bounds.width:
+                raise GridError(
+                    f"grid={self.cells}: an integer column's own grid is upper - lower "
+                    "of integer bounds"
+                )
+        elif not self.lower < self.upper:
+            raise BoundsError(
+                f"bounds=({self.bounds.lower}, {self.bounds.upper}) are one and the same double; "
+                "widen them, or give a column of integers"
+            )
+        elif self._cell(self.first_above) != 0 or self._cell(self.last_below) > self.cells:
+            raise GridError(
+                f"grid={self.cells} is too fine for bounds=({self.bounds.lower}, "
+                f"{self.bounds.upper}): doubles have no room for it; give a coarser grid or "
+                "wider bounds"
+            )
+
+    @classmethod
+    def choose(cls, bounds: Bounds, cells: Any = None, *, integers: bool = False) -> Grid:
+        """The grid for a column: as asked, or an integer column's own, or 2^32 cells.
+
+        The choice rests on the column's declared type and the bounds, never on its values.
+        """
+        own = integers and bounds.whole and bounds.width <= MAX_GRID
+        if cells is None:
+            return cls(bounds, int(bounds.width) if own else DEFAULT_GRID, own)
+        cells = check_grid(cells)
+        return cls(bounds, cells, own and cells == bounds.width)
+
+    @property
+    def lower(self) -> float:
+        """The lower bound as a double."""
+        return float(self.bounds.lower)
+
+    @property
+    def upper(self) -> float:
+        """The upper bound as a double."""
+        return float(self.bounds.upper)
+
+    @property
+    def shrink(self) -> float:
+        """1, or 1/2 where upper - lower would overflow a double; values are scaled by it."""
+        return 1.0 if math.isfinite(self.upper - self.lower) else 0.5
+
+    @property
+    def scale(self) -> float:
+        """s: cells per unit of the (shrunken) value."""
+        width = self.upper * self.shrink - self.lower * self.shrink
+        return self.cells / width if math.isfinite(self.cells / width) else math.inf
+
+    @property
+    def first_above(self) -> float:
+        """l0: at and below this value the cell is 0."""
+        return self.lower + 0.25 / self.scale / self.shrink
+
+    @property
+    def last_below(self) -> float:
+        """u1: above this value the cell is G."""
+        return math.nextafter(self.upper, -math.inf)
+
+    @property
+    def step(self) -> Fraction:
+        """The width of a cell in the units of the data, exactly."""
+        return self.bounds.width / self.cells
+
+    @property
+    def slack(self) -> Fraction:
+        """How far a record can be from its cell: half a step, and a person's mean a whole one."""
+        return Fraction(0) if self.own else self.step
+
+    def _cell(self, x: float) -> float:
+        cell = (x * self.shrink - self.lower * self.shrink) * self.scale + 0.5
+        return math.floor(cell) if math.isfinite(cell) else math.inf
+
+    def cell(self, x: int | float) -> int | None:
+        """The cell of one value, None if it is missing: the rule in its plainest form."""
+        if self.own:
+            return min(max(int(x), int(self.bounds.lower)), int(self.bounds.upper)) - int(
+                self.bounds.lower
+            )
+        if x <= self.first_above:
+            return 0
+        if x <= self.last_below:
+            return int(self._cell(float(x)))
+        return self.cells if x <= math.inf else None

@@ -1,0 +1,74 @@
+"""Group names as values of the columns they come from, and their order."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+from ..errors import OptionError
+
+__all__ = ["key_value", "sort_key"]
+
+
+def key_value(value: Any, kind: str, column: str) -> Any:
+    """One part of a public key as the value that a column of this kind holds; None is NULL."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if _absent(value):
+        return None
+    found = _CONVERT[kind](value)
+    if found is None:
+        raise OptionError(
+            f"keys holds {value!r}, which is no value of column {column!r} ({kind}); "
+            f"give keys of that kind"
+        )
+    return found
+
+
+def _absent(value: Any) -> bool:
+    """None, or what frames put in its place: NaN, NA, NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return None
+    return str(value) if isinstance(value, str | int) else None
+
+
+def _integer(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            return None
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # pandas turns integers with a missing one among them into floats
+    return value if isinstance(value, int) else None
+
+
+def _boolean(value: Any) -> bool | None:
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.lower())
+    return value if isinstance(value, bool) else None
+
+
+def _date(value: Any) -> date | None:
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            return None
+    return value if type(value) is date else None
+
+
+_CONVERT = {"text": _text, "integer": _integer, "boolean": _boolean, "date": _date}
+
+
+def sort_key(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Keys in the order of their values, missing ones last: never in the data's order."""
+    return tuple((part is None, part if part is not None else 0) for part in key)

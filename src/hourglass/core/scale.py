@@ -1,0 +1,208 @@
+"""A public scale of candidate bounds, and how many records lie beyond each of them.
+
+The scale is chosen before the data is seen. A record falls into one of 2m + 1 buckets, m the
+number of candidates c_0 < c_1 < ...: bucket 2i + 1 holds the values equal to c_i, the even
+ones those strictly between. The rule is made of comparisons alone, so every engine puts every
+value into the same bucket:
+
+    bucket(x) = (how many c_i < x) + (how many c_i <= x);  missing, NaN: none
+
+What :mod:`hourglass.mechanisms.scan` needs is how many records lie strictly beyond each
+candidate on either side, and a histogram of the buckets says it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BoundsError
+from .grid import Bounds
+
+__all__ = ["Counts", "Scale", "count_chunks", "counts_from_histogram", "doubles_around"]
+
+#: 2^(0/4) to 2^(3/4), the nearest doubles: four candidates to a doubling.
+_QUARTERS: Final = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)
+#: The default scale spans 2^-64 to 2^64 on either side of zero.
+_OCTAVES: Final = 64
+_MOST: Final = 100_000
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Candidates in increasing order; ``pivot`` is the index of the one nearest to zero."""
+
+    candidates: tuple[int | float, ...]
+
+    def __post_init__(self) -> None:
+        given = self.candidates
+        if not 2 <= len(given) <= _MOST:
+            raise BoundsError(
+                f"scale has {len(given)} candidates; give from 2 to {_MOST}, in increasing order"
+            )
+        try:  # each neighbouring pair must itself be bounds: numbers, finite, increasing
+            pairs = [Bounds(low, high) for low, high in pairwise(given)]
+        except BoundsError as error:
+            raise BoundsError(
+                f"scale must be finite numbers in increasing order, but of two of them: {error}"
+            ) from None
+        ends = (*(pair.lower for pair in pairs), pairs[-1].upper)
+        object.__setattr__(self, "candidates", ends)
+
+    @classmethod
+    def of(cls, scale: Any, *, integers: bool = False) -> Scale:
+        """The scale itself, one of the given candidates, or the default one."""
+        if isinstance(scale, Scale):
+            return scale
+        if scale is None:
+            return _default(integers)
+        if isinstance(scale, str | bytes | Mapping) or not isinstance(scale, Iterable):
+            raise BoundsError(
+                f"scale of type {type(scale).__name__} is no list of candidates; give public "
+                "numbers in increasing order, such as range(0, 121, 5), or leave it out"
+            )
+        return cls(tuple(islice(scale, _MOST + 1)))
+
+    @cached_property
+    def pivot(self) -> int:
+        """Where the scans set out: the candidate nearest to zero, the lower one of two."""
+        return min(range(len(self.candidates)), key=lambda i: abs(self.candidates[i]))
+
+    def bucket(self, x: int | float) -> int | None:
+        """The bucket of one value, None if it is missing: the rule in its plainest form."""
+        if not -math.inf <= x <= math.inf:
+            return None
+        return bisect_left(self.candidates, x) + bisect_right(self.candidates, x)
+
+    def bucket_case(self, lies: Callable[[int | float, str], str | bool]) -> str:
+        """The same rule as an SQL expression for a number x: a balanced tree of CASEs.
+
+        ``lies(c, "<")`` says that x < c and ``lies(c, "<=")`` that x <= c in the engine's
+        words, or is True or False where no x of the column's type makes a difference.
+        """
+
+        def tree(first: int, last: int) -> str:
+            """The bucket of an x known to lie in the buckets ``first`` to ``last``."""
+            if first == last:
+                return str(first)
+            middle = (first + last) // 2
+            test = lies(self.candidates[middle // 2], "<=" if middle % 2 else "<")
+            if isinstance(test, bool):
+                return tree(first, middle) if test else tree(middle + 1, last)
+            low, high = tree(first, middle), tree(middle + 1, last)
+            return f"CASE WHEN {test} THEN {low} ELSE {high} END"
+
+        return tree(0, 2 * len(self.candidates))
+
+
+@lru_cache(maxsize=2)
+def _default(integers: bool) -> Scale:
+    """0 and ±2^(k/4): from 2^-64 to 2^64, or for integers rounded and from 1."""
+    first = 0 if integers else -_OCTAVES
+    sizes = [
+        math.ldexp(quarter, octave) for octave in range(first, _OCTAVES) for quarter in _QUARTERS
+    ]
+    sizes.append(math.ldexp(1.0, _OCTAVES))
+    positive: list[int] | list[float] = sorted({round(s) for s in sizes}) if integers else sizes
+    return Scale((*(-size for size in reversed(positive)), 0 if integers else 0.0, *positive))
+
+
+@dataclass(frozen=True, repr=False)
+class Counts:
+    """How many records lie strictly below and strictly above each candidate: secret."""
+
+    below: tuple[int, ...]
+    above: tuple[int, ...]
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            tuple(a + b for a, b in zip(self.below, other.below, strict=True)),
+            tuple(a + b for a, b in zip(self.above, other.above, strict=True)),
+        )
+
+    def __repr__(self) -> str:
+        return "Counts(secret)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("counts are secret: they are not pickled or copied out of the process")
+
+
+def counts_from_histogram(scale: Scale, records: Mapping[int, int]) -> Counts:
+    """The counts that a histogram of the buckets adds up to; buckets left out are empty."""
+    buckets = 2 * len(scale.candidates) + 1
+    cumulated = [0]
+    for bucket in range(buckets):
+        cumulated.append(cumulated[-1] + int(records.get(bucket, 0)))
+    # The buckets before 2i + 1 are below c_i, those after it above.
+    return Counts(
+        tuple(cumulated[1:buckets:2]),
+        tuple(cumulated[-1] - part for part in cumulated[2:buckets:2]),
+    )
+
+
+def count_chunks(scale: Scale, chunks: Iterable[tuple[npt.NDArray[Any], int]]) -> Counts:
+    """The counts of arrays of numbers, a chunk at a time; NaN is left out."""
+    below = np.zeros(len(scale.candidates), dtype=np.int64)
+    above = np.zeros(len(scale.candidates), dtype=np.int64)
+    for chunk, _ in chunks:
+        part = np.sort(_plain(chunk))
+        cut = _thresholds(scale, part.dtype)
+        size = len(part)
+        below += np.where(cut.past, size, np.searchsorted(part, cut.up, side="left"))
+        above += np.where(cut.short, size, size - np.searchsorted(part, cut.down, side="right"))
+    return Counts(tuple(map(int, below)), tuple(map(int, above)))
+
+
+def _plain(chunk: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Doubles without NaN, or integers in the machine's byte order."""
+    if chunk.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # a long double past the range is beyond like inf
+            doubles = chunk.astype(np.float64, copy=False)
+        return doubles[~np.isnan(doubles)]
+    return chunk.astype(chunk.dtype.newbyteorder("="), copy=False)
+
+
+@dataclass(frozen=True)
+class _Thresholds:
+    """The candidates in an array's own type: x < c is x < up, x > c is x > down.
+
+    ``past`` marks the candidates that no value of the type reaches, ``short`` those that
+    every value exceeds.
+    """
+
+    down: npt.NDArray[Any]
+    up: npt.NDArray[Any]
+    short: npt.NDArray[np.bool_]
+    past: npt.NDArray[np.bool_]
+
+
+@lru_cache(maxsize=16)
+def _thresholds(scale: Scale, dtype: np.dtype[Any]) -> _Thresholds:
+    if dtype.kind == "f":
+        pairs = [doubles_around(c) for c in scale.candidates]
+        short = past = np.zeros(len(pairs), dtype=np.bool_)
+    else:
+        pairs = [(math.floor(c), math.ceil(c)) for c in scale.candidates]
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        short = np.array([down < low for down, _ in pairs])
+        past = np.array([up > high for _, up in pairs])
+        pairs = [(min(max(d, low), high), min(max(u, low), high)) for d, u in pairs]
+    downs, ups = (np.array(side, dtype=dtype) for side in zip(*pairs, strict=True))
+    return _Thresholds(downs, ups, short, past)
+
+
+def doubles_around(c: int | float) -> tuple[float, float]:
+    """The last double at or below c and the first at or above it; Python compares exactly."""
+    nearest = float(c)
+    return (
+        nearest if nearest <= c else math.nextafter(nearest, -math.inf),
+        nearest if nearest >= c else math.nextafter(nearest, math.inf),
+    )

@@ -1,0 +1,149 @@
+"""Totals: what is known of the data, before and after the noise.
+
+``Totals`` are secret and print nothing. ``NoisyTotals`` are safe: everything after them is
+post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+__all__ = ["HALF", "Groups", "NoisyTotals", "Totals"]
+
+#: Sums are carried as HALF * hi + lo: neither half can pass 2^63 below 1e14 rows.
+HALF: Final = 65536
+
+
+@dataclass(frozen=True, repr=False)
+class Totals:
+    """The sum of the cells and the number of the records: secret.
+
+    Python integers, or for groups NumPy arrays of Python integers: neither can wrap.
+    """
+
+    cells: Any
+    count: Any
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(self.cells + other.cells, self.count + other.count)
+
+    def __repr__(self) -> str:
+        return "Totals(secret)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("totals are secret: they are not pickled or copied out of the process")
+
+
+@dataclass(frozen=True, repr=False)
+class Groups:
+    """What an engine hands back: key columns, and the totals of each group. Secret.
+
+    A key column is a list or an array; cells and counts are arrays of 64-bit integers where all
+    are below 2^62, else of Python's own.
+    """
+
+    keys: Sequence[Any]
+    cells: Any
+    count: Any
+
+    @classmethod
+    def of(cls, keys: Sequence[Any], count: Any, hi: Any, lo: Any, balance: int = 0) -> Groups:
+        """From the columns of the answer; a sum over no rows is NULL, and 0 here.
+
+        With a ``balance`` G the sums are of 2t - G for each record.
+        """
+        count, hi, lo = columns = [_integers(column) for column in (count, hi, lo)]
+        ends = ((count, 2**62 // balance),) if balance else ((hi, 2**46), (lo, 2**46))
+        small = all(part.max(initial=0) < end for part, end in ends)
+        if not small or any(part.dtype != np.int64 for part in columns):
+            count, hi, lo = (part.astype(object) for part in columns)
+        cells = hi * HALF
+        cells += lo
+        if balance:
+            cells += count * balance
+            cells >>= 1
+        return cls(keys, cells, count)
+
+    @property
+    def totals(self) -> Totals:
+        """The totals of all groups."""
+        return self.take(slice(None))
+
+    def take(self, rows: Any) -> Totals:
+        """The totals of some groups, in Python's integers: noise on top cannot wrap them."""
+        return Totals(self.cells[rows].astype(object), self.count[rows].astype(object))
+
+    def key(self, row: int) -> tuple[Any, ...]:
+        """The key of one group, in plain values."""
+        values = (column[row] for column in self.keys)
+        return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+
+    def all_keys(self) -> Iterator[tuple[Any, ...]]:
+        """The keys of all groups, in plain values."""
+        plain = (c.tolist() if isinstance(c, np.ndarray) else c for c in self.keys)
+        return zip(*plain, strict=True)
+
+    @classmethod
+    def of_arrow(cls, table: Any, keys: int, balance: int = 0) -> Groups:
+        """From an Arrow table, of which the first ``keys`` columns are keys."""
+        columns = table.columns
+        count, hi, lo = (column.fill_null(0).to_numpy() for column in columns[keys:])
+        return cls.of([_arrow_keys(column) for column in columns[:keys]], count, hi, lo, balance)
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Sequence[Any]], keys: int) -> Groups:
+        """From the rows of the answer, of which the first ``keys`` columns are keys."""
+        columns = list(zip(*rows, strict=True)) if rows else [()] * (keys + 3)
+        return cls.of([list(column) for column in columns[:keys]], *columns[keys:])
+
+    def __repr__(self) -> str:
+        return "Groups(secret)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("groups are secret: they are not pickled or copied out of the process")
+
+
+def _arrow_keys(column: Any) -> Any:
+    """An array of whole numbers as it is, else plain Python values."""
+    whole = str(column.type).lstrip("u").startswith("int") and not column.null_count
+    return column.to_numpy() if whole else column.to_pylist()
+
+
+def _integers(column: Any) -> Any:
+    """Integers in an array: of 64 bits where the engine gives such, else Python's own."""
+    if isinstance(column, np.ma.MaskedArray):
+        column = column.filled(0)
+    if isinstance(column, np.ndarray) and column.dtype.kind == "i":
+        return column.astype(np.int64, copy=False)
+    found = np.empty(len(column), dtype=object)
+    found[:] = [int(value or 0) for value in column]
+    return found
+
+
+@dataclass(frozen=True)
+class NoisyTotals:
+    """S' and G N' - S' after the noise, in cells: ``cells / parts`` and ``rest / parts``.
+
+    The two are what the paper calls the transformed sums: how much of the records leans to
+    the upper bound, and how much to the lower. Integers, or arrays of them for groups.
+    """
+
+    cells: Any
+    rest: Any
+    grid: int
+    parts: int = 1
+
+    @property
+    def weight(self) -> Any:
+        """G N' in the same units: an integer multiple of ``grid`` for the hourglass."""
+        return self.cells + self.rest
+
+    @property
+    def size(self) -> Fraction:
+        """N', the noisy number of records, exactly; it can be zero or negative."""
+        return Fraction(self.weight, self.parts * self.grid)

@@ -1,0 +1,86 @@
+"""Whose presence is hidden: a row, or a person with all of their rows.
+
+A unit is enforced in the query, never assumed of the data: whatever rows a person has, no
+more of them are counted than the unit says. Which ones is decided by a hash of the person's
+own rows alone, so one person's rows never change what is kept of another's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import OptionError
+
+__all__ = ["Unit", "as_unit", "per_person", "per_row"]
+
+#: More than this many rows times groups leaves nothing of any epsilon.
+MAX_SHARES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A row (``person`` is None), or a person named by a column.
+
+    ``rows`` is how many rows of a person count in a group; None means that the person counts
+    once in it, with their own mean. ``groups`` is in how many groups a person counts.
+    """
+
+    person: str | None = None
+    rows: int | None = None
+    groups: int = 1
+
+    @property
+    def records(self) -> int:
+        """How many records of a group one unit can be: the noise hides so many."""
+        return self.rows or 1
+
+    @property
+    def shares(self) -> int:
+        """Into how many equal parts epsilon is divided: records a group, times groups."""
+        return self.records * self.groups
+
+    def __str__(self) -> str:
+        if self.person is None:
+            return "row"
+        limits = [f"up to {self.rows} rows" if self.rows else "counted once"]
+        if self.groups > 1:
+            limits.append(f"in up to {self.groups} groups")
+        return f"person ({self.person}: {' '.join(limits)})"
+
+
+def per_row() -> Unit:
+    """Hide each row: right where a person has one row at most."""
+    return Unit()
+
+
+def per_person(column: str, *, rows: int | None = None, groups: int = 1) -> Unit:
+    """Hide each person, named by ``column``, with all of their rows.
+
+    Without ``rows`` a person counts once in a group, with the mean of their own rows: no
+    epsilon is lost to it. With ``rows=k`` up to k rows of a person count, and ``groups=m``
+    lets a person count in up to m groups; epsilon is divided by k * m. Rows that name no
+    person (NULL) are left out.
+    """
+    if not isinstance(column, str) or not column:
+        raise OptionError(f"per_person({column!r}): give the name of the column with the person")
+    if rows is not None:
+        _whole("rows", rows)
+    _whole("groups", groups)
+    if (rows or 1) * groups > MAX_SHARES:
+        raise OptionError(f"rows * groups = {(rows or 1) * groups} is above {MAX_SHARES}")
+    return Unit(column, rows, groups)
+
+
+def as_unit(unit: Any) -> Unit:
+    """The unit given, or rows where none was."""
+    if unit is None:
+        return per_row()
+    if not isinstance(unit, Unit):
+        raise OptionError(f"unit={unit!r} is no unit; give hg.per_row() or hg.per_person('id')")
+    return unit
+
+
+def _whole(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise OptionError(f"{name}={value!r} is not a whole number of 1 or more")

@@ -1,0 +1,1 @@
+"""From noisy totals to answers: point estimates, intervals, expected errors."""

@@ -1,0 +1,204 @@
+"""How good an answer will be, before it is asked for: closed forms, no data.
+
+Errors are those of the noise, to leading order in one over the number of records: exact in
+the limit, and within a few per cent once n * epsilon is above about 20. Clamping and the
+sampling of the data itself are not in them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.exact import to_double
+from ..core.grid import Bounds, Grid
+from ..core.numbers import MAX_EPSILON, MIN_EPSILON, exact_epsilon
+from ..errors import OptionError
+from ..mechanisms.base import ALGORITHMS, Algorithm, make
+
+__all__ = ["Plan", "compare", "expected_error", "gamma", "leading_error", "plan", "sigma2"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def sigma2(epsilon: Any) -> float:
+    """The least possible worst-case n^2 MSE / width^2 for real values (the paper's bound).
+
+    (2^(-2/3) b^(2/3) (1+b)^(2/3) + b) / (1-b)^2 with b = exp(-epsilon).  [H8]
+    """
+    e = float(exact_epsilon(epsilon))
+    b = math.exp(-e)
+    return (math.pow(b * (1 + b) / 2, 2 / 3) + b) / math.expm1(-e) ** 2
+
+
+def gamma(epsilon: Any) -> float:
+    """The half-width of the optimal centre stair, as a share of a record.
+
+    -beta + (beta (1+beta) (1+2 beta) / 2)^(1/3) with beta = b/(1-b): the form of
+    Geng-Viswanath 2014, eq. 50, that the proof arrives at.
+    """
+    beta = 1 / math.expm1(float(exact_epsilon(epsilon)))
+    # The cube root less beta, without the loss of digits for large beta.
+    excess = (3 * beta**2 + beta) / 2
+    root = math.cbrt(beta**3 + excess)
+    return excess / (root**2 + root * beta + beta**2)
+
+
+def leading_error(
+    epsilon: Any,
+    *,
+    algorithm: str = "hourglass",
+    mean: float | None = None,
+    bounds: Any = (0.0, 1.0),
+    grid: int | None = None,
+) -> float:
+    """n^2 MSE / width^2 for large n, at a mean given in the units of the bounds.
+
+    Without a mean, the worst over all means. ``grid`` left out is 2^32; give upper - lower
+    of integer bounds for a column of integers. Otherwise the bounds matter for "independent"
+    alone.
+    """
+    return _leading(make(algorithm, exact_epsilon(epsilon), _cut(bounds, grid)), mean)
+
+
+def expected_error(
+    records: int,
+    bounds: Any,
+    epsilon: Any,
+    *,
+    algorithm: str = "hourglass",
+    mean: float | None = None,
+    grid: int | None = None,
+) -> float:
+    """The root mean squared error of a private mean, in the units of the data.
+
+    At most the width of the bounds: an estimate is never further off than that.
+    """
+    return error_at(make(algorithm, exact_epsilon(epsilon), _cut(bounds, grid)), records, mean)
+
+
+def compare(
+    records: int, bounds: Any, epsilon: Any, *, mean: float | None = None, grid: int | None = None
+) -> dict[str, float]:
+    """The expected error of every algorithm, by name, the best first."""
+    errors = {
+        name: expected_error(records, bounds, epsilon, algorithm=name, mean=mean, grid=grid)
+        for name in ALGORITHMS
+    }
+    return dict(sorted(errors.items(), key=lambda item: item[1]))
+
+
+def error_at(algorithm: Algorithm, records: float, mean: float | None = None) -> float:
+    """:func:`expected_error` of an algorithm already made."""
+    width = to_double(algorithm.grid.bounds.width)
+    if records <= 0:
+        return width
+    return min(width, width * math.sqrt(_leading(algorithm, mean)) / records)
+
+
+def errors_at(algorithm: Algorithm, records: Floats, means: Floats) -> Floats:
+    """:func:`error_at` for many groups at once."""
+    bounds, moments = algorithm.grid.bounds, algorithm.moments
+    V1, V2, C = float(moments.cells), float(moments.rest), float(moments.both)
+    width, lower = to_double(bounds.width), float(bounds.lower)
+    a = np.clip(means / width - lower / width, 0.0, 1.0)
+    leading = (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
+    errors = np.full_like(leading, width)
+    np.divide(width * np.sqrt(leading), records, out=errors, where=records > 0)
+    return np.minimum(errors, width)
+
+
+def _cut(bounds: Any, cells: int | None) -> Grid:
+    """The grid; that of a column of integers if it is upper - lower of integer bounds."""
+    range_ = Bounds.of(bounds)
+    return Grid.choose(range_, cells, integers=cells is not None and cells == range_.width)
+
+
+def _leading(algorithm: Algorithm, mean: float | None) -> float:
+    """(1-a)^2 V1 + a^2 V2 - 2a(1-a) C; over all a in [0, 1] a convex parabola or a line."""
+    moments = algorithm.moments
+    V1, V2, C = float(moments.cells), float(moments.rest), float(moments.both)
+    if mean is None:
+        return max(V1, V2)
+    bounds = algorithm.grid.bounds
+    if not float(bounds.lower) <= mean <= float(bounds.upper):
+        raise OptionError(f"mean={mean!r} is outside the bounds ({bounds.lower}, {bounds.upper})")
+    # A bound past 2^53 can lie a little off its double, which the mean was rounded to.
+    a = min(max(float((Fraction(mean) - Fraction(bounds.lower)) / bounds.width), 0.0), 1.0)
+    return (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What it takes: ``records`` records and ``epsilon`` give ``error`` (RMSE of the mean)."""
+
+    epsilon: Fraction
+    records: int
+    error: float
+    bounds: Bounds
+    algorithm: str
+
+
+def plan(
+    bounds: Any,
+    error: float,
+    *,
+    epsilon: Any = None,
+    records: int | None = None,
+    algorithm: str = "hourglass",
+    mean: float | None = None,
+    grid: int | None = None,
+) -> Plan:
+    """The epsilon that a wanted error needs, or the number of records: give the other one.
+
+    Epsilon is rounded up to three digits, so that the error is met.
+    """
+    if (epsilon is None) == (records is None):
+        raise OptionError("plan takes one of epsilon and records, and finds the other")
+    if not (isinstance(error, int | float) and 0 < error < math.inf):
+        raise OptionError(f"error={error!r} is not a positive number in the units of the data")
+    range_ = Bounds.of(bounds)
+    if error >= range_.width:
+        raise OptionError(f"error={error!r} is no less than the width of the bounds: ask for less")
+
+    def reached(eps: Fraction, n: int) -> float:
+        return expected_error(n, range_, eps, algorithm=algorithm, mean=mean, grid=grid)
+
+    if epsilon is not None:
+        exact = exact_epsilon(epsilon)
+        lead = leading_error(exact, algorithm=algorithm, mean=mean, bounds=range_, grid=grid)
+        records = math.ceil(to_double(range_.width) * math.sqrt(lead) / error)
+    else:
+        assert records is not None
+        if isinstance(records, bool) or not isinstance(records, int) or records < 1:
+            raise OptionError(f"records={records!r} is not a whole number of 1 or more")
+        exact = _least_epsilon(lambda eps: reached(eps, records) <= error, error, records)
+    return Plan(exact, records, reached(exact, records), range_, algorithm)
+
+
+def _least_epsilon(enough: Any, error: float, records: int) -> Fraction:
+    """Bisect on the decimals of three digits, which the error falls along."""
+    candidates = [
+        Fraction(digits) * Fraction(10) ** (power - 2)
+        for power in range(-6, 3)
+        for digits in range(100, 1000)
+        if MIN_EPSILON <= Fraction(digits) * Fraction(10) ** (power - 2) <= MAX_EPSILON
+    ]
+    low, high = 0, len(candidates)
+    while low < high:
+        middle = (low + high) // 2
+        if enough(candidates[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    if low == len(candidates):
+        raise OptionError(
+            f"error={error!r} is not reached with {records} records at any epsilon up to "
+            f"{MAX_EPSILON}; ask for a larger error or more records"
+        )
+    return candidates[low]

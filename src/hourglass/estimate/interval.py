@@ -1,0 +1,314 @@
+"""Exact confidence intervals for the data's mean, sum and count.
+
+What they cover is the noise: the interval holds, with at least the stated confidence over the
+noise, the mean (sum, count) of the data itself, clamped to the bounds. They do not speak of a
+population that the data may be a sample of.
+
+**Mean.** If alpha is the data's mean as a share of the range, S' - alpha G N' is noise alone,
+of a law that depends on alpha only. An alpha for which so large a value has a probability of
+at most 1 - confidence is excluded; what is left is a confidence set for every number of
+records, zero included. The alphas are cut into cells; in each, one reach is enough for all of
+them (the value is linear in alpha), so nothing between two alphas tried is missed. The reaches
+hang on the law alone: many groups share them.
+
+**Sum and count.** Their errors have a law free of the data; the interval is its quantile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property, lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.exact import to_double
+from ..core.grid import Grid
+from ..core.totals import NoisyTotals
+from ..errors import OptionError
+from ..mechanisms.base import Algorithm
+from ..mechanisms.tails import tails_of
+
+__all__ = ["Interval", "check_confidence", "interval", "mean_ends"]
+
+Floats = npt.NDArray[np.float64]
+
+#: The range of alpha is cut into so many cells, each with a reach of its own.
+CELLS: Final = 1024
+#: Reaches are rounded up to powers of 2^(1/RUNGS); a step is 0.07 %.
+RUNGS: Final = 1024
+#: Added to a reach, times the records: more than doubles lose in S' - alpha G N'.
+LOST: Final = 2.0**-50
+#: No reach is below 2^FLOOR.
+FLOOR: Final = -60
+#: So few intervals are found one by one: the reaches of all cells would take longer.
+FEW: Final = 200
+#: How many intervals are worked on at once: their cells fit a processor's cache.
+BATCH: Final = 64
+
+
+@dataclass(frozen=True)
+class Interval:
+    """[low, high], which holds the data's ``of`` with at least this confidence."""
+
+    low: float
+    high: float
+    confidence: float = 0.95
+    of: str = "mean"
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter((self.low, self.high))
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+def check_confidence(confidence: float) -> None:
+    """An error unless it is a share that an interval can be found for."""
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float | Fraction):
+        raise OptionError(f"confidence={confidence!r} is not a number; give one such as 0.95")
+    if not 0 < confidence <= 0.999999:
+        raise OptionError(
+            f"confidence={confidence!r} is outside (0, 0.999999]; give a share such as 0.95"
+        )
+
+
+@lru_cache(maxsize=4096)
+def interval(
+    algorithm: Algorithm, noisy: NoisyTotals, confidence: float, of: str, estimate: float
+) -> Interval:
+    """The interval of "mean", "sum" or "count"; ``estimate`` always lies inside it."""
+    check_confidence(confidence)
+    kinds = {"mean": _mean, "sum": _sum, "count": _count}
+    if of not in kinds:
+        raise OptionError(f"of={of!r} is not one of mean, sum, count")
+    low, high = kinds[of](algorithm, noisy, 1.0 - float(confidence))
+    return Interval(min(low, estimate), max(high, estimate), float(confidence), of)
+
+
+def mean_ends(
+    algorithm: Algorithm, noisy: NoisyTotals, confidence: float, *, exact: bool
+) -> tuple[Floats, Floats]:
+    """The intervals of many means at once.
+
+    ``exact`` gives each the very numbers of :func:`interval`; without it they are computed in
+    doubles, and wider by what those lose.
+    """
+    check_confidence(confidence)
+    grid, miss = algorithm.grid, 1.0 - float(confidence)
+    if exact:
+        pairs = zip(noisy.cells, noisy.rest, strict=True)
+        ones = [
+            NoisyTotals(int(cells), int(rest), noisy.grid, noisy.parts) for cells, rest in pairs
+        ]
+        if len(ones) < FEW:
+            shares = [mean_shares(algorithm, one, miss) for one in ones]
+        else:
+            found = np.array([_records(one) for one in ones])
+            left = shares_left(algorithm, found[:, 0], found[:, 1], miss)
+            shares = list(zip(*(ends.tolist() for ends in left), strict=True))
+        values = [_values(grid, *ends) for ends in shares]
+        lows, highs = np.array(values, dtype=np.float64).reshape(-1, 2).T
+        return lows, highs
+    unit = float(noisy.parts * noisy.grid)
+    cells, weight = (np.asarray(p, dtype=np.float64) / unit for p in (noisy.cells, noisy.weight))
+    low, high = shares_left(algorithm, cells, weight, miss)
+    slack = float(grid.slack) + 4.0 * math.ulp(max(abs(grid.lower), abs(grid.upper)))
+    lows = grid.lower * (1.0 - low) + grid.upper * low - slack
+    highs = grid.lower * (1.0 - high) + grid.upper * high + slack
+    return np.maximum(lows, grid.lower), np.minimum(highs, grid.upper)
+
+
+def _mean(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
+    return _values(algorithm.grid, *mean_shares(algorithm, noisy, miss))
+
+
+def _values(grid: Grid, low: float, high: float) -> tuple[float, float]:
+    """Shares of the range in the units of the data, rounding to the grid allowed for."""
+    lower, width = Fraction(grid.bounds.lower), grid.bounds.width
+    low_value = max(lower, lower + width * Fraction(low) - grid.slack)
+    high_value = min(lower + width, lower + width * Fraction(high) + grid.slack)
+    return float(low_value), float(high_value)
+
+
+def _records(noisy: NoisyTotals) -> tuple[float, float]:
+    """S'/G and N', both in records."""
+    return float(Fraction(noisy.cells, noisy.parts * noisy.grid)), float(noisy.size)
+
+
+class Reaches:
+    """How far from zero S' - alpha G N' must lie, in records, for a cell of alphas to go.
+
+    The numbers are rungs of one ladder, the powers of 2^(1/RUNGS), so that they do not hang on
+    the order in which they are asked for.
+    """
+
+    def __init__(self, algorithm: Algorithm, miss: float) -> None:
+        self.tails, self.miss = tails_of(algorithm), miss
+        spread = math.sqrt(float(algorithm.moments.cells))
+        self._known: dict[int, int] = {}
+        self._start, self._step = round(RUNGS * math.log2(2.0 * spread)), RUNGS // 8
+
+    def excluded(self, first: int, last: int, reach: float) -> bool:
+        """Whether all alphas of the cells first..last-1 are, at that distance from zero."""
+        low, high = self.tails.line(first / CELLS), self.tails.line(last / CELLS)
+        return self.tails.miss(low, high, reach) <= self.miss
+
+    def __getitem__(self, place: int) -> float:
+        if place not in self._known:
+            rung = _least_rung(
+                lambda reach: self.excluded(place, place + 1, reach),
+                RUNGS,
+                self._start,
+                self._step,
+            )
+            self._known[place] = self._start = rung  # its neighbours' are close
+            self._step = 8
+        return _rung(self._known[place], RUNGS)
+
+    @cached_property
+    def all(self) -> Floats:
+        """Of every cell, in the order of alpha."""
+        return np.array([self[place] for place in range(CELLS)])
+
+
+@lru_cache(maxsize=64)
+def reaches_of(algorithm: Algorithm, miss: float) -> Reaches:
+    """The reaches of an algorithm, kept for the next interval."""
+    return Reaches(algorithm, miss)
+
+
+def mean_shares(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
+    """The least and the largest alpha not excluded; (0, 1) should all be.
+
+    Whole runs of cells are excluded at once where they can be, so that few reaches are needed.
+    """
+    reaches = reaches_of(algorithm, miss)
+    cells, size = _records(noisy)
+    lost = LOST * (abs(cells) + abs(size))
+
+    def distances(first: int, last: int) -> tuple[float, float, float]:
+        """Of the two ends from zero, and of the nearest alpha between them."""
+        ends = cells - first / CELLS * size, cells - last / CELLS * size
+        low, high = map(abs, ends)
+        return low, high, 0.0 if ends[0] * ends[1] <= 0 else min(low, high)
+
+    @cache
+    def left(first: int, last: int) -> bool:
+        nearest = distances(first, last)[2]
+        if last - first == 1:
+            return nearest < reaches[first] + lost
+        # At a rung below the distance: what is excluded there, each of the cells excludes too.
+        return nearest <= lost or not reaches.excluded(first, last, _rung_below(nearest - lost))
+
+    def outermost(first: int, last: int, from_above: bool) -> int | None:
+        """The first cell that has an alpha left, coming from one side."""
+        if last - first < CELLS and not left(first, last):
+            return None
+        if last - first == 1:
+            return first
+        middle = (first + last) // 2
+        halves = [(first, middle), (middle, last)]
+        found = (outermost(*half, from_above) for half in (halves[::-1] if from_above else halves))
+        return next((place for place in found if place is not None), None)
+
+    lowest, highest = outermost(0, CELLS, False), outermost(0, CELLS, True)
+    if lowest is None or highest is None:
+        return 0.0, 1.0
+    below = max(0.0, distances(lowest, lowest + 1)[0] - (reaches[lowest] + lost))
+    above = max(0.0, distances(highest, highest + 1)[1] - (reaches[highest] + lost))
+    low = lowest / CELLS + (below / abs(size) if below else 0.0)
+    return low, (highest + 1) / CELLS - (above / abs(size) if above else 0.0)
+
+
+def shares_left(
+    algorithm: Algorithm, cells: Floats, sizes: Floats, miss: float
+) -> tuple[Floats, Floats]:
+    """:func:`mean_shares` of many at once: every cell is tried for each."""
+    lows, highs = np.zeros(len(cells)), np.ones(len(cells))
+    edges, reaches = np.arange(CELLS + 1) / CELLS, reaches_of(algorithm, miss).all
+    for start in range(0, len(cells), BATCH):
+        part = slice(start, start + BATCH)
+        value, size = cells[part, None], sizes[part, None]
+        ends = value - edges * size
+        far, here = np.abs(ends), np.arange(len(ends))
+        crossed = ends[:, :-1] * ends[:, 1:] <= 0.0
+        nearest = np.where(crossed, 0.0, np.minimum(far[:, :-1], far[:, 1:]))
+        reach = reaches + LOST * (np.abs(value) + np.abs(size))
+        left = nearest < reach
+        lowest, highest = left.argmax(axis=1), CELLS - 1 - left[:, ::-1].argmax(axis=1)
+        below = np.maximum(0.0, far[here, lowest] - reach[here, lowest])
+        above = np.maximum(0.0, far[here, highest + 1] - reach[here, highest])
+        scale = np.where(size[:, 0] == 0.0, 1.0, np.abs(size[:, 0]))
+        some = left.any(axis=1)
+        lows[part] = np.where(some, edges[lowest] + below / scale, 0.0)
+        highs[part] = np.where(some, edges[highest + 1] - above / scale, 1.0)
+    return lows, highs
+
+
+def _sum(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
+    grid = algorithm.grid
+    reach = grid.step * Fraction(_sum_reach(algorithm, miss))
+    cells = Fraction(noisy.cells, noisy.parts)
+    middle = Fraction(grid.bounds.lower) * noisy.size + grid.step * cells
+    # Each record was moved by the slack at most; there are at most so many records.
+    most = max(noisy.size + Fraction(_count_reach(algorithm, miss)), Fraction(1))
+    reach += grid.slack * most
+    return to_double(middle - reach), to_double(middle + reach)
+
+
+def _count(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[int, int]:
+    """The integers strictly within reach of N'."""
+    reach = Fraction(_count_reach(algorithm, miss))
+    low, high = math.floor(noisy.size - reach) + 1, math.ceil(noisy.size + reach) - 1
+    return max(0, low), max(0, high)
+
+
+@lru_cache(maxsize=256)
+def _sum_reach(algorithm: Algorithm, miss: float) -> float:
+    """In cells."""
+    tails = tails_of(algorithm)
+    line = tails.sum_line()
+    return _least_reach(lambda reach: tails.miss(line, line, reach) <= miss)
+
+
+@lru_cache(maxsize=256)
+def _count_reach(algorithm: Algorithm, miss: float) -> float:
+    """In records."""
+    tails = tails_of(algorithm)
+    return _least_reach(lambda reach: tails.count_miss(reach) <= miss)
+
+
+def _least_reach(enough: Callable[[float], bool]) -> float:
+    """The least reach, from above, that is enough; to a relative 2^-30."""
+    return _rung(_least_rung(enough, 2**30, 0, 2**30), 2**30)
+
+
+def _rung_below(reach: float) -> float:
+    return _rung(math.floor(RUNGS * math.log2(reach)) - 1, RUNGS)
+
+
+def _rung(number: int, rungs: int) -> float:
+    return float(2.0 ** (number / rungs))
+
+
+def _least_rung(enough: Callable[[float], bool], rungs: int, start: int, step: int) -> int:
+    """The least number whose 2^(number/rungs) is enough, by steps that double, then halve."""
+    low = high = start
+    if enough(_rung(start, rungs)):
+        while high == low or enough(_rung(low, rungs)):
+            high, low, step = low, low - step, 2 * step
+            if low <= FLOOR * rungs:  # as good as zero
+                low = FLOOR * rungs
+                break
+    else:
+        while high == low or not enough(_rung(high, rungs)):
+            low, high, step = high, high + step, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(_rung(middle, rungs)) else (middle, high)
+    return high

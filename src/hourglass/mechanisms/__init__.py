@@ -1,0 +1,1 @@
+"""How totals are noised: one file a mechanism."""

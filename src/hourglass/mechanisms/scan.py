@@ -1,0 +1,118 @@
+"""Bounds found privately, for a column whose range nobody knows.
+
+Over a public scale of candidates (:mod:`hourglass.core.scale`) up to three scans are made, each a
+run of noisy questions "do only a few records lie beyond this candidate?" that ends at the
+first yes. Two set out from the pivot, the candidate nearest to zero: one upward, asking for
+the records above, one downward, asking for those below. A record is above the pivot or below
+it, so it takes part in one of the two. The third starts from the end that lies further from
+the pivot and comes back to it, asking for the records beyond on the other side: where a column
+lies wholly on one side of the pivot, it finds its nearer end.
+
+**A scan.** Before it asks c_1, c_2, ... with U_1 >= U_2 >= ... records beyond, it draws a
+threshold t = T - g, g geometric of rate r, and a geometric e_i of rate s for each question; it
+stops at the first i with U_i <= t + e_i, at the last candidate if there is none. It is
+(r + s)-DP for adding or removing one record. Proof: a record raises U_i by one for i < k, k its
+own place. Let f(t) be the probability to stop at i given t, f+ the same with the record.
+
+* i < k: every U asked is one higher, so f+(t) = f(t - 1). Summing over t, the law of t being
+  such that P(t + 1) <= e^r P(t), P+(i) <= e^r P(i). And f(t) <= e^s f(t - 1): the
+  questions before i pass less often at t, and P(e >= U - t) is at most e^s P(e >= U - t + 1).
+  So P(i) <= e^s P+(i).
+* i >= k: the questions before k pass more often with the record, nothing else changes:
+  P(i) <= P+(i). And f+(t + 1) <= e^s f(t): those before k are the same, those after pass less
+  often, the last one is met at most e^s times as often. So P+(i) <= e^(r+s) P(i).
+
+Both noises may be one-sided because only these four inequalities are needed. (AboveThreshold
+on monotone counts: Durfee 2023, "Unbounded differentially private quantile and maximum
+estimation", with Laplace noise. The target T, 2 over epsilon, is the balance of clamping and
+noise in Amin, Kulesza, Munoz Medina, Vassilvitskii 2019, "Bounding user contributions".)
+
+**The whole** costs what one of the two outward scans and the way back cost together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Final
+
+import numpy as np
+
+from ..core.exact import DEFAULT_BITS, Enclosure
+from ..noise.bits import Bits
+from ..noise.ladder import LOG2_UP, Ladder
+
+__all__ = ["RETURN_PART", "Scan"]
+
+#: The part of a scan's epsilon that its threshold takes; the questions take the rest. More
+#: on the threshold makes runs past the data rarer, less makes early stops rarer.
+THRESHOLD_PART: Final = Fraction(13, 20)
+#: The part of the whole epsilon kept for the way back.
+RETURN_PART: Final = Fraction(1, 5)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The law of one scan.
+
+    Contract: ``sample(counts)`` is distributed as ``pmf(counts)``, and it is epsilon-DP where
+    one record raises the first of the (falling) counts by one and leaves the others.
+    """
+
+    epsilon: Fraction
+
+    @property
+    def target(self) -> int:
+        """T, the number of records that may lie beyond: 2/epsilon, rounded up."""
+        return math.ceil(2 / self.epsilon)
+
+    @cached_property
+    def threshold(self) -> Ladder:
+        """The law of g: how far below its target the threshold is."""
+        return Ladder(THRESHOLD_PART * self.epsilon, 1, 1)
+
+    @cached_property
+    def question(self) -> Ladder:
+        """The law of e_i: how much is allowed on top in each question."""
+        return Ladder((1 - THRESHOLD_PART) * self.epsilon, 1, 1)
+
+    def sample(self, counts: Sequence[int], bits: Bits) -> int:
+        """The index of the candidate where the scan stops.
+
+        All noise is drawn before any count is looked at, as much whatever the counts.
+        """
+        threshold = self.target - int(self.threshold.sample(1, bits)[0])
+        allowed = threshold + self.question.sample(len(counts), bits).astype(object)
+        few = np.array(counts, dtype=object) <= allowed
+        few[-1] = True
+        return int(np.argmax(few))
+
+    def pmf(self, counts: Sequence[int], bits: int = DEFAULT_BITS) -> list[Enclosure]:
+        """The probability of each index, enclosed: the threshold's far tail is the slack."""
+        last = int(bits * LOG2_UP / self.threshold.rate) + 1
+        tail = lru_cache(maxsize=None)(lambda rung: self.question.tail(rung, bits))
+        law = [Enclosure.of(0)] * len(counts)
+        for g in range(last):
+            here = self.threshold.pmf(g, bits)
+            for i, count in enumerate(counts):
+                stop = (
+                    Enclosure.of(1)
+                    if i == len(counts) - 1
+                    else tail(max(0, count - self.target + g))
+                )
+                law[i] = law[i] + here * stop
+                here = here * (1 - stop)
+        slack = Enclosure(Fraction(0), self.threshold.tail(last, bits).high)
+        return [part + slack for part in law]
+
+    def most_beyond(self, questions: int, confidence: float) -> int:
+        """How many records lie beyond the end found at most, with this confidence.
+
+        A stop with more than T + q beyond needs one of the e_i above q: by the union bound
+        its probability is at most questions * e^(-s q). The end of the scale is apart.
+        """
+        rate = float(self.question.rate)
+        return self.target + math.ceil(math.log(max(1, questions) / (1 - confidence)) / rate)

@@ -1,0 +1,251 @@
+"""Numbers in memory, of whatever kind, as chunks that the kernel can add up.
+
+What a column is, integers or reals, is read from its declared type. A list or an iterator
+declares none: it is taken as reals, so that no single element can change the grid.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.grid import Bounds, Grid
+from ..core.totals import Totals
+from ..errors import BoundsError, DataError
+from .kernel import CHUNK, Chunk, total_of_array, total_of_chunks
+
+__all__ = ["Column", "column"]
+
+Array = npt.NDArray[Any]
+
+#: Python objects a chunk: each takes several times the room of a double.
+_OBJECTS: Final = CHUNK >> 3
+_REMEDY: Final = "give numbers: a list, a NumPy array, a pandas or Polars Series, an Arrow array"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of numbers: its declared kind, and where its chunks come from."""
+
+    kind: str  # "integer", "boolean" or "real"
+    array: Array | None = None
+    chunks: Callable[[], Iterator[Chunk]] | None = None
+
+    def grid(self, bounds: Bounds, cells: Any = None) -> Grid:
+        """The grid for this column, from its kind and the bounds alone."""
+        if self.kind == "boolean" and (bounds.lower, bounds.upper) != (0, 1):
+            raise BoundsError(
+                f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of booleans; "
+                "give bounds=(0, 1)"
+            )
+        return Grid.choose(bounds, cells, integers=self.kind in ("integer", "boolean"))
+
+    def totals(self, grid: Grid, missing: int | None = None) -> Totals:
+        """The exact totals on the grid: here the values are looked at, once.
+
+        A missing value is left out, or counts as the cell ``missing``.
+        """
+        if self.array is not None:
+            return total_of_array(self.array, grid, missing)
+        assert self.chunks is not None
+        return total_of_chunks(self.chunks(), grid, missing)
+
+
+def column(values: Any) -> Column:
+    """The column that ``values`` is, by its type; no element is looked at."""
+    if isinstance(values, str | bytes | bytearray | memoryview | dict) or np.isscalar(values):
+        raise DataError(f"values of type {type(values).__name__} are no column; {_REMEDY}")
+    if isinstance(values, np.ma.MaskedArray):
+        return _masked(values)
+    if isinstance(values, np.ndarray):
+        return _numpy(values)
+    for library, reader in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
+        if library in sys.modules and (found := reader(values, sys.modules[library])):
+            return found
+    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+        return _arrow_capsule(values)
+    if isinstance(values, Iterable):
+        return Column("real", chunks=lambda: _untyped(iter(values)))
+    raise DataError(f"values of type {type(values).__name__} are no column; {_REMEDY}")
+
+
+# --- NumPy ------------------------------------------------------------------------------
+
+_KINDS: Final = {"b": "boolean", "i": "integer", "u": "integer", "f": "real"}
+
+
+def _numpy(values: Array) -> Column:
+    _one_dimension(values)
+    if values.dtype.kind == "O":
+        return Column("real", chunks=lambda: _untyped(iter(values)))
+    return Column(_kind(values.dtype), array=values)
+
+
+def _masked(values: Any) -> Column:
+    _one_dimension(values)
+    data, mask = np.asarray(values), np.ma.getmaskarray(values)
+    kind = "real" if data.dtype.kind == "O" else _kind(data.dtype)
+
+    def chunks() -> Iterator[Chunk]:
+        for start in range(0, len(data), CHUNK):
+            absent = mask[start : start + CHUNK]
+            yield data[start : start + CHUNK][~absent], int(absent.sum())
+
+    if data.dtype.kind == "O":
+        return Column(kind, chunks=lambda: _untyped(iter(values)))
+    return Column(kind, chunks=chunks)
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    if dtype.kind not in _KINDS:
+        raise DataError(f"values of dtype {dtype} have no mean here; {_REMEDY}")
+    return _KINDS[dtype.kind]
+
+
+def _one_dimension(values: Any) -> None:
+    if values.ndim != 1:
+        raise DataError(
+            f"values has {values.ndim} dimensions; give one column, such as values[:, 0] "
+            "or values.ravel()"
+        )
+
+
+# --- frames' columns, without importing what is not there already -------------------------
+
+
+def _pandas(values: Any, pandas: Any) -> Column | None:
+    if isinstance(values, pandas.DataFrame):
+        raise DataError("values is a table; give one column of it, such as table['age']")
+    if isinstance(values, pandas.Series | pandas.Index):
+        values = values.array
+    if not isinstance(values, pandas.api.extensions.ExtensionArray):
+        return None
+    dtype = values.dtype
+    if isinstance(values, pandas.arrays.NumpyExtensionArray) or isinstance(dtype, np.dtype):
+        return _numpy(values.to_numpy())
+    if isinstance(dtype, pandas.ArrowDtype):
+        return _arrow(values.__arrow_array__(), sys.modules["pyarrow"])
+    if getattr(dtype, "numpy_dtype", None) is None or dtype.numpy_dtype.kind not in _KINDS:
+        raise DataError(f"values of dtype {dtype} have no mean here; {_REMEDY}")
+    plain = dtype.numpy_dtype
+
+    def chunks() -> Iterator[Chunk]:
+        for start in range(0, len(values), CHUNK):
+            part = values[start : start + CHUNK]
+            absent = part.isna()
+            numbers = part.to_numpy(dtype=plain, na_value=plain.type(0))
+            yield numbers[~absent], int(absent.sum())
+
+    return Column(_KINDS[plain.kind], chunks=chunks)
+
+
+def _polars(values: Any, polars: Any) -> Column | None:
+    if isinstance(values, polars.DataFrame | polars.LazyFrame):
+        raise DataError("values is a table; give one column of it, such as table['age']")
+    if not isinstance(values, polars.Series):
+        return None
+    dtype = values.dtype
+    wide = dtype in (polars.Int128, getattr(polars, "UInt128", None)) or dtype.is_decimal()
+    if dtype == polars.Boolean:
+        kind = "boolean"
+    elif dtype.is_integer() and not wide:
+        kind = "integer"
+    elif dtype.is_numeric() or dtype == polars.Null:
+        kind = "real"
+    else:
+        raise DataError(f"values of dtype {dtype} have no mean here; {_REMEDY}")
+
+    def chunks() -> Iterator[Chunk]:
+        for start in range(0, len(values), CHUNK):
+            part = values.slice(start, CHUNK)
+            numbers = part.cast(polars.Float64) if kind == "real" else part
+            yield numbers.drop_nulls().to_numpy(), part.null_count()
+
+    return Column(kind, chunks=chunks)
+
+
+def _arrow(values: Any, pyarrow: Any) -> Column | None:
+    if isinstance(values, pyarrow.Table | pyarrow.RecordBatch):
+        raise DataError("values is a table; give one column of it, such as table['age']")
+    if not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
+        return None
+    types = pyarrow.types
+    kind_type = values.type.value_type if types.is_dictionary(values.type) else values.type
+    if types.is_boolean(kind_type):
+        kind = "boolean"
+    elif types.is_integer(kind_type):
+        kind = "integer"
+    elif types.is_floating(kind_type) or types.is_decimal(kind_type) or types.is_null(kind_type):
+        kind = "real"
+    else:
+        raise DataError(f"values of type {values.type} have no mean here; {_REMEDY}")
+
+    def chunks() -> Iterator[Chunk]:
+        for start in range(0, len(values), CHUNK):
+            part = values.slice(start, CHUNK)
+            for piece in part.chunks if isinstance(part, pyarrow.ChunkedArray) else [part]:
+                whole = piece.dictionary_decode() if types.is_dictionary(piece.type) else piece
+                if kind == "real":
+                    whole = whole.cast(pyarrow.float64())
+                yield whole.drop_null().to_numpy(zero_copy_only=False), whole.null_count
+
+    return Column(kind, chunks=chunks)
+
+
+def _arrow_capsule(values: Any) -> Column:
+    try:
+        import pyarrow
+    except ImportError:
+        raise DataError(
+            f"values of type {type(values).__name__} speak Arrow; install pyarrow to read them"
+        ) from None
+    stream = hasattr(values, "__arrow_c_stream__")
+    try:
+        array = pyarrow.chunked_array(values) if stream else pyarrow.array(values)
+    except (pyarrow.ArrowException, TypeError, ValueError):
+        raise DataError(
+            f"values of type {type(values).__name__} are no Arrow column; {_REMEDY}"
+        ) from None
+    found = _arrow(array, pyarrow)
+    assert found is not None
+    return found
+
+
+# --- lists, iterators, arrays of objects --------------------------------------------------
+
+
+def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
+    """Chunks of doubles; None and its kin are missing, anything but a number an error."""
+    while chunk := list(islice(values, _OBJECTS)):
+        if {type(x) for x in chunk} <= {float, int, bool}:
+            try:
+                yield np.array(chunk, dtype=np.float64), 0
+                continue
+            except OverflowError:  # an integer past the doubles: one by one
+                pass
+        numbers = [number for x in chunk if (number := _number(x)) is not None]
+        yield np.array(numbers, dtype=np.float64), len(chunk) - len(numbers)
+
+
+def _number(x: Any) -> float | None:
+    if x is None or x is np.ma.masked or type(x).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(x, int | float | np.integer | np.floating | np.bool_ | Decimal | Fraction):
+        try:
+            return float(x)
+        except OverflowError:
+            return float("inf") if x > 0 else float("-inf")
+        except ValueError:  # a signalling NaN of Decimal
+            return None
+    raise DataError(
+        f"values holds an element of type {type(x).__name__}; {_REMEDY}, "
+        "and leave out or convert what is not a number"
+    )

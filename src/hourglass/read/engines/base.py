@@ -1,0 +1,67 @@
+"""What an engine is, and how a foreign error becomes one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ...core.grid import Bounds
+from ...core.totals import Groups
+from ...errors import DataError, HourglassError, SourceError
+from ..schema import Schema
+from ..sql.query import Question
+
+__all__ = ["Engine", "guarded", "guarded_schema", "missing_extra"]
+
+
+class Engine(Protocol):
+    """Where a table lives: it tells its schema, and runs one query."""
+
+    name: str
+    #: How the text of a column is read unless the request says otherwise (text files: "real").
+    parse: str | None
+    #: Whether a column of text can be read as numbers here.
+    parses: bool
+
+    def schema(self) -> Schema:
+        """The columns as declared; no row is looked at."""
+
+    def sql(self, query: Question, bounds: Bounds) -> str:
+        """The query as this engine will run it."""
+
+    def run(self, sql: str, query: Question) -> Groups:
+        """The secret totals by group: here the data is looked at, once."""
+
+
+def guarded(what: str, work: Callable[[], Any]) -> Any:
+    """``work()``; a foreign error becomes a SourceError that quotes nothing of it.
+
+    Raised outside of the handler, so that not even the context holds the foreign error:
+    engines quote cells in their messages.
+    """
+    try:
+        return work()
+    except HourglassError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise SourceError(f"{what} ({kind}); the engine's own message may quote data and is withheld")
+
+
+def guarded_schema(what: str, work: Callable[[], Any]) -> Any:
+    """``work()``, which reads no row: what goes wrong is wrong with the request."""
+    try:
+        return work()
+    except HourglassError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise DataError(f"{what} ({kind})")
+
+
+def missing_extra(engine: str, package: str, extra: str) -> DataError:
+    """The error for an engine whose library is not installed."""
+    return DataError(
+        f"{engine} needs the package {package}; install it with: "
+        f"pip install 'hourglass-dp[{extra}]'"
+    )

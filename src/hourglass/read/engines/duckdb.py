@@ -1,0 +1,325 @@
+"""DuckDB: the embedded engine, for files and for tables in memory.
+
+By group or by person it runs the one query. Where all that is asked is one total it hands the
+column over in batches, and the kernel for arrays adds them up, while DuckDB reads on: fewer steps
+a row than any SQL for the same cells. That takes PyArrow; without it the one query runs, and its
+answer comes as NumPy's arrays, not as Arrow's.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ...core.grid import Bounds
+from ...core.totals import HALF, Groups
+from ...errors import DataError
+from ..files import FileSet
+from ..frames import Frame
+from ..kernel import total_of_chunks
+from ..schema import Field, Schema
+from ..sql.cells import identifier, literal
+from ..sql.dialects import with_source
+from ..sql.query import Query, Question
+from .base import guarded, guarded_schema
+
+__all__ = ["DuckDB", "DuckDBRelation", "of_files", "of_frame", "of_relation"]
+
+_TABLE: Final = "hourglass_source"
+#: Rows a batch: a megabyte of doubles, which is still near when the kernel gets it.
+_BATCH: Final = 1 << 17
+_HANDED_OVER: Final = "-- the column is read, and NumPy adds it up in this process\n"
+_INTEGERS: Final = (
+    "tinyint smallint integer bigint utinyint usmallint uinteger".split()  # noqa: SIM905
+)
+_WIDE: Final = {
+    "ubigint": ("UBIGINT", (0, 2**64 - 1)),
+    "hugeint": ("HUGEINT", (-(2**127), 2**127 - 1)),
+    "uhugeint": ("UHUGEINT", (0, 2**128 - 1)),
+}
+
+
+class DuckDB:
+    """A scan, in a database of its own that lives in memory as long as it."""
+
+    name = "duckdb"
+    parses = True
+
+    def __init__(
+        self,
+        scan: str,
+        *,
+        frame: Frame | None = None,
+        text: Schema | None = None,
+        footer: str | None = None,
+    ) -> None:
+        self._footer = footer
+        self.parse = "real" if text else None
+        self._scan = scan
+        self._frame = frame
+        self._text = text
+        self._connection = _connect()
+
+    def schema(self) -> Schema:
+        """From the file's footer, the frame's types, or the header of a text file."""
+        if self._text:
+            return self._text
+        if self._frame:
+            frame = self._frame
+            guarded_schema(
+                "data: DuckDB does not know the type of a column",
+                lambda: self._connection.register(_TABLE, frame.scanned),
+            )
+        what = f"{self._footer}: is it a whole Parquet file? " if self._footer else "data: "
+        fields = guarded_schema(f"{what}DuckDB cannot read the columns", self._fields)
+        if self._frame:
+            known = {field.name: field for field in fields}
+            fields = [known.get(n, Field(n, "other", "unread")) for n in self._frame.names]
+        return Schema(tuple(fields), folds=self._frame is None)
+
+    def _fields(self) -> list[Field]:
+        relation = self._connection.sql(f"SELECT * FROM {self._scan}")
+        names = self._own_names(relation.columns)
+        return [_field(n, t) for n, t in zip(names, relation.types, strict=True)]
+
+    def _own_names(self, names: list[str]) -> list[str]:
+        """The names as a Parquet file has them: DuckDB gives the second of two alike another."""
+        if self._footer is None:
+            return names
+        told = self._connection.execute(
+            f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({self._footer})"
+        )
+        (_, columns), *rest = told.fetchall()
+        own = []
+        for _ in range(columns):  # depth first: a column, then all that is nested in it
+            name, inside = rest.pop(0)
+            own.append(name)
+            while inside:
+                inside += rest.pop(0)[1] - 1
+        return [*own, *names[columns:]] if len(set(own)) < len(own) else names
+
+    def sql(self, query: Question, bounds: Bounds) -> str:
+        """The query over the scan, of the columns that it needs."""
+        return _text(query, _select(query, self._scan))
+
+    def run(self, sql: str, query: Question) -> Groups:
+        """Run it, and drop the database."""
+        try:
+            return _answer(lambda: self._connection.sql(sql), query)
+        finally:
+            self._connection.close()
+
+
+class DuckDBRelation:
+    """A relation of the user's own connection, asked where it lives."""
+
+    name = "duckdb"
+    parse: str | None = None
+    parses = True
+
+    def __init__(self, relation: Any) -> None:
+        self._relation = relation
+
+    def schema(self) -> Schema:
+        """The relation's columns."""
+        relation = self._relation
+        fields = (_field(n, t) for n, t in zip(relation.columns, relation.types, strict=True))
+        return Schema(tuple(fields), folds=True)
+
+    def sql(self, query: Question, bounds: Bounds) -> str:
+        """The query over the relation; the optimiser of its connection is not ours to set."""
+        opaque = _plain(query) is None  # a column that is handed over is compared with nothing
+        return _text(query, _select(query, _TABLE, opaque=opaque))
+
+    def run(self, sql: str, query: Question) -> Groups:
+        """Run it on the relation's connection."""
+        return _answer(lambda: self._relation.query(_TABLE, sql), query)
+
+
+def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+    """A scan of files."""
+    listed = "[" + ", ".join(literal(path) for path in files.paths) + "]"
+    if files.format == "parquet":
+        scan = f"read_parquet({listed}, hive_types_autocast=false)"
+        return DuckDB(scan, footer=literal(files.paths[0]))
+    if files.format == "json":
+        columns = _struct(wanted)
+        return DuckDB(
+            # Every line is a record, whatever the first one looks like; a long one is read.
+            f"read_json({listed}, format='newline_delimited', columns={columns}, records=true, "
+            "ignore_errors=true, maximum_object_size=1073741824)",
+            text=files.text_schema(),
+        )
+    if files.format == "arrow":
+        return _of_arrow_files(files, wanted)
+    schema = files.text_schema()
+    columns = _struct(tuple(field.name for field in schema.fields))
+    separator = "'\\t'" if files.format == "tsv" else "','"
+    return DuckDB(
+        f"read_csv({listed}, columns={columns}, header=true, auto_detect=false, "
+        f"delim={separator}, quote='\"', escape='\"', null_padding=true, ignore_errors=true, "
+        "strict_mode=false)",
+        text=schema,
+    )
+
+
+def _of_arrow_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+    from ..frames import frame_of
+
+    def opened() -> Any:
+        import pyarrow.dataset
+
+        return frame_of(pyarrow.dataset.dataset(list(files.paths), format="ipc"), wanted)
+
+    frame = guarded_schema(f"{files.paths[0]!r} is not a whole Arrow file", opened)
+    return DuckDB(_TABLE, frame=frame)
+
+
+def of_frame(frame: Frame) -> DuckDB:
+    """A scan of a table in memory."""
+    return DuckDB(_TABLE, frame=frame)
+
+
+def of_relation(relation: Any) -> DuckDBRelation:
+    """A relation of the user's own."""
+    return DuckDBRelation(relation)
+
+
+def _connect() -> Any:
+    import duckdb
+
+    connection = duckdb.connect(
+        config={
+            "autoinstall_known_extensions": "false",
+            "pandas_analyze_sample": "0",  # an object column is text, whatever it holds
+            "preserve_insertion_order": "false",
+            "temp_directory": f"{tempfile.gettempdir()}/hourglass-{uuid.uuid4().hex}",
+        }
+    )
+    connection.execute("SET enable_progress_bar = false")
+    # A Parquet file's least and largest values leave NaN out; by them DuckDB folds comparisons,
+    # ISNAN and IS NULL, and whether a NaN is counted would depend on the other rows.
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    return connection
+
+
+def _select(query: Question, scan: str, *, opaque: bool = False) -> str:
+    column = _opaque if opaque else (lambda field: identifier(field.name))
+    return f"SELECT {', '.join(map(column, query.fields))} FROM {scan}"
+
+
+def _opaque(field: Field) -> str:
+    """The column; one of doubles behind a CASE, through which no statistics are handed on."""
+    column = identifier(field.name)
+    if field.kind != "real":
+        return column
+    return f"CASE WHEN {column} IS NULL THEN NULL ELSE {column} END AS {column}"
+
+
+def _struct(names: tuple[str, ...]) -> str:
+    return "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in dict.fromkeys(names)) + "}"
+
+
+def _field(name: str, dtype: Any) -> Field:
+    kind, declared = str(dtype.id), str(dtype)
+    if kind in _INTEGERS:
+        return Field(name, "integer", declared)
+    if kind in _WIDE:
+        wide, reach = _WIDE[kind]
+        return Field(name, "integer", declared, reach=reach, wide=wide)
+    if kind == "decimal":
+        return Field(name, "decimal", declared, digits=dict(dtype.children)["precision"])
+    if kind in ("double", "float", "null"):
+        return Field(name, "real", declared, exact=kind == "double")
+    if kind in ("varchar", "enum", "uuid"):
+        return Field(name, "text", declared if kind != "enum" else "ENUM", exact=kind == "varchar")
+    return Field(name, kind if kind in ("boolean", "date") else "other", declared)
+
+
+def _plain(query: Question) -> Query | None:
+    """The query, if its answer is one total and the column can be handed over."""
+    if isinstance(query, Query) and query.number is not None and _arrow_is_here():
+        return query
+    return None
+
+
+def _arrow_is_here() -> bool:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _text(query: Question, native: str) -> str:
+    if plain := _plain(query):
+        return f"{_HANDED_OVER}WITH source AS (\n  {native}\n)\nSELECT {plain.number} FROM source"
+    return with_source(native, query.text())
+
+
+def _answer(asked: Callable[[], Any], query: Question) -> Groups:
+    """From the relation that is asked for: totals by group, or the column itself."""
+    plain = _plain(query)
+
+    def found() -> Groups:
+        try:
+            return read()
+        except RuntimeError as error:
+            if str(error) != "Query interrupted":  # DuckDB's word for Ctrl-C
+                raise
+        raise KeyboardInterrupt
+
+    def read() -> Groups:
+        if plain:
+            return _one_group(asked(), plain)
+        if _arrow_is_here():
+            return Groups.of_arrow(asked().to_arrow_table(), len(query.keys), query.balance)
+        return _of_arrays(asked().fetchnumpy(), query)
+
+    groups: Groups = guarded("data: DuckDB failed while reading", found)
+    return groups
+
+
+def _one_group(relation: Any, query: Query) -> Groups:
+    with relation.to_arrow_reader(_BATCH) as reader:  # closed whatever happens
+        columns = (batch.column(0) for batch in reader)
+        chunks = ((c.drop_null().to_numpy(zero_copy_only=False), c.null_count) for c in columns)
+        totals = total_of_chunks(chunks, query.grid, query.missing)
+    return Groups.of([], [totals.count], [totals.cells // HALF], [totals.cells % HALF])
+
+
+def _of_arrays(columns: dict[str, Any], query: Question) -> Groups:
+    keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
+    return Groups.of(keys, columns["n"], columns["hi"], columns["lo"], query.balance)
+
+
+def _values(column: Any, field: Field) -> Any:
+    """Key values: an array of whole numbers as it is, else plain Python ones, NULL as None."""
+    if field.kind == "date":
+        column = column.astype("datetime64[D]")
+    if isinstance(column, np.ma.MaskedArray):
+        column, absent = column.data.astype(object), np.ma.getmaskarray(column)
+        column[absent] = None
+    return column if column.dtype.kind in "iu" else column.tolist()
+
+
+def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:
+    """The distinct rows of a public table, in order: for keys that are no secret."""
+    from ..open import open_table
+
+    engine = open_table(table, names)
+    if not isinstance(engine, DuckDB):
+        raise DataError("keys: give a public table as a frame or a file")
+    schema = engine.schema()
+    for name in names:
+        schema.field(name, "keys")
+    columns = ", ".join(identifier(name) for name in names)
+    rows: list[Any] = engine._connection.execute(
+        f"SELECT DISTINCT {columns} FROM {engine._scan} ORDER BY ALL"
+    ).fetchall()
+    engine._connection.close()
+    return rows

@@ -1,0 +1,146 @@
+"""Spark: a DataFrame of the user's, classic or Connect, or files read by a session."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import Any, Final
+
+from ...core.grid import Bounds
+from ...core.totals import Groups
+from ...errors import DataError
+from ..files import FileSet
+from ..schema import Field, Schema
+from ..sql.dialects import Dialect, with_source
+from ..sql.query import Question
+from .base import guarded, guarded_schema, missing_extra
+
+__all__ = ["Spark", "of_dataframe", "of_files", "session"]
+
+_DIALECT: Final = Dialect("spark")
+_KINDS: Final = {
+    "boolean": "boolean",
+    "byte": "integer",
+    "short": "integer",
+    "integer": "integer",
+    "long": "integer",
+    "float": "real",
+    "double": "real",
+    "void": "real",
+    "decimal": "decimal",
+    "string": "text",
+    "date": "date",
+}
+
+
+class Spark:
+    """A DataFrame; the totals are computed by its cluster."""
+
+    name = "spark"
+    parses = True
+
+    def __init__(self, frame: Any, *, text: Schema | None = None) -> None:
+        self.parse = "real" if text else None
+        self._frame = frame
+        self._text = text
+        self._view = f"hourglass_{uuid.uuid4().hex}"
+
+    def schema(self) -> Schema:
+        """The DataFrame's own schema."""
+        if self._text:
+            return self._text
+        fields = guarded_schema(
+            "data: Spark cannot tell its columns", lambda: list(self._frame.schema.fields)
+        )
+        return Schema(tuple(_field(field) for field in fields), folds=True)
+
+    def sql(self, query: Question, bounds: Bounds) -> str:
+        """The query over a view of the DataFrame."""
+        columns = ", ".join(_quoted(f.name) for f in query.fields)
+        native = f"SELECT {columns} FROM {self._view}"
+        return with_source(native, _DIALECT.write(query.text("halves")))
+
+    def run(self, sql: str, query: Question) -> Groups:
+        """Run it, and take the view away again."""
+        session = self._frame.sparkSession
+
+        def found() -> Groups:
+            self._frame.createOrReplaceTempView(self._view)
+            try:
+                return Groups.of_arrow(session.sql(sql).toArrow(), len(query.by))
+            finally:
+                session.catalog.dropTempView(self._view)
+
+        groups: Groups = guarded("data: Spark failed while reading", found)
+        return groups
+
+
+def of_dataframe(frame: Any) -> Spark:
+    """A DataFrame where it lives."""
+    return Spark(frame)
+
+
+def session(master: str | None = None) -> Any:
+    """The session that is there, or a new one: SPARK_REMOTE, or ``master``, or local."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        SparkSession = None  # type: ignore[assignment,misc]
+    if SparkSession is None:
+        raise missing_extra("engine='spark'", "pyspark", "spark")
+
+    def opened() -> Any:
+        active = SparkSession.getActiveSession()
+        if active is not None:
+            return active
+        builder = SparkSession.builder.appName("hourglass")
+        if master:
+            builder = builder.master(master)
+        if not os.environ.get("SPARK_REMOTE"):
+            builder = builder.config("spark.ui.enabled", "false").config(
+                "spark.ui.showConsoleProgress", "false"
+            )
+        made = builder.getOrCreate()
+        if not os.environ.get("SPARK_REMOTE"):
+            made.sparkContext.setLogLevel("OFF")  # a failing task's log would quote cells
+        return made
+
+    return guarded("engine='spark': no session can be had; Spark needs Java 17 or later", opened)
+
+
+def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
+    """Files, read by the session that is there."""
+    reader = session().read
+    paths = [path if "://" in path else os.path.abspath(path) for path in files.paths]
+    if files.format == "parquet":
+        return Spark(guarded_schema("data: Spark cannot read it", lambda: reader.parquet(*paths)))
+    if files.format == "json":
+        schema = ", ".join(f"{_quoted(name)} STRING" for name in wanted)
+        frame = guarded_schema("data: Spark cannot read it", lambda: reader.json(paths, schema))
+        return Spark(frame, text=Schema((), open=True))
+    if files.format == "arrow":
+        raise DataError("engine='spark' reads no Arrow files; use duckdb, or write Parquet")
+    options = {
+        "header": "true",
+        "inferSchema": "false",
+        "multiLine": "true",
+        "sep": files.separator,
+        "escape": '"',
+        "mode": "PERMISSIVE",
+    }
+    frame = guarded_schema(
+        "data: Spark cannot read it", lambda: reader.options(**options).csv(paths)
+    )
+    fields = tuple(Field(name, "text", "text") for name in frame.columns)
+    return Spark(frame, text=Schema(fields, folds=True))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _field(field: Any) -> Field:
+    name = field.dataType.typeName()
+    kind = _KINDS.get(name, "other")
+    digits = field.dataType.precision if kind == "decimal" else 38
+    return Field(field.name, kind, name, digits=digits, exact=name not in ("float", "void"))

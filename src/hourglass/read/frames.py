@@ -1,0 +1,104 @@
+"""Tables in memory, of whatever library, as something that DuckDB scans in place."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DataError
+from .engines.base import guarded_schema
+
+__all__ = ["Frame", "frame_of"]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The names of all columns, and what to scan: the wanted columns alone."""
+
+    names: tuple[str, ...]
+    scanned: Any
+
+
+def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
+    """The frame that ``data`` is; None if it is none. No row is looked at."""
+    for library, reader in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
+        if library in sys.modules and (found := reader(data, sys.modules[library], wanted)):
+            return found
+    if hasattr(data, "__arrow_c_stream__"):
+        try:
+            import pyarrow
+        except ImportError:
+            pyarrow = None
+        if pyarrow is None:
+            raise DataError(
+                f"data of type {type(data).__name__} speaks Arrow; install pyarrow to read it"
+            )
+        what = (
+            f"data of type {type(data).__name__} is no table; a column in memory is given without "
+            "a name"
+        )
+        reader = guarded_schema(what, lambda: pyarrow.RecordBatchReader.from_stream(data))
+        return _arrow(reader, pyarrow, wanted)
+    return None
+
+
+def _pandas(data: Any, pandas: Any, wanted: tuple[str, ...]) -> Frame | None:
+    if not isinstance(data, pandas.DataFrame):
+        return None
+    names = tuple(data.columns)
+    return Frame(names, data[_known(names, wanted)])
+
+
+def _polars(data: Any, polars: Any, wanted: tuple[str, ...]) -> Frame | None:
+    if not isinstance(data, polars.DataFrame | polars.LazyFrame):
+        return None
+    lazy = isinstance(data, polars.LazyFrame)
+    schema = guarded_schema(
+        "data: the lazy frame cannot tell its columns",
+        lambda: data.collect_schema() if lazy else data.schema,
+    )
+    known = _known(tuple(schema), wanted)
+    half = [name for name in known if schema[name] == getattr(polars, "Float16", None)]
+    narrow = data.select(known).with_columns(polars.col(half).cast(polars.Float32))
+    return Frame(tuple(schema), narrow)
+
+
+def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
+    if isinstance(data, pyarrow.RecordBatch):
+        data = pyarrow.Table.from_batches([data])
+    dataset = sys.modules.get("pyarrow.dataset")
+    if dataset is not None and isinstance(data, dataset.Dataset):
+        names = tuple(data.schema.names)
+        return Frame(
+            names, _widened(data.scanner(columns=_known(names, wanted)).to_reader(), pyarrow)
+        )
+    if isinstance(data, pyarrow.Table):
+        names = tuple(data.schema.names)
+        return Frame(names, _widened(data.select(_known(names, wanted)), pyarrow))
+    if isinstance(data, pyarrow.RecordBatchReader):
+        return Frame(tuple(data.schema.names), _widened(data, pyarrow))
+    return None
+
+
+def _widened(data: Any, pyarrow: Any) -> Any:
+    """Half floats as floats, which DuckDB knows."""
+    half = pyarrow.float16()
+    if half not in data.schema.types:
+        return data
+    fields = [
+        field.with_type(pyarrow.float32()) if field.type == half else field for field in data.schema
+    ]
+    return data.cast(pyarrow.schema(fields))
+
+
+def _known(names: tuple[Any, ...], wanted: tuple[str, ...]) -> list[str]:
+    """The wanted names that are there, once; one that is there twice is an error."""
+    counts = Counter(names)
+    for name in wanted:
+        if counts[name] > 1:
+            raise DataError(f"column {name!r}: the table has {counts[name]} columns of that name")
+    return [name for name in dict.fromkeys(wanted) if name in counts] or [
+        n for n in names if isinstance(n, str)
+    ][:1]

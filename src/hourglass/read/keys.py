@@ -1,0 +1,97 @@
+"""Public keys: a list, a file or a public table, as values of the columns grouped by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ..core.keys import key_value
+from ..core.totals import Groups, Totals
+from ..errors import OptionError
+from .engines.base import guarded_schema
+from .files import is_path
+from .open import is_table
+from .schema import Field
+
+__all__ = ["PublicKeys", "public_keys"]
+
+#: More values than this are not listed in the query; groups are picked from its answer.
+LISTED: Final = 10_000
+
+
+@dataclass(frozen=True)
+class PublicKeys:
+    """The keys to answer, in the order given, each once."""
+
+    keys: tuple[tuple[Any, ...], ...]
+
+    def allowed(self) -> tuple[tuple[Any, ...] | None, ...]:
+        """For each column the values to keep rows of: all that any key has there."""
+        columns = [list(dict.fromkeys(column)) for column in zip(*self.keys, strict=True)]
+        return tuple(tuple(column) if len(column) <= LISTED else None for column in columns)
+
+    def nulls(self) -> tuple[bool, ...]:
+        """For each column whether NULL is declared."""
+        return tuple(None in column for column in zip(*self.keys, strict=True))
+
+    def pick(self, groups: Groups) -> Totals:
+        """The totals of each key in order; zero where it has no rows."""
+        where = {key: row for row, key in enumerate(groups.all_keys())}
+        rows = np.fromiter((where.get(key, -1) for key in self.keys), np.intp, len(self.keys))
+        here = np.flatnonzero(rows >= 0)
+        taken = groups.take(rows[here])
+        cells, count = (np.zeros(len(self.keys), dtype=object) for _ in range(2))
+        cells[here], count[here] = taken.cells, taken.count
+        return Totals(cells, count)
+
+
+def public_keys(keys: Any, by: tuple[Field, ...]) -> PublicKeys:
+    """The keys that a list, a file or a public table names."""
+    if is_path(keys) and Path(keys).suffix == ".txt":
+        rows: Iterable[Any] = _lines(keys, by)
+    elif isinstance(keys, str) and not Path(keys).suffix:
+        raise OptionError(f"keys={keys!r} is a text; give a list, as in keys=[{keys!r}], or a file")
+    elif is_path(keys) or is_table(keys):
+        rows = _table_rows(keys, by)
+    elif isinstance(keys, Iterable):
+        rows = [key if len(by) > 1 else (key,) for key in keys]
+    else:
+        raise OptionError(f"keys={keys!r} is no list of keys; give a list, a file or a table")
+    found = dict.fromkeys(_key(row, by) for row in rows)
+    if not found:
+        raise OptionError("keys is empty; list the groups to answer, or leave it out with a delta")
+    return PublicKeys(tuple(found))
+
+
+def _key(row: Any, by: tuple[Field, ...]) -> tuple[Any, ...]:
+    if not isinstance(row, tuple | list) or len(row) != len(by):
+        raise OptionError(
+            f"keys holds {row!r}; with by of {len(by)} columns give tuples of {len(by)} values"
+        )
+    return tuple(
+        key_value(value, field.kind, field.name) for value, field in zip(row, by, strict=True)
+    )
+
+
+def _lines(path: Any, by: tuple[Field, ...]) -> list[Any]:
+    if len(by) > 1:
+        raise OptionError(f"keys={str(path)!r}: a list of lines names one column; give a table")
+    if not Path(path).is_file():
+        raise OptionError(f"keys={str(path)!r}: there is no such file")
+    lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    return [(line,) for line in lines if line]
+
+
+def _table_rows(keys: Any, by: tuple[Field, ...]) -> list[Any]:
+    """The distinct keys of a table that is public by the user's word."""
+    from .engines.duckdb import distinct_rows
+
+    names = tuple(field.name for field in by)
+    rows: list[Any] = guarded_schema(
+        "keys: the public table cannot be read", lambda: distinct_rows(keys, names)
+    )
+    return rows

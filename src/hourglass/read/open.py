@@ -1,0 +1,110 @@
+"""Which engine a table is asked through: by what it is, or by what the request names."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+from ..errors import DataError, OptionError
+from .database import SqlSource
+from .engines.base import Engine
+from .files import FileSet, is_path
+from .frames import frame_of
+
+__all__ = ["ENGINES", "FILE_ENGINES", "is_table", "open_table", "place_of"]
+
+#: The engines offered: each passes the conformance corpus of the tests.
+ENGINES: Final = ("duckdb", "postgres", "spark", "sqlite", "datafusion")
+FILE_ENGINES: Final = ("duckdb", "spark", "datafusion")
+
+
+def is_table(data: Any) -> bool:
+    """Whether the data is a table rather than a column of numbers."""
+    if is_path(data) or isinstance(data, SqlSource) or _is_relation(data) or _is_spark(data):
+        return True
+    kinds = {"pandas": ("DataFrame",), "polars": ("DataFrame", "LazyFrame")}
+    kinds["pyarrow"] = ("Table", "RecordBatch", "RecordBatchReader")
+    return any(
+        isinstance(data, getattr(sys.modules[library], name))
+        for library, names in kinds.items()
+        if library in sys.modules
+        for name in names
+    )
+
+
+def place_of(data: Any) -> str:
+    """Where a table is: a path or a database by its name, a frame by its kind."""
+    if is_path(data):
+        return str(data)
+    if isinstance(data, SqlSource):
+        return f"{data.url} {data.relation}"
+    return type(data).__qualname__
+
+
+def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) -> Engine:
+    """The engine that will answer for this table; no row is looked at."""
+    if engine is not None and engine not in ENGINES:
+        raise OptionError(f"engine={engine!r} is not one of {', '.join(ENGINES)}")
+    if is_path(data):
+        files = FileSet.of(data, remote=engine == "spark")
+        return _file_engine(files, wanted, engine or "duckdb")
+    if isinstance(data, SqlSource):
+        found: Engine = _database_engine(data)
+    elif _is_spark(data):
+        from .engines.spark import of_dataframe
+
+        found = of_dataframe(data)
+    elif _is_relation(data):
+        from .engines.duckdb import of_relation
+
+        found = of_relation(data)
+    elif frame := frame_of(data, wanted):
+        from .engines.duckdb import of_frame
+
+        found = of_frame(frame)
+    else:
+        raise DataError(
+            f"data of type {type(data).__name__} is no table; give a frame, a path, a DuckDB "
+            "relation, a Spark DataFrame or hg.sql(url, table)"
+        )
+    if engine is not None and engine != found.name:
+        raise OptionError(f"engine={engine!r}: this table is asked through {found.name}")
+    return found
+
+
+def _file_engine(files: FileSet, wanted: tuple[str, ...], engine: str) -> Engine:
+    if engine not in FILE_ENGINES:
+        raise OptionError(f"engine={engine!r} reads no files; {', '.join(FILE_ENGINES)} do")
+    if engine == "spark":
+        from .engines import spark
+
+        return spark.of_files(files, wanted)
+    if engine == "datafusion":
+        from .engines import datafusion
+
+        return datafusion.of_files(files)
+    from .engines import duckdb
+
+    return duckdb.of_files(files, wanted)
+
+
+def _database_engine(source: SqlSource) -> Engine:
+    if source.scheme == "sqlite":
+        from .engines.sqlite import SQLite
+
+        return SQLite(source)
+    from .engines.postgres import Postgres
+
+    return Postgres(source)
+
+
+def _is_relation(data: Any) -> bool:
+    duckdb = sys.modules.get("duckdb")
+    return duckdb is not None and isinstance(data, duckdb.DuckDBPyRelation)
+
+
+def _is_spark(data: Any) -> bool:
+    return any(
+        cls.__module__.startswith("pyspark.sql") and cls.__name__ == "DataFrame"
+        for cls in type(data).__mro__
+    )

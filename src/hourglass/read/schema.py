@@ -1,0 +1,124 @@
+"""What a table declares of itself: names and kinds of columns, never a value."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ..core.grid import Bounds, Grid
+from ..errors import BoundsError, DataError
+
+__all__ = ["INT64", "Field", "Schema"]
+
+#: The reach of a 64-bit integer.
+INT64: Final = (-(2**63), 2**63 - 1)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column as declared.
+
+    ``kind`` is "real" (a double or narrower), "decimal", "integer", "boolean", "text", "date"
+    or "other"; ``declared`` the engine's own word for the type; ``reach`` what an integer
+    type can hold and ``wide`` its name where 64 bits do not hold it; ``digits`` a decimal's
+    precision. ``exact`` is False where a cast is due before the value is of its kind.
+    """
+
+    name: str
+    kind: str
+    declared: str = ""
+    reach: tuple[int, int] = INT64
+    wide: str | None = None
+    digits: int = 38
+    exact: bool = True
+
+    def value(self, parse: str | None, default: str | None = None) -> Field:
+        """This field as the column to average, text read as ``parse`` declares."""
+        if self.kind == "text" and (parse or default):
+            return replace(self, kind=f"text as {parse or default}")
+        if self.kind not in ("real", "decimal", "integer", "boolean"):
+            raise DataError(
+                f"column {self.name!r} is of type {self.declared or self.kind}, which has no mean; "
+                + _REMEDY.get(self.kind, "name a column of numbers")
+            )
+        return self
+
+    def grid(self, bounds: Bounds, cells: int | None, *, averaged: bool = False) -> Grid:
+        """The grid for this column, from its kind and the bounds alone.
+
+        ``averaged``: persons count with the mean of their rows, which need not be whole.
+        """
+        if self.kind == "boolean" and (bounds.lower, bounds.upper) != (0, 1):
+            raise BoundsError(
+                f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of booleans; "
+                "give bounds=(0, 1)"
+            )
+        integers = self.kind in ("integer", "boolean", "text as integer")
+        return Grid.choose(bounds, cells, integers=integers and not averaged)
+
+
+_REMEDY: Final = {
+    "text": "declare how its text is read with parse='real' or parse='integer'",
+}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table in their order; ``folds`` if names differing in case are one.
+
+    ``open`` if any name may be asked for, since the format declares none (JSON lines).
+    """
+
+    fields: tuple[Field, ...]
+    folds: bool = False
+    open: bool = False
+
+    def field(self, name: str, role: str) -> Field:
+        """The column of this name; an error suggests the nearest one."""
+        if self.open:
+            return Field(name, "text", "text")
+        if not isinstance(name, str):
+            raise DataError(f"{role}={name!r} is not the name of a column; give it as text")
+        found = [field for field in self.fields if field.name == name]
+        if len(found) > 1:
+            raise DataError(f"{role}={name!r}: the table has {len(found)} columns of that name")
+        if not found:
+            names = [field.name for field in self.fields]
+            near = [other for other in names if other.casefold() == name.casefold()]
+            near = near or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names[:12])}"
+            raise DataError(f"{role}={name!r}: the table has no such column; {hint}")
+        if self.folds:
+            alike = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
+            if len(alike) > 1:
+                raise DataError(
+                    f"{role}={name!r}: the columns {', '.join(alike)} differ in case alone, which "
+                    "this engine does not tell apart; rename one"
+                )
+        return found[0]
+
+    def key(self, name: str) -> Field:
+        """A column to group by."""
+        field = self.field(name, "by")
+        if field.kind not in ("text", "integer", "boolean", "date"):
+            raise DataError(
+                f"by={name!r} is of type {field.declared or field.kind}; group by a column of "
+                "text, whole numbers, booleans or dates"
+            )
+        if field.reach[1] >= 2**64:
+            raise DataError(
+                f"by={name!r} is of type {field.declared}, whose numbers are longer than 64 bits; "
+                "cast it to BIGINT, or to text"
+            )
+        return field
+
+    def person(self, name: str) -> Field:
+        """A column that names persons."""
+        field = self.field(name, "unit")
+        if field.kind not in ("text", "integer"):
+            raise DataError(
+                f"unit: column {name!r} is of type {field.declared or field.kind}; persons are "
+                "named by a column of text or whole numbers"
+            )
+        return field

@@ -1,0 +1,185 @@
+"""SQL for one value: its cell on the grid, whatever the column holds.
+
+The rule is that of :mod:`hourglass.core.grid`, and a column of text is read by a declared rule
+before it: what is no number by that rule is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from ...core.grid import Grid
+from ..schema import Field
+
+__all__ = [
+    "as_double",
+    "as_integer",
+    "as_text",
+    "cell",
+    "clamped",
+    "double",
+    "identifier",
+    "is_number",
+    "literal",
+    "scaled",
+    "whole",
+]
+
+#: What counts as a number in a column of text: a decimal, or an infinity.
+_REAL: Final = "^ *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)? *$"
+_INFINITY: Final = "^ *[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])? *$"
+_INTEGER: Final = "^ *[+-]?[0-9]+ *$"
+
+
+def identifier(name: str) -> str:
+    """A name in double quotes: any text is a name, and never anything else."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: Any) -> str:
+    """A public value as SQL."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        if abs(value) < 2**31:  # a thousand keys are read in half the time
+            return str(value)
+        return f"CAST('{value}' AS BIGINT)" if abs(value) < 2**63 else f"CAST('{value}' AS HUGEINT)"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return f"CAST('{value.isoformat()}' AS DATE)"
+
+
+def double(value: float) -> str:
+    """A double, exactly: text that every engine reads back to the same bits."""
+    text = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, repr(value))
+    return f"CAST('{text}' AS DOUBLE)"
+
+
+_INF: Final = double(math.inf)
+
+
+def as_text(name: str) -> str:
+    """A whole number or a text, as text that is the same on every engine."""
+    return f"CAST({name} AS VARCHAR)"
+
+
+def cell(field: Field, grid: Grid) -> str:
+    """The cell of a value as a 64-bit integer, NULL where it is missing."""
+    if not grid.own:
+        return _real_cell(as_double(field), grid)
+    return _integer_cell(as_integer(field), field, grid)
+
+
+def as_integer(field: Field) -> str:
+    """A column of whole numbers, as an integer."""
+    column = identifier(field.name)
+    if field.kind == "boolean":
+        return f"CASE WHEN {column} THEN 1 WHEN NOT {column} THEN 0 END"
+    if field.kind == "text as integer":
+        # An integer past 64 bits is as good as the last one of its sign.
+        last = f"CASE WHEN {column} LIKE '%-%' THEN {whole(-(2**63))} ELSE {whole(2**63 - 1)} END"
+        return (
+            f"CASE WHEN REGEXP_MATCHES({column}, '{_INTEGER}') "
+            f"THEN COALESCE(TRY_CAST({column} AS BIGINT), {last}) END"
+        )
+    return column if field.wide else f"CAST({column} AS BIGINT)"
+
+
+def as_double(field: Field) -> str:
+    """A column of any kind that has a mean, as a double."""
+    column = identifier(field.name)
+    if field.kind == "text as real":
+        return (
+            f"CASE WHEN REGEXP_MATCHES({column}, '{_REAL}') THEN TRY_CAST({column} AS DOUBLE) "
+            f"WHEN REGEXP_MATCHES({column}, '{_INFINITY}') THEN "
+            f"CASE WHEN {column} LIKE '%-%' THEN {double(float('-inf'))} ELSE {_INF} END END"
+        )
+    if field.kind == "real":
+        return column if field.exact else _cast(column)
+    if field.kind == "decimal":
+        # Rounded to a double once: by its text where its digits pass the exact integers.
+        return _cast(as_text(column) if field.digits > 15 else column)
+    return _cast(as_text(column) if field.wide else as_integer(field))
+
+
+def _cast(column: str) -> str:
+    return f"CAST({column} AS DOUBLE)"
+
+
+def _real_cell(x: str, grid: Grid) -> str:
+    lower, shrunk, small = grid.lower, x, ""
+    if grid.shrink != 1.0:
+        lower, shrunk = lower * grid.shrink, f"{x} * {double(grid.shrink)}"
+        # Between -1 and 1 the value vanishes beside such bounds; halved, it could underflow,
+        # which is an error on PostgreSQL.
+        assert grid.cell(-1.0) == grid.cell(1.0)
+        small = f"WHEN {x} >= {double(-1.0)} AND {x} <= {double(1.0)} THEN {grid.cell(0.0)} "
+    inner = f"({shrunk} - {double(lower)}) * {double(grid.scale)} + {double(0.5)}"
+    return (
+        f"CASE WHEN {x} <= {double(grid.first_above)} THEN 0 {small}"
+        f"WHEN {x} <= {double(grid.last_below)} THEN CAST(FLOOR({inner}) AS BIGINT) "
+        f"WHEN {x} <= {_INF} THEN {grid.cells} END"
+    )
+
+
+def scaled(field: Field, grid: Grid) -> str:
+    """floor((x - lower) * s + 0.5) of any double; out of bounds it lies outside 0..G."""
+    x, lower = as_double(field), grid.lower
+    if grid.shrink != 1.0:
+        x, lower = f"{x} * {double(grid.shrink)}", lower * grid.shrink
+    if lower != 0.0:
+        x = f"({x} - {double(lower)})"
+    return f"FLOOR({x} * {double(grid.scale)} + {double(0.5)})"
+
+
+def clamped(grid: Grid, *, balanced: bool = False) -> str:
+    """y clamped to 0..G after the fact: the same cells, without a branch for each row.
+
+    |y| - |y - G| is 2t - G for the clamped y = t, exactly, as long as doubles hold all integers;
+    a CASE whose first branch takes whole vectors costs DuckDB less than one that divides them.
+    ``balanced`` leaves it at that: what a sum of them lacks is put right once, after the sum.
+
+    NaN is NULL by its own arithmetic, not by a comparison: in each branch it makes NaN, and
+    TRY_CAST makes NULL of that. (1 / y adds nothing to a whole number where |y| > 2^52, not even
+    at infinity.) That is the second lock; the first is that DuckDB is kept from folding anything
+    by a file's statistics, see :mod:`.duckdb`.
+    """
+    top = double(float(grid.cells))
+    inner, low = f"ABS(y) - ABS(y - {top})", double(float(-grid.cells))
+    if not balanced:
+        inner, low = f"({inner} + {top}) * {double(0.5)}", double(0.0)
+    tiny = f"{double(1.0)} / y"
+    return (
+        f"CASE WHEN ABS(y) <= {double(2.0**52)} THEN TRY_CAST({inner} AS BIGINT) "
+        f"WHEN y < {double(0.0)} THEN TRY_CAST({tiny} + {low} AS BIGINT) "
+        f"ELSE TRY_CAST({tiny} + {top} AS BIGINT) END"
+    )
+
+
+def is_number(x: str) -> str:
+    """Whether a double is there and not NaN, by arithmetic as in :func:`clamped`."""
+    return f"TRY_CAST({double(1.0)} / (ABS({x}) + {double(1.0)}) AS BIGINT) IS NOT NULL"
+
+
+def _integer_cell(x: str, field: Field, grid: Grid) -> str:
+    """clamp(x) - lower, with the bounds cut to what the type reaches."""
+    lower, upper = int(grid.bounds.lower), int(grid.bounds.upper)
+    least, most = field.reach
+    low, high = (min(max(end, least), most) for end in (lower, upper))
+    offset = min(max(low, lower), upper) - lower
+    first, last = whole(low, field.wide), whole(high, field.wide)
+    difference = f"CAST({x} - {first} AS BIGINT)" if field.wide else f"{x} - {first}"
+    if offset:
+        difference = f"{difference} + {offset}"
+    return (
+        f"CASE WHEN {x} <= {first} THEN {offset} WHEN {x} < {last} THEN {difference} "
+        f"WHEN {x} >= {last} THEN {offset + high - low} END"
+    )
+
+
+def whole(value: int, wide: str | None = None) -> str:
+    """A whole number, of 64 bits or of a wider type."""
+    return f"CAST('{value}' AS {wide or 'BIGINT'})"

@@ -1,0 +1,127 @@
+"""The question behind private bounds: how many records fall into each bucket of a scale.
+
+    valued      the number x of every row, and the person
+    quantised   its bucket t: a tree of comparisons with public constants, nothing else
+    chosen      a person's part, in the order of a hash of their own rows
+    (last)      COUNT by bucket
+
+Comparisons round nothing, so every engine puts every value into the same bucket. Numbers of
+an integer type are compared as integers, all others as doubles; a candidate that the type
+cannot hold is replaced by its nearest neighbours on either side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from ...core.scale import Counts, Scale, counts_from_histogram, doubles_around
+from ...core.totals import Groups
+from ...core.unit import Unit
+from ...errors import BoundsError
+from ..schema import Field
+from .cells import as_double, as_integer, double, identifier, is_number, whole
+from .query import kept_rows, key_column, with_steps
+
+__all__ = ["MOST_CANDIDATES", "Histogram"]
+
+#: A longer scale makes a query that some engines take minutes to plan.
+MOST_CANDIDATES: Final = 2000
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """A question to an engine: public through and through.
+
+    It has the shape of a :class:`.query.Query` grouped by the bucket.
+    """
+
+    value: Field
+    scale: Scale
+    unit: Unit = Unit()  # noqa: RUF009
+    person: Field | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.scale.candidates) > MOST_CANDIDATES:
+            raise BoundsError(
+                f"scale has {len(self.scale.candidates)} candidates; a table takes up to "
+                f"{MOST_CANDIDATES}: leave some out"
+            )
+
+    @property
+    def fields(self) -> list[Field]:
+        """The columns that are read, each once."""
+        if self.person is None or self.person.name == self.value.name:
+            return [self.value]
+        return [self.value, self.person]
+
+    @property
+    def by(self) -> tuple[Field, ...]:
+        """The bucket."""
+        return (Field("bucket", "integer"),)
+
+    @property
+    def keys(self) -> list[str]:
+        """The name of the bucket in the answer."""
+        return ["k1"]
+
+    @property
+    def balance(self) -> int:
+        """Nothing is summed."""
+        return 0
+
+    @cached_property
+    def _integers(self) -> bool:
+        return self.value.kind in ("integer", "text as integer")
+
+    def text(self, sums: str = "huge") -> str:
+        """The query; NaN is left out."""
+        x = as_integer(self.value) if self._integers else as_double(self.value)
+        where, person = "", ""
+        if self.person:
+            person = f", {key_column(self.person)} AS person"
+            where = f" WHERE {identifier(self.person.name)} IS NOT NULL"
+        if self._integers:
+            present = "x IS NOT NULL"
+        else:
+            present = is_number("x") if sums == "huge" else f"x <= {double(math.inf)}"
+        kept = ", person" if self.person else ""
+        steps = [
+            ("valued", f"SELECT {x} AS x{person} FROM source{where}"),
+            (
+                "quantised",
+                f"SELECT {self.scale.bucket_case(self._lies)} AS t{kept} "
+                f"FROM valued WHERE {present}",
+            ),
+        ]
+        if self.person:
+            steps += kept_rows(self.unit.records)
+        zero = whole(0)
+        return with_steps(
+            steps,
+            f"SELECT t AS k1, COUNT(t) AS n, {zero} AS hi, {zero} AS lo "
+            f"FROM {steps[-1][0]} GROUP BY t",
+        )
+
+    def _lies(self, candidate: int | float, sign: str) -> str | bool:
+        if not self._integers:
+            down, up = doubles_around(candidate)
+            return f"x {sign} {double(up if sign == '<' else down)}"
+        least, most = self.value.reach
+        if sign == "<":
+            end = math.ceil(candidate)
+            if end <= least or end > most:
+                return end > most
+        else:
+            end = math.floor(candidate)
+            if end < least or end >= most:
+                return end >= most
+        return f"x {sign} {whole(end, self.value.wide)}"
+
+    def counts(self, groups: Groups) -> Counts:
+        """What the answer adds up to."""
+        buckets = (key for (key,) in groups.all_keys())
+        found: dict[Any, int] = dict(zip(buckets, groups.totals.count, strict=True))
+        return counts_from_histogram(self.scale, found)

@@ -1,0 +1,290 @@
+"""The one query: quantise, take each person's part, aggregate.
+
+Written in DuckDB's dialect as flat common table expressions over a table named ``source``;
+other engines get it through :mod:`.dialects`. Everything in it is an exact integer from the
+first step on, so every engine returns the same totals, bit for bit.
+
+    quantised   the keys, the person and the cell t of every row (the rule of hourglass.core.grid)
+    persons     each person once: the nearest cell to the mean of their cells
+    ranked      or: rows and groups of a person in the order of a hash of their own
+    chosen      ... and the first of them
+    (last)      COUNT(t), and SUM(t) as 65536 * hi + lo, by group
+
+On DuckDB 2t - G takes the place of t where only sums are made of it, see :func:`.cells.clamped`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Final, Protocol
+
+from ...core.grid import Grid
+from ...core.totals import HALF
+from ...core.unit import Unit
+from ..schema import Field
+from .cells import as_double, as_integer, as_text, cell, clamped, identifier, literal, scaled
+
+__all__ = ["Query", "Question", "kept_rows", "key_column", "with_steps"]
+
+_SHIFT: Final = HALF.bit_length() - 1
+_HALVES: Final = (f"SUM(t >> {_SHIFT})", f"SUM(t & {HALF - 1})")
+
+
+class Question(Protocol):
+    """What an engine can be asked: by group a number of records n and a sum 65536 * hi + lo."""
+
+    @property
+    def value(self) -> Field:
+        """The column of numbers."""
+
+    @property
+    def by(self) -> tuple[Field, ...]:
+        """What the answer is grouped by."""
+
+    @property
+    def fields(self) -> list[Field]:
+        """The columns that are read, each once."""
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the key columns in the answer."""
+
+    @property
+    def balance(self) -> int:
+        """G where "huge" sums are of 2t - G for each record, else 0."""
+
+    def text(self, sums: str = "huge") -> str:
+        """The question over a table named ``source``, in DuckDB's dialect."""
+
+
+def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
+    """Common table expressions, one after the other, and what is selected from them."""
+    clauses = ",\n".join(f"{name} AS (\n  {body}\n)" for name, body in steps)
+    return f"WITH {clauses}\n{last}"
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question to an engine: public through and through.
+
+    ``allowed`` holds, for each column of ``by``, the values of the public keys (None where
+    there are too many to list, or the keys are secret); ``nulls`` whether NULL is among them.
+    """
+
+    value: Field
+    grid: Grid
+    missing: int | None = None
+    by: tuple[Field, ...] = ()
+    allowed: tuple[tuple[Any, ...] | None, ...] = ()
+    nulls: tuple[bool, ...] = ()
+    unit: Unit = Unit()  # noqa: RUF009
+    person: Field | None = None
+
+    @property
+    def fields(self) -> list[Field]:
+        """The columns that are read, each once."""
+        wanted = [self.value, *self.by] + ([self.person] if self.person else [])
+        return list({field.name: field for field in reversed(wanted)}.values())[::-1]
+
+    @property
+    def number(self) -> str | None:
+        """The value of a row as a number, if the total of these over all rows is all that is asked.
+
+        A double or an integer of up to 64 bits, NULL where it is missing: what the kernel adds up.
+        """
+        if self.by or self.person or (self.grid.own and self.value.wide):
+            return None
+        return as_integer(self.value) if self.grid.own else as_double(self.value)
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the key columns inside the query."""
+        return [f"k{i}" for i in range(1, len(self.by) + 1)]
+
+    @property
+    def balance(self) -> int:
+        """G where "huge" sums are of 2t - G for each record, else 0: a person's mean is of t."""
+        return 0 if self.grid.own or self.person else self.grid.cells
+
+    def text(self, sums: str = "huge") -> str:
+        """The query; ``sums`` is what SUM of 64-bit integers is on the engine.
+
+        "huge" if a 128-bit integer (DuckDB), "numeric" if a number of any length
+        (PostgreSQL), else "halves": it could overflow, and high and low halves are summed.
+        """
+        steps = [*self._quantised(sums), *self._person_steps(sums)]
+        return with_steps(steps, self._aggregate(steps[-1][0], sums))
+
+    # --- quantise ---------------------------------------------------------------------------
+
+    def _quantised(self, sums: str) -> list[tuple[str, str]]:
+        columns = [
+            f"{key_column(field)} AS {name}" for field, name in zip(self.by, self.keys, strict=True)
+        ]
+        if self.person:
+            columns.append(f"{key_column(self.person)} AS person")
+        where = self._where()
+        source = f"FROM source{f' WHERE {where}' if where else ''}"
+        if sums == "huge" and not self.grid.own:
+            first = ", ".join([*columns, f"{scaled(self.value, self.grid)} AS y"])
+            inner = [*self.keys, *(["person"] if self.person else [])]
+            cells = ", ".join([*inner, f"{self._clamped()} AS t"])
+            return [
+                ("scaled", f"SELECT {first} {source}"),
+                ("quantised", f"SELECT {cells} FROM scaled"),
+            ]
+        columns.append(f"{_or(cell(self.value, self.grid), self.missing)} AS t")
+        return [("quantised", f"SELECT {', '.join(columns)} {source}")]
+
+    def _clamped(self) -> str:
+        """The cell t of y; or 2t - G, see ``balance``."""
+        missing = self.missing
+        if self.balance and missing is not None:
+            missing = 2 * missing - self.balance
+        return _or(clamped(self.grid, balanced=bool(self.balance)), missing)
+
+    def _where(self) -> str:
+        tests = []
+        for i, field in enumerate(self.by):
+            column, nulls = key_column(field), bool(self.nulls and self.nulls[i])
+            allowed = self.allowed[i] if self.allowed else None
+            if allowed is None:
+                if self.person and not nulls:  # rows alone: dropped by group, see below
+                    tests.append(f"{column} IS NOT NULL")
+                continue
+            listed = ", ".join(literal(value) for value in allowed if value is not None)
+            test = f"{column} IN ({listed})" if listed else ""
+            if nulls:
+                test = f"({test} OR {column} IS NULL)" if test else f"{column} IS NULL"
+            tests.append(test)
+        if self.person:
+            tests.append(f"{key_column(self.person)} IS NOT NULL")
+        return " AND ".join(tests)
+
+    # --- a person's part --------------------------------------------------------------------
+
+    def _person_steps(self, sums: str) -> list[tuple[str, str]]:
+        if self.person is None:
+            return []
+        keys = "".join(f"{key}, " for key in self.keys)
+        by_keys = "".join(f", {key}" for key in self.keys)
+        if self.unit.rows is None:
+            mean = _rounded_mean(sums)
+            persons = (
+                f"SELECT person, {keys}{mean} AS t FROM quantised "
+                f"WHERE t IS NOT NULL GROUP BY person{by_keys}"
+            )
+            if not self.by:
+                return [("persons", persons)]
+            ranked = (
+                f"SELECT {keys}t, ROW_NUMBER() OVER "
+                f"(PARTITION BY person ORDER BY {self._group_hash()}{by_keys}) AS g FROM persons"
+            )
+            chosen = f"SELECT {keys}t FROM ranked WHERE g <= {self.unit.groups}"
+            return [("persons", persons), ("ranked", ranked), ("chosen", chosen)]
+        hashed = self._group_hash() if self.by else ""
+        return kept_rows(self.unit.rows, self.keys, self.unit.groups, hashed)
+
+    def _group_hash(self) -> str:
+        parts = []
+        for field, key in zip(self.by, self.keys, strict=True):
+            if field.kind == "boolean":
+                parts.append(f"CASE WHEN {key} THEN '1' WHEN NOT {key} THEN '0' ELSE '' END")
+            else:
+                parts.append(f"COALESCE({as_text(key)}, '')")
+        return _hash(as_text("person"), *parts)
+
+    # --- aggregate --------------------------------------------------------------------------
+
+    def _aggregate(self, table: str, sums: str) -> str:
+        keys = "".join(f"{key}, " for key in self.keys)
+        hi, lo = {
+            "huge": (f"SUM(t) >> {_SHIFT}", f"SUM(t) & {HALF - 1}"),
+            "numeric": (f"SUM(t) // {HALF}", f"SUM(t) % {HALF}"),
+            "halves": _HALVES,
+        }[sums]
+        select = (
+            f"SELECT {keys}COUNT(t) AS n, CAST({hi} AS BIGINT) AS hi, CAST({lo} AS BIGINT) AS lo "
+            f"FROM {table}"
+        )
+        return select + (f" GROUP BY {', '.join(self.keys)}{self._having()}" if self.by else "")
+
+    def _having(self) -> str:
+        """Without a name there is no group, unless NULL is declared as one."""
+        if self.person:
+            return ""
+        unnamed = [
+            f"{key} IS NOT NULL"
+            for i, key in enumerate(self.keys)
+            if not (self.nulls and self.nulls[i]) and not (self.allowed and self.allowed[i])
+        ]
+        return f" HAVING {' AND '.join(unnamed)}" if unnamed else ""
+
+
+def kept_rows(
+    rows: int, keys: Sequence[str] = (), groups: int = 1, group_hash: str = ""
+) -> list[tuple[str, str]]:
+    """The steps that keep up to so many rows of a person in a group, in up to so many groups.
+
+    From ``quantised`` (person, keys and t), in the order of a hash of the person's own rows.
+    Rows of a person with one t are alike: their copies are numbered.
+    """
+    listed, by_keys = "".join(f"{k}, " for k in keys), "".join(f", {k}" for k in keys)
+    numbered = (
+        f"SELECT person, {listed}t, ROW_NUMBER() OVER "
+        f"(PARTITION BY person{by_keys}, t ORDER BY t) AS copy "
+        "FROM quantised WHERE t IS NOT NULL"
+    )
+    row_hash = _hash(as_text("person"), as_text("t"), as_text("copy"))
+    ranked = (
+        f"SELECT {listed}t, ROW_NUMBER() OVER "
+        f"(PARTITION BY person{by_keys} ORDER BY {row_hash}, t, copy) AS r"
+    )
+    test = f"r <= {rows}"
+    if keys:
+        order = f"PARTITION BY person ORDER BY {group_hash}{by_keys}"
+        ranked += f", DENSE_RANK() OVER ({order}) AS g"
+        test += f" AND g <= {groups}"
+    chosen = f"SELECT {listed}t FROM ranked WHERE {test}"
+    return [("numbered", numbered), ("ranked", f"{ranked} FROM numbered"), ("chosen", chosen)]
+
+
+def key_column(field: Field) -> str:
+    """A column to group by, or that names persons, as a value of its kind.
+
+    A date that Python has not, infinite or before the year 1, is as good as none.
+    """
+    column = identifier(field.name)
+    if field.kind == "date":
+        first, last = literal(date.min), literal(date.max)
+        return f"CASE WHEN {column} >= {first} AND {column} <= {last} THEN {column} END"
+    return column if field.exact else f"CAST({column} AS VARCHAR)"
+
+
+def _or(cell: str, missing: int | None) -> str:
+    return cell if missing is None else f"COALESCE({cell}, {missing})"
+
+
+def _hash(*parts: str) -> str:
+    """The same hexadecimal digits on every engine, of text that is the same on every engine."""
+    joined = " || '|' || ".join(parts)
+    return f"MD5('hourglass|' || {joined})"
+
+
+def _rounded_mean(sums: str) -> str:
+    """floor(SUM(t) / n + 1/2), in integers."""
+    whole = "(2 * SUM(t) + COUNT(t)) // (2 * COUNT(t))"
+    if sums == "numeric":
+        return f"CAST({whole} AS BIGINT)"
+    if sums == "huge":  # 64 bits hold all but the longest lists of rows, and are faster
+        return (
+            f"CASE WHEN COUNT(t) < {2**29} "
+            "THEN (2 * CAST(SUM(t) AS BIGINT) + COUNT(t)) // (2 * COUNT(t)) "
+            f"ELSE CAST({whole} AS BIGINT) END"
+        )
+    # With SUM(t) = HALF * h + l: divide h first, then what is left with l.
+    (h, low), n = _HALVES, "COUNT(t)"
+    rest = f"(2 * {HALF} * ({h} % {n}) + 2 * {low} + {n}) // (2 * {n})"
+    return f"{HALF} * ({h} // {n}) + {rest}"

@@ -1,0 +1,1 @@
+"""The frozen answers, and how they are printed, plotted and stated."""

@@ -1,0 +1,163 @@
+"""Bounds that were found privately, as an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from ..core.grid import Bounds
+from ..core.scale import Counts, Scale
+from ..core.unit import Unit
+from ..errors import OptionError
+from ..mechanisms.scan import RETURN_PART, Scan
+from ..noise.bits import SECURE, Bits
+from .rendering import decimal
+
+__all__ = ["FoundBounds", "bounds_from_counts"]
+
+
+@dataclass(frozen=True)
+class FoundBounds:
+    """Bounds that were found privately; pass it on as ``bounds=``.
+
+    ``epsilon`` is what finding them cost, in addition to what is asked of them later.
+    ``target`` is the number of records that each end was meant to leave outside (lower,
+    upper), ``edges`` whether an end is the last candidate of the scale, past which any number
+    may lie. ``unit`` says whose presence is hidden, and ``private`` is False if the random
+    bits were not secret.
+    """
+
+    bounds: Bounds
+    epsilon: Fraction
+    target: tuple[int, int]
+    edges: tuple[bool, bool]
+    private: bool
+    _scans: tuple[tuple[Scan, int], ...] = field(repr=False)
+    unit: str = "row"
+
+    @property
+    def lower(self) -> int | float:
+        """The lower bound."""
+        return self.bounds.lower
+
+    @property
+    def upper(self) -> int | float:
+        """The upper bound."""
+        return self.bounds.upper
+
+    def most_outside(self, confidence: float = 0.95) -> int:
+        """How many records at most lie outside the two bounds together, with confidence.
+
+        A statement on the noise alone, no look at the data; an end at the edge of the scale
+        is not covered. Set it against a private count to have a share.
+        """
+        if not 0 < confidence < 1:
+            raise OptionError(f"confidence={confidence!r} is not between 0 and 1")
+        each = 1 - (1 - confidence) / 3  # three scans, each of them may go wrong
+        return sum(scan.most_beyond(questions, each) for scan, questions in self._scans)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
+        return {
+            "bounds": [self.lower, self.upper],
+            "bounds_origin": self.bounds.origin,
+            "epsilon": str(self.epsilon),
+            "target": list(self.target),
+            "edges": list(self.edges),
+            "most_outside": {"confidence": 0.95, "records": self.most_outside()},
+            "scans": [
+                {"epsilon": str(scan.epsilon), "questions": questions}
+                for scan, questions in self._scans
+            ],
+            "unit": self.unit,
+            "private": self.private,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> FoundBounds:
+        """The bounds that :meth:`to_dict` wrote down, the same in every respect."""
+        lower_target, upper_target = stored["target"]
+        lower_edge, upper_edge = stored["edges"]
+        scans = stored["scans"]
+        return cls(
+            Bounds(*stored["bounds"], origin=stored["bounds_origin"]),
+            Fraction(stored["epsilon"]),
+            target=(int(lower_target), int(upper_target)),
+            edges=(bool(lower_edge), bool(upper_edge)),
+            private=bool(stored["private"]),
+            _scans=tuple((Scan(Fraction(s["epsilon"])), int(s["questions"])) for s in scans),
+            unit=str(stored["unit"]),
+        )
+
+    def __reduce__(self) -> Any:
+        return type(self).from_dict, (self.to_dict(),)
+
+    def __str__(self) -> str:
+        lines = [
+            f"bounds {_shown(self.lower)} to {_shown(self.upper)}, "
+            f"found for epsilon {float(self.epsilon):.12g}",
+            f"meant to leave about {self.target[0]} records below and {self.target[1]} above; "
+            f"at most {self.most_outside()} in all with 95 % confidence. They are clamped, "
+            "which draws the mean inward.",
+        ]
+        for edge, end in zip(self.edges, self.bounds, strict=True):
+            if edge:
+                lines.append(f"{_shown(end)} is where the scale ends: more may lie beyond.")
+        if self.unit != "row":
+            lines.append(f"Hidden is one {self.unit}; a record is a row of theirs that counts.")
+        if not self.private:
+            lines.append("NOT PRIVATE: the noise came from a seeded source of bits.")
+        return "\n".join(lines)
+
+
+def bounds_from_counts(
+    counts: Counts,
+    scale: Scale,
+    epsilon: Fraction,
+    *,
+    share: Fraction = RETURN_PART,
+    unit: Unit = Unit(),  # noqa: B008
+    bits: Bits = SECURE,
+) -> FoundBounds:
+    """The bounds that counts lead to, wherever they were counted.
+
+    One record costs epsilon divided by the records that a unit can have: a unit, epsilon.
+    """
+    each = epsilon / unit.records
+    ends, back = Scan((1 - share) * each), Scan(share * each)
+    last, pivot = len(scale.candidates) - 1, scale.pivot
+
+    upper = pivot + ends.sample(counts.above[pivot:], bits)
+    lower = pivot - ends.sample(counts.below[pivot::-1], bits)
+    lower_law = (ends, pivot + 1)
+    upper_law = (ends, last - pivot + 1)
+    # The way back to the pivot, from the end that is further out. At the pivot, or where it
+    # is asked nothing, the scan leaves the other end as it is.
+    if upper - pivot > pivot - lower:
+        stop = upper - 1 - back.sample(counts.below[pivot:upper][::-1], bits)
+        lower, lower_law = (stop, (back, upper - pivot)) if stop > pivot else (lower, lower_law)
+    elif pivot - lower > upper - pivot:
+        stop = lower + 1 + back.sample(counts.above[lower + 1 : pivot + 1], bits)
+        upper, upper_law = (stop, (back, pivot - lower)) if stop < pivot else (upper, upper_law)
+    if lower == upper:  # no records to speak of: the least bounds around the pivot
+        lower, upper = max(0, lower - 1), min(last, upper + 1)
+
+    return FoundBounds(
+        Bounds(
+            scale.candidates[lower],
+            scale.candidates[upper],
+            origin=f"found privately, for an epsilon of {decimal(epsilon)} charged apart",
+        ),
+        epsilon,
+        target=(lower_law[0].target, upper_law[0].target),
+        edges=(lower == 0, upper == last),
+        private=bits.private,
+        _scans=(lower_law, upper_law),
+        unit=str(unit),
+    )
+
+
+def _shown(end: int | float) -> str:
+    return str(end) if isinstance(end, int) else f"{end:.6g}"

@@ -1,0 +1,221 @@
+"""The privacy claim of a release: in plain words, and with the registry's fields.
+
+The fields are those of the public registry of differential privacy deployments; what only the
+publisher knows (name, curator, purpose) is left to fill in. docs/statement.md maps each field
+to what a claim has to state by NIST SP 800-226.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from ..core.grid import Bounds
+from ..errors import OptionError
+from .rendering import decimal, yaml_text
+
+__all__ = ["Statement", "stated"]
+
+_CITATION: Final = (
+    'Kulesza, Suresh, Wang: "Mean estimation in the add-remove model of differential privacy", '
+    "ICML 2024"
+)
+_MECHANISMS: Final = {
+    "hourglass": "hourglass mechanism (optimal for means with a secret number of records)",
+    "staircase": "two-dimensional staircase mechanism on the transformed sums",
+    "laplace": "discrete Laplace mechanism on the transformed sums",
+    "shifted": "discrete Laplace mechanism on the centred sum and the count",
+    "independent": "discrete Laplace mechanism on the sum and the count",
+    "swap": "staircase mechanism on the sum; the number of records is public",
+}
+FILL_IN: Final = "(fill in)"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What is promised, for whom, by what means, and what is not promised."""
+
+    epsilon: Fraction
+    delta: Fraction
+    unit: str
+    adjacency: str
+    bounds: Bounds
+    bounds_origin: str
+    algorithm: str
+    grid: int
+    noise_epsilon: Fraction
+    private: bool
+    by: tuple[str, ...] = ()
+    threshold: int | None = None
+    budget: str | None = None
+    total: tuple[Fraction, Fraction] | None = None
+    name: str = FILL_IN
+    curator: str = FILL_IN
+    purpose: str = FILL_IN
+
+    @property
+    def words(self) -> str:
+        """The claim in plain words, a sentence a line."""
+        return "\n".join(self._sentences())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The claim with the registry's fields."""
+        return {
+            "deployment": {
+                "basic": {
+                    "name": self.name,
+                    "data_curators": [{"data_curator_name": self.curator}],
+                    "intended_use": self.purpose,
+                    "data_product_type": "Summary statistics",
+                },
+                "dp_variant": {
+                    "variant_name": self._variant,
+                    "data_domain": self._domain,
+                    "unprotected_quantities": self._unprotected,
+                },
+                "privacy_loss": {
+                    "privacy_unit": self.unit,
+                    "privacy_unit_details": self._adjacent,
+                    "privacy_parameters": self._parameters(self.epsilon, self.delta),
+                    "privacy_parameters_details": self._parameter_details,
+                },
+                "deployment_model": {
+                    "model_name": "Central",
+                    "release_type": "One release",
+                    "access_type": "Non-interactive",
+                },
+                "implementation": {
+                    "preprocessing_and_hyperparameter_tuning": self._preprocessing,
+                    "mechanisms": self._mechanism,
+                    "composition": self._composition,
+                    "post_processing": "mean, sum, count and intervals are computed from the one "
+                    "noisy pair; nothing else of the data is used",
+                    "justification": FILL_IN,
+                },
+            }
+        }
+
+    @property
+    def yaml(self) -> str:
+        """The registry's fields as YAML, the words above them as comments."""
+        comments = "\n".join(f"# {line}" for line in self._sentences())
+        return f"{comments}\n{yaml_text(self.to_dict())}\n"
+
+    def __str__(self) -> str:
+        return self.words
+
+    # --- the pieces -------------------------------------------------------------------------
+
+    @property
+    def _variant(self) -> str:
+        return "Approximate DP" if self.delta else "Pure DP"
+
+    @property
+    def _domain(self) -> str:
+        size = "public size" if self.adjacency == "swap" else "any size"
+        lower, upper = self.bounds
+        return f"tables of {size}; values are clamped to [{lower}, {upper}]"
+
+    @property
+    def _unprotected(self) -> str:
+        if self.adjacency == "swap":
+            return "the number of records, which is published exactly"
+        names = f"; the names of the groups ({', '.join(self.by)})" if self._public_keys else ""
+        return f"none of the data; the bounds, the grid and the request are public{names}"
+
+    @property
+    def _public_keys(self) -> bool:
+        return bool(self.by) and self.threshold is None
+
+    @property
+    def _adjacent(self) -> str:
+        change = "replaced" if self.adjacency == "swap" else "added or removed"
+        return f"adjacent tables differ by one {self.unit}, {change} with all that it contributes"
+
+    @property
+    def _parameter_details(self) -> str:
+        parts = [f"epsilon is exactly {self.epsilon}"]
+        if self.delta:
+            parts.append(f"delta is exactly {self.delta}")
+        if self.noise_epsilon != self.epsilon:
+            parts.append(
+                f"the noise is drawn at {decimal(self.noise_epsilon)}, the share of each record "
+                "that one unit may contribute"
+            )
+        return "; ".join(parts)
+
+    @property
+    def _preprocessing(self) -> str:
+        return (
+            f"values clamped to public bounds ({self.bounds_origin}) and rounded to a grid of "
+            f"{self.grid} cells; what one unit contributes: {self.unit}"
+        )
+
+    @property
+    def _mechanism(self) -> str:
+        keys = (
+            f"; a group is published if its noisy count is at least {self.threshold}"
+            if self.threshold is not None
+            else ""
+        )
+        return (
+            f"{_MECHANISMS[self.algorithm]}, on integers, sampled exactly from the operating "
+            f"system's generator, in time independent of the outcome{keys}; {_CITATION}"
+        )
+
+    @property
+    def _composition(self) -> str:
+        if self.total is None:
+            return "this release alone; releases on the same data add up (basic composition)"
+        epsilon, delta = self.total
+        spent = f"epsilon {decimal(epsilon)}" + (f", delta {decimal(delta)}" if delta else "")
+        return f"the sum of all releases charged to budget {self.budget}: {spent} spent so far"
+
+    def _parameters(self, epsilon: Fraction, delta: Fraction) -> dict[str, float]:
+        found = {"epsilon": float(epsilon)}
+        return found | ({"delta": float(delta)} if delta else {})
+
+    def _sentences(self) -> list[str]:
+        loss = f"epsilon = {decimal(self.epsilon)}"
+        if self.delta:
+            loss += f", delta = {decimal(self.delta)}"
+        lines = [
+            f"This release is differentially private ({self._variant}) with {loss}.",
+            f"It hides the presence of any one {self.unit}: {self._adjacent}.",
+            f"Values were clamped to {self.bounds.lower} to {self.bounds.upper}; the bounds were "
+            f"{self.bounds_origin}.",
+            f"The noise is the {_MECHANISMS[self.algorithm]}.",
+            f"Not protected: {self._unprotected}.",
+            f"Composition: {self._composition}.",
+            "Not covered: who can read the raw data, the time its own database takes, bounds "
+            "chosen by looking at the data, and releases that no budget knows of.",
+        ]
+        if not self.private:
+            lines.insert(0, "NOT PRIVATE: the noise came from a seeded source of bits.")
+        return lines
+
+
+def stated(answer: Any, noise_epsilon: Fraction, budget: Any = None, **details: str) -> Statement:
+    """The statement of a release, or of releases by group."""
+    unknown = set(details) - {"name", "curator", "purpose"}
+    if unknown:
+        raise OptionError(f"{unknown.pop()!r} is not one of name, curator, purpose")
+    spent = budget.balance().spent if budget is not None else None
+    return Statement(
+        epsilon=answer.epsilon,
+        delta=answer.delta,
+        unit=answer.unit,
+        adjacency=answer.adjacency,
+        bounds=answer.bounds,
+        bounds_origin=answer.bounds.origin,
+        algorithm=answer.algorithm,
+        grid=answer.grid,
+        noise_epsilon=noise_epsilon,
+        private=answer.private,
+        by=getattr(answer, "by", ()),
+        threshold=getattr(answer, "threshold", None),
+        budget=budget.name if budget is not None else None,
+        total=(spent.epsilon, spent.delta) if spent is not None else None,
+        **details,
+    )

@@ -1,0 +1,186 @@
+"""Asking for bounds: what is accepted, what is refused, what the answer says."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hourglass as hg
+from hourglass.ask.bounds import checked
+from hourglass.noise import SeededBits
+
+VALUES = np.random.default_rng(5).exponential(10.0, 5_000)
+
+
+def test_what_was_found_is_passed_on_as_bounds() -> None:
+    found = hg.find_bounds(VALUES, epsilon="0.3", bits=SeededBits(1))
+    assert found.epsilon == Fraction(3, 10)
+    assert hg.Bounds.of(found) is found.bounds
+    release = hg.mean(VALUES, bounds=found, epsilon="0.7", bits=SeededBits(2))
+    assert release.bounds == found.bounds
+    assert abs(release.mean - VALUES.mean()) < 2
+
+
+@pytest.mark.parametrize("values", [VALUES, -VALUES, VALUES - 10, np.arange(99), [1e300] * 99])
+def test_stored_and_read_back_it_is_the_same(values: Any) -> None:
+    found = hg.find_bounds(values, epsilon="0.3", bits=SeededBits(1))
+    stored = json.loads(json.dumps(found.to_dict()))
+    assert stored["epsilon"] == "3/10"
+    again = hg.FoundBounds.from_dict(stored)
+    assert again == found
+    assert str(again) == str(found)
+    assert again.to_dict() == stored
+    assert type(again.upper) is type(found.upper)
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_seeded_bits_are_owned_up_to() -> None:
+    assert hg.find_bounds(VALUES, epsilon=1).private
+    seeded = hg.find_bounds(VALUES, epsilon=1, bits=SeededBits(1))
+    assert not seeded.private
+    assert "NOT PRIVATE" in str(seeded)
+    assert seeded == hg.find_bounds(VALUES, epsilon=1, bits=SeededBits(1))
+
+
+def test_integers_get_integer_bounds_and_their_own_grid() -> None:
+    ages = np.random.default_rng(6).integers(0, 100, 5_000)
+    found = hg.find_bounds(ages, epsilon=1, bits=SeededBits(1))
+    assert found.bounds.whole
+    assert hg.mean(ages, bounds=found, epsilon=1).grid == found.upper - found.lower
+
+
+def test_ones_own_scale() -> None:
+    found = hg.find_bounds(VALUES, epsilon=2, scale=range(0, 200, 10), bits=SeededBits(3))
+    assert found.lower % 10 == 0
+    assert 40 <= found.upper <= 120
+    far = np.random.default_rng(7).normal(1000.0, 2.0, 5_000)
+    found = hg.find_bounds(far, epsilon=2, scale=range(900, 1101, 2), bits=SeededBits(3))
+    assert 980 <= found.lower < 1000 < found.upper <= 1020
+
+
+def test_the_end_of_the_scale_is_told() -> None:
+    found = hg.find_bounds(VALUES + 1e3, epsilon=2, scale=[0, 1, 10], bits=SeededBits(3))
+    assert found.edges == (False, True)
+    assert "10 is where the scale ends" in str(found)
+
+
+def test_text_says_price_and_bias() -> None:
+    text = str(hg.find_bounds(VALUES, epsilon="0.3", bits=SeededBits(1)))
+    assert "epsilon 0.3" in text
+    assert "95 %" in text
+
+
+@pytest.mark.parametrize("nothing", [[], [None, float("nan")], np.zeros(10)])
+def test_no_records_to_speak_of(nothing: Any) -> None:
+    found = hg.find_bounds(nothing, epsilon=1, bits=SeededBits(1))
+    assert found.lower <= 0 <= found.upper
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "word"),
+    [
+        ({"epsilon": None}, hg.EpsilonError, "epsilon"),
+        ({"epsilon": 0}, hg.EpsilonError, "epsilon"),
+        ({"epsilon": True}, hg.EpsilonError, "epsilon"),
+        ({"share": 0}, hg.OptionError, "share"),
+        ({"share": 1}, hg.OptionError, "share"),
+        ({"share": "most"}, hg.OptionError, "share"),
+        ({"scale": [1]}, hg.BoundsError, "scale"),
+        ({"scale": []}, hg.BoundsError, "scale"),
+        ({"scale": [1, 1]}, hg.BoundsError, "scale"),
+        ({"scale": [2, 1]}, hg.BoundsError, "scale"),
+        ({"scale": [0, float("inf")]}, hg.BoundsError, "scale"),
+        ({"scale": [0, None]}, hg.BoundsError, "scale"),
+        ({"scale": "0,1"}, hg.BoundsError, "scale"),
+        ({"scale": 7}, hg.BoundsError, "scale"),
+        ({"values": [True, False]}, None, ""),
+        ({"values": np.array([True])}, hg.BoundsError, "booleans"),
+        ({"values": ["a"]}, hg.DataError, "str"),
+        ({"values": np.zeros((2, 2))}, hg.DataError, "dimensions"),
+        ({"values": "text"}, hg.DataError, "table"),
+        ({"unit": hg.per_person("u")}, hg.OptionError, "unit= is about tables"),
+        ({"parse": "real"}, hg.OptionError, "parse= is about tables"),
+        ({"engine": "duckdb"}, hg.OptionError, "engine= is about tables"),
+    ],
+)
+def test_bad_requests(change: dict[str, Any], error: Any, word: str) -> None:
+    asked: dict[str, Any] = {"values": VALUES, "epsilon": 1, **change}
+    if error is None:
+        hg.find_bounds(asked.pop("values"), **asked)
+        return
+    with pytest.raises(error, match=word):
+        hg.find_bounds(asked.pop("values"), **asked)
+
+
+TABLE = pa.table({"x": [1.0], "b": [True], "t": ["a"], "u": ["p"]})
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "word"),
+    [
+        ({"column": "y"}, hg.DataError, "no such column"),
+        ({"column": None}, hg.DataError, "name the column"),
+        ({"column": "b"}, hg.BoundsError, "booleans"),
+        ({"column": "t"}, hg.DataError, "parse='real'"),
+        ({"parse": "roman"}, hg.OptionError, "parse='roman'"),
+        ({"engine": "abacus"}, hg.OptionError, "engine='abacus'"),
+        ({"engine": "spark"}, hg.OptionError, "asked through duckdb"),
+        ({"unit": "u"}, hg.OptionError, "no unit"),
+        ({"unit": hg.per_person("nobody")}, hg.DataError, "nobody"),
+        ({"unit": hg.per_person("x")}, hg.DataError, "persons are named"),
+        ({"unit": hg.per_person("u", groups=2)}, hg.OptionError, "groups=2"),
+        ({"unit": hg.per_person("u", rows=10**5), "epsilon": "0.01"}, hg.EpsilonError, "rows="),
+        ({"scale": range(2001)}, hg.BoundsError, "up to 2000"),
+    ],
+)
+def test_bad_requests_of_tables(change: dict[str, Any], error: Any, word: str) -> None:
+    asked: dict[str, Any] = {"column": "x", "epsilon": 1, **change}
+    with pytest.raises(error, match=word):
+        checked(TABLE, **asked)
+
+
+def test_nothing_is_read_before_it_is_asked_for() -> None:
+    """A stream can be read once: it is whole after the check, and used up by the answer."""
+    stream = TABLE.to_reader()
+    request = checked(stream, "x", epsilon=1)
+    assert stream.read_next_batch().num_rows == 1
+    assert request.epsilon == 1
+    assert "canary" not in repr(request)
+
+
+def test_explain_shows_the_sql_and_runs_nothing() -> None:
+    text = hg.find_bounds(TABLE, "x", epsilon=1, explain=True)
+    assert text.startswith("WITH source AS")
+    assert "GROUP BY t" in text
+    assert hg.find_bounds([1.0], epsilon=1, explain=True).startswith("--")
+
+
+def test_alike_questions_have_one_text() -> None:
+    ask: dict[str, Any] = {"epsilon": 1, "scale": [0, 0.5, 2**64]}
+    text = checked(TABLE, "x", **ask).question
+    assert text == checked(TABLE, "x", **ask).question
+    other = [
+        checked(TABLE, "x", **{**ask, **change}).question
+        for change in (
+            {"epsilon": 2},
+            {"scale": [0, 1, 2**64]},
+            {"share": "0.3"},
+            {"unit": hg.per_person("u")},
+            {"unit": hg.per_person("u", rows=2)},
+            {"parse": "real"},
+        )
+    ]
+    assert len({text, *other}) == 7
+
+
+def test_confidence_is_checked() -> None:
+    found = hg.find_bounds(VALUES, epsilon=1)
+    assert found.most_outside(0.5) < found.most_outside(0.99)
+    with pytest.raises(hg.OptionError, match="confidence"):
+        found.most_outside(1)

@@ -1,0 +1,203 @@
+"""The privacy of the bounds by enumeration: every histogram, every neighbour, every answer.
+
+Probabilities are enclosed to about 2^-64. The greatest ratio is e^epsilon itself, it is met,
+and no enclosure can tell "equal" from "a hair above": a hair is 2^-48 here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, lru_cache
+from itertools import combinations_with_replacement
+from typing import Any
+
+import pytest
+
+from hourglass.core.exact import Enclosure, exp_minus
+from hourglass.core.scale import Scale, counts_from_histogram
+from hourglass.mechanisms import scan as private_bounds
+from hourglass.mechanisms.scan import Scan
+from hourglass.noise import SeededBits
+from hourglass.noise.ladder import Ladder
+from hourglass.release.found import bounds_from_counts
+
+pytestmark = pytest.mark.enumeration
+
+BITS = 80
+Law = dict[Any, Enclosure]
+
+
+HAIR = Fraction(1, 2**48)
+
+
+def at_most(more: Enclosure, less: Enclosure, epsilon: Fraction) -> bool:
+    """Whether more <= e^epsilon less, to a hair."""
+    return more.high * exp_minus(epsilon, BITS).high <= less.low * (1 + HAIR)
+
+
+# --- one scan ---------------------------------------------------------------------------
+
+
+def falling(length: int, most: int) -> Iterator[tuple[int, ...]]:
+    yield from combinations_with_replacement(range(most, -1, -1), length)
+
+
+def with_record(counts: tuple[int, ...], place: int) -> tuple[int, ...]:
+    return tuple(count + (i < place) for i, count in enumerate(counts))
+
+
+def violations(scan: Scan, claimed: Fraction, length: int, most: int) -> int:
+    law = lru_cache(maxsize=None)(lambda counts: scan.pmf(counts, BITS))
+    return sum(
+        not (at_most(p, q, claimed) and at_most(q, p, claimed))
+        for counts in falling(length, most)
+        for place in range(1, length + 1)
+        for p, q in zip(law(counts), law(with_record(counts, place)), strict=True)
+    )
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(2)])
+def test_a_scan_is_private_on_all_short_histograms(epsilon: Fraction) -> None:
+    assert violations(Scan(epsilon), epsilon, length=4, most=4) == 0
+
+
+def test_a_scan_is_private_along_plateaus_and_spends_all_it_charges() -> None:
+    """Runs of equal counts are the worst case: there the loss is epsilon."""
+    epsilon = Fraction(1)
+    scan, worst = Scan(epsilon), Fraction(0)
+    for level in range(4):
+        counts = (*[level] * 40, 0, 0)
+        p = scan.pmf(counts, BITS)
+        q = scan.pmf(with_record(counts, 40), BITS)
+        for one, other in zip(p, q, strict=True):
+            assert at_most(one, other, epsilon)
+            assert at_most(other, one, epsilon)
+            worst = max(worst, other.low / one.high)
+    assert worst * exp_minus(epsilon, BITS).high > 1 - HAIR
+
+
+@dataclass(frozen=True)
+class HalfNoise(Scan):
+    """A mutant: the noise of twice the epsilon."""
+
+    @property
+    def threshold(self) -> Ladder:
+        return Ladder(2 * private_bounds.THRESHOLD_PART * self.epsilon, 1, 1)
+
+    @property
+    def question(self) -> Ladder:
+        return Ladder(2 * (1 - private_bounds.THRESHOLD_PART) * self.epsilon, 1, 1)
+
+
+@dataclass(frozen=True)
+class SureThreshold(Scan):
+    """A mutant: all of epsilon on the questions, none on the threshold."""
+
+    @property
+    def threshold(self) -> Ladder:
+        return Ladder(Fraction(1000), 1, 1)
+
+    @property
+    def question(self) -> Ladder:
+        return Ladder(self.epsilon, 1, 1)
+
+
+@pytest.mark.parametrize("mutant", [HalfNoise, SureThreshold])
+def test_mutants_are_rejected(mutant: type[Scan]) -> None:
+    assert violations(mutant(Fraction(1)), Fraction(1), length=4, most=3) > 0
+
+
+def test_the_law_sums_to_one_and_falls_on_the_right_candidate() -> None:
+    law = Scan(Fraction(10)).pmf((1000, 1000, 0, 0), BITS)
+    total = sum(law, Enclosure.of(0))
+    assert 1 in total
+    assert total.high - total.low < Fraction(1, 2**70)
+    assert law[2].low > Fraction(99, 100)
+
+
+# --- the whole: the code itself, run over every outcome of its scans ----------------------
+
+
+def whole_law(
+    scale: Scale,
+    histogram: dict[int, int],
+    epsilon: Fraction,
+    pmf: Callable[[Scan, tuple[int, ...]], list[Enclosure]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Law:
+    """P(bounds): ``bounds_from_counts`` is run once for every combination of scan results."""
+    counts = counts_from_histogram(scale, histogram)
+    law: Law = {}
+    scripts: list[tuple[int, ...]] = [()]
+    while scripts:
+        script = scripts.pop()
+        rest = list(script)
+        weight = [Enclosure.of(1)]
+        open_choice: list[int] = []
+
+        def choose(
+            self: Scan,
+            asked: Sequence[int],
+            bits: Any,
+            rest: list[int] = rest,
+            weight: list[Enclosure] = weight,
+            open_choice: list[int] = open_choice,
+        ) -> int:
+            if not rest and not open_choice:
+                open_choice.append(len(asked))
+            choice = rest.pop(0) if rest else 0
+            weight[0] = weight[0] * pmf(self, tuple(asked))[choice]
+            return choice
+
+        monkeypatch.setattr(Scan, "sample", choose)
+        found = bounds_from_counts(counts, scale, epsilon, bits=SeededBits(1))
+        if open_choice:
+            scripts.extend((*script, choice) for choice in range(open_choice[0]))
+        else:
+            key = (found.bounds.lower, found.bounds.upper)
+            law[key] = law.get(key, Enclosure.of(0)) + weight[0]
+    return law
+
+
+def worst_pair(
+    scale: Scale,
+    records: int,
+    epsilon: Fraction,
+    claimed: Fraction,
+    monkeypatch: pytest.MonkeyPatch,
+) -> int:
+    buckets = 2 * len(scale.candidates) + 1
+    pmf = lru_cache(maxsize=None)(lambda scan, asked: scan.pmf(asked, BITS))
+
+    @cache
+    def law(members: tuple[int, ...]) -> Law:
+        histogram = {bucket: members.count(bucket) for bucket in set(members)}
+        return whole_law(scale, histogram, epsilon, pmf, monkeypatch)
+
+    broken = 0
+    for size in range(records):
+        for members in combinations_with_replacement(range(buckets), size):
+            for bucket in range(buckets):
+                one, other = law(members), law(tuple(sorted((*members, bucket))))
+                assert one.keys() == other.keys()
+                for key in one:
+                    within = at_most(one[key], other[key], claimed) and at_most(
+                        other[key], one[key], claimed
+                    )
+                    broken += not within
+    return broken
+
+
+@pytest.mark.parametrize("candidates", [(-2, 0, 2), (-1, 0, 1, 2), (0, 1, 2, 3)])
+def test_the_bounds_are_private_on_all_small_histograms(
+    candidates: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scale, epsilon = Scale(candidates), Fraction(3)
+    assert worst_pair(scale, 3, epsilon, epsilon, monkeypatch) == 0
+
+
+def test_the_enumeration_notices_a_charge_too_low(monkeypatch: pytest.MonkeyPatch) -> None:
+    scale = Scale((0, 1, 2, 3, 4))
+    assert worst_pair(scale, 2, Fraction(3), Fraction(3, 2), monkeypatch) > 0

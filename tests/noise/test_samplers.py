@@ -1,0 +1,225 @@
+"""The samplers' own laws, by running them on every script of narrow words.
+
+With words of 1, 2 or 4 bits the branches that 64-bit words never reach (a word equal to the
+first digits of a probability, an overflowing geometric, a redrawn uniform) happen all the
+time, and every script can be tried. The mass that a sampler gives an outcome must lie in the
+enclosure of its pmf, up to the mass of the scripts that were too short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hourglass as hg
+from hourglass.core.exact import Enclosure, exp_minus
+from hourglass.noise import ladder
+from hourglass.noise.bernoulli import Bernoulli
+from hourglass.noise.bits import BLOCK
+from hourglass.noise.ladder import Ladder
+from hourglass.noise.staircase2d import sample_ball
+from hourglass.noise.uniform import sample_below, sample_below_each
+from tests.conftest import ScriptedBits, outcomes
+
+pytestmark = pytest.mark.enumeration
+
+
+def agrees(
+    draw: Callable[[ScriptedBits], Any],
+    pmf: Callable[[Any], Enclosure],
+    width: int,
+    longest: int,
+    most_undecided: float,
+) -> bool:
+    """Whether the sampler's exact law can be this one; few scripts may be left undecided."""
+    decided, undecided = outcomes(draw, width, longest)
+    whole = 1 << width * longest
+    assert sum(decided.values()) + undecided == whole
+    assert undecided <= most_undecided * whole, undecided / whole
+    return all(
+        Fraction(mass, whole) <= pmf(outcome).high
+        and Fraction(mass + undecided, whole) >= pmf(outcome).low
+        for outcome, mass in decided.items()
+    )
+
+
+def coin(probability: Enclosure) -> Callable[[int], Enclosure]:
+    return lambda outcome: probability if outcome else 1 - probability
+
+
+@pytest.mark.parametrize(("width", "longest"), [(1, 16), (2, 8), (4, 4)])
+@pytest.mark.parametrize("rate", ["1/100", "1/3", "2", "9"])
+def test_bernoulli(width: int, longest: int, rate: str) -> None:
+    exact = Fraction(rate)
+    law = Bernoulli(lambda precision: exp_minus(exact, precision))
+    p = exp_minus(exact)
+
+    def draw(bits: ScriptedBits) -> int:
+        return int(law.sample(1, bits)[0])
+
+    assert agrees(draw, coin(p), width, longest, 2**-12)
+    assert not agrees(draw, coin(p + Fraction(1, 2**12)), width, longest, 2**-12)
+
+
+LADDERS = [("1", 1, 1), ("1", 1, 2), ("1/2", 3, 8), ("3", 5, 6)]
+
+
+@pytest.mark.parametrize(("width", "longest"), [(1, 13), (2, 7)])
+@pytest.mark.parametrize(("rate", "first", "other"), LADDERS)
+def test_ladder_by_table(width: int, longest: int, rate: str, first: int, other: int) -> None:
+    law = Ladder(Fraction(rate), first, other)
+
+    def draw(bits: ScriptedBits) -> int:
+        return int(law.sample_by_table(1, bits)[0])
+
+    assert agrees(draw, law.pmf, width, longest, 0.005)
+    wrong = Ladder(Fraction(rate) * Fraction(21, 20), first, other)
+    assert not agrees(draw, wrong.pmf, width, longest, 0.005)
+
+
+@pytest.mark.parametrize(("width", "longest"), [(1, 14), (2, 8)])
+@pytest.mark.parametrize(("rate", "first", "other"), LADDERS)
+def test_ladder_by_digits(width: int, longest: int, rate: str, first: int, other: int) -> None:
+    law = Ladder(Fraction(rate), first, other)
+
+    def draw(bits: ScriptedBits) -> int:
+        return int(law.sample_by_digits(1, bits)[0])
+
+    assert agrees(draw, law.pmf, width, longest, 0.08)
+    wrong = Ladder(Fraction(rate) * Fraction(3, 2), first, other)
+    assert not agrees(draw, wrong.pmf, width, longest, 0.08)
+
+
+def test_digits_overflow_adds_a_window() -> None:
+    """Two digits and no more: passing them adds 4, and again, as the law demands."""
+    law = Ladder(Fraction(1, 2), 1, 1)
+    assert law.digits_needed(1) == 2
+    decided, _ = outcomes(lambda bits: int(law.sample_by_digits(1, bits)[0]), 1, 14)
+    assert max(decided) > 4
+
+
+def test_a_draw_that_passes_every_window_raises() -> None:
+    law = Ladder(Fraction(1, 2), 1, 1)
+    zeros = ScriptedBits([1] + [0] * 400, 1)  # past rung 0, then every coin below its threshold
+    with pytest.raises(ArithmeticError, match="passed 8 windows"):
+        law.sample_by_digits(1, zeros)
+
+
+@pytest.mark.parametrize(
+    ("bound", "width", "longest"), [(1, 1, 3), (3, 1, 12), (5, 2, 8), (6, 4, 4)]
+)
+def test_uniform(bound: int, width: int, longest: int) -> None:
+    def draw(bits: ScriptedBits) -> int:
+        return int(sample_below(bound, 1, bits)[0])
+
+    share = Enclosure.of(Fraction(1, bound))
+    assert agrees(draw, lambda _: share, width, longest, 0.05)
+
+    def each(bits: ScriptedBits) -> int:
+        return int(sample_below_each(np.array([bound]), bits, largest=7)[0])
+
+    assert agrees(each, lambda _: share, width, longest, 0.2)
+
+
+def test_uniform_of_each_redraws_by_its_own_bound() -> None:
+    """Two bounds at once: a redraw must look at the bound of the element redrawn."""
+    bounds = np.array([4, 3])
+    script = [0, 3, 3, 1]  # the second draw, 3, is past bound 3; so is the third
+    drawn = sample_below_each(bounds, ScriptedBits(script, 2), largest=4)
+    assert drawn.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("radius", [0, 1, 2])
+def test_ball(radius: int) -> None:
+    points = 1 + 2 * radius * (radius + 1)
+
+    def draw(bits: ScriptedBits) -> tuple[int, int]:
+        x, y = sample_ball(np.array([radius]), bits)
+        return int(x[0]), int(y[0])
+
+    decided, _ = outcomes(draw, 2, 6)
+    assert len(decided) == points
+    assert all(abs(x) + abs(y) <= radius for x, y in decided)
+    assert agrees(draw, lambda _: Enclosure.of(Fraction(1, points)), 2, 6, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("G", "c", "width", "longest"), [(1, 0, 3, 5), (2, 0, 3, 5), (2, 1, 3, 5), (4, 1, 4, 4)]
+)
+def test_hourglass(G: int, c: int, width: int, longest: int) -> None:
+    law = hg.Hourglass(2, G, c)
+
+    def draw(bits: ScriptedBits) -> tuple[int, int]:
+        x, k = law.sample(bits=bits)
+        return int(x), int(k)
+
+    assert agrees(draw, lambda point: law.pmf(*point), width, longest, 0.5)
+    other = hg.Hourglass(2, G, 1 - c) if G > 1 and c < 2 else hg.Hourglass("2.5", G, c)
+    assert not agrees(draw, lambda point: other.pmf(*point), width, longest, 0.5)
+
+
+def test_discrete_laplace() -> None:
+    law = hg.DiscreteLaplace("3/2")
+
+    def draw(bits: ScriptedBits) -> int:
+        return int(law.sample(bits=bits))
+
+    assert agrees(draw, law.pmf, 2, 8, 0.05)
+    assert not agrees(draw, hg.DiscreteLaplace("8/5").pmf, 2, 8, 0.05)
+
+
+def test_table_and_digits_are_the_same_law() -> None:
+    """On the same law, by their exact masses: the two samplers cannot be told apart."""
+    law = Ladder(Fraction(3, 4), 3, 4)
+    table, _ = outcomes(lambda bits: int(law.sample_by_table(1, bits)[0]), 1, 14)
+    digits, short = outcomes(lambda bits: int(law.sample_by_digits(1, bits)[0]), 1, 14)
+    for rung in set(table) & set(digits):
+        assert digits[rung] <= table[rung] + short
+        assert table[rung] <= digits[rung] + short
+
+
+def test_the_table_is_chosen_by_the_rate_alone() -> None:
+    """One word a sample for a short table; for a small rate one a digit, however it falls."""
+    for rate, words in ((Fraction(1), {1}), (Fraction(1, 1000), {18})):
+        calls = set()
+        for seed in range(20):
+            bits = hg.SeededBits(seed)
+            Ladder(rate, 1, 2).sample(10, bits)
+            calls.add(bits._calls)
+        assert calls == words
+
+
+def test_values_past_int64_become_python_integers() -> None:
+    law = Ladder(Fraction(1, 2**70), 1, 1)
+    drawn = law.sample(50, hg.SeededBits(3))
+    assert drawn.dtype == object
+    assert all(type(value) is int for value in drawn)
+    assert max(drawn) > 2**66
+    narrow = Ladder(Fraction(1, 2**40), 1, 1).sample(50, hg.SeededBits(3))
+    assert narrow.dtype == np.int64
+
+
+def test_thresholds_agree_with_the_slow_exact_ones() -> None:
+    for law in (
+        Ladder(Fraction(1), 3, 8),
+        Ladder(Fraction(1, 5), 1, 2),
+        Ladder(Fraction(90), 7, 2),
+    ):
+        for width in (4, 64):
+            table = ladder._table(law, width)
+            for rung in (0, 1, len(table) // 2, len(table) - 1):
+                assert int(table[rung]) == law.threshold(rung, width)
+            assert int(table[-1]) == 2**width - 1
+
+
+def test_blocks_change_nothing_but_the_size() -> None:
+    law = hg.Hourglass(1, 10)
+    x, k = law.sample(BLOCK * 2 + 3)
+    assert x.shape == k.shape == (BLOCK * 2 + 3,)
+    assert x.dtype == k.dtype == np.int64
+    x, k = law.sample(0)
+    assert x.shape == k.shape == (0,)

@@ -1,0 +1,95 @@
+"""What must not say anything: time, forks, seeds."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hourglass as hg
+from hourglass.noise.bits import next_word
+
+pytestmark = pytest.mark.statistical
+
+
+def rank_correlation(sizes: list[float], times: list[float]) -> float:
+    return float(stats.spearmanr(sizes, times).statistic)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "1"])
+def test_the_time_of_a_draw_says_nothing_of_its_size(epsilon: str) -> None:
+    """Spearman's rank correlation of |noise| and time over 20,000 draws: below 0.03.
+
+    Under independence it has a standard deviation of 0.007; 0.03 is 4.2 of them, and a machine
+    that stutters once in a while is asked a second and a third time. A sampler that takes time
+    in proportion (below, the same clock) shows 0.5 and more.
+    """
+    law = hg.Hourglass(epsilon, 2**32)
+    law.sample()
+
+    def measured() -> float:
+        sizes, times = [], []
+        for _ in range(20_000):
+            start = time.perf_counter_ns()
+            x, k = law.sample()
+            times.append(time.perf_counter_ns() - start)
+            sizes.append(abs(x) / 2**32 + abs(k))
+        return rank_correlation(sizes, [float(t) for t in times])
+
+    found = [measured()]
+    while abs(found[-1]) >= 0.03 and len(found) < 3:
+        found.append(measured())
+    assert abs(found[-1]) < 0.03, found
+
+
+def test_the_check_would_see_a_sampler_that_loops() -> None:
+    """A textbook geometric, one coin at a time."""
+    bits = hg.SecureBits()
+
+    def loop() -> int:
+        steps = 0
+        while next_word(bits) & 3:
+            steps += 1
+        return steps
+
+    sizes, times = [], []
+    for _ in range(3000):
+        start = time.perf_counter_ns()
+        sizes.append(float(loop()))
+        times.append(float(time.perf_counter_ns() - start))
+    assert rank_correlation(sizes, times) > 0.3
+
+
+def _answer(_: int) -> tuple[int, tuple[int, int]]:
+    return os.getpid(), hg.Hourglass("1/100", 2**32).sample()
+
+
+def test_64_forks_give_64_answers() -> None:
+    """Children that share every byte of their parent's memory do not share its noise."""
+    hg.Hourglass("1/100", 2**32).sample()
+    context = multiprocessing.get_context("fork")
+    with context.Pool(64, maxtasksperchild=1) as pool:
+        found = pool.map(_answer, range(64), chunksize=1)
+    assert len({answer for _, answer in found}) == 64
+    assert len({pid for pid, _ in found}) > 32
+
+
+def test_two_releases_of_the_same_data_differ() -> None:
+    values = np.linspace(0, 1, 1000)
+    answers = {hg.mean(values, bounds=(0, 1), epsilon=1).sum for _ in range(50)}
+    assert len(answers) == 50
+
+
+def test_seeded_bits_repeat_and_secure_bits_do_not() -> None:
+    assert (hg.SeededBits(1).words(9) == hg.SeededBits(1).words(9)).all()
+    assert (hg.SeededBits(1).words(9) != hg.SeededBits(2).words(9)).any()
+    bits = hg.SeededBits(1)
+    assert (bits.words(9) != bits.words(9)).any()
+    assert (hg.SecureBits().words(9) != hg.SecureBits().words(9)).any()
+    assert hg.SeededBits(1, width=3).words(100).max() == 7
+    with pytest.raises(ValueError, match="width=65"):
+        hg.SeededBits(1, width=65)

@@ -1,0 +1,156 @@
+"""The conformance corpus: nasty values, and the totals that they must give.
+
+The reference is plain Python: the rule of hourglass.core.grid one value at a time, integers and
+Fractions for the rest. An engine that does not agree with it, bit for bit, is not offered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from collections import defaultdict
+from fractions import Fraction
+from typing import Any
+
+from hourglass.core.grid import Bounds, Grid
+from hourglass.core.unit import Unit
+
+Row = tuple[Any, Any, Any]  # (value, group, person)
+Totals = dict[Any, tuple[int, int]]
+
+#: A column name made to be misread.
+VALUE = 'a"g😀e; DROP TABLE t; --'
+GROUP = "gr`oup '1'"
+PERSON = "Person id"
+
+#: NaN with its sign bit set, which some engines sort below all numbers.
+MINUS_NAN = math.copysign(math.nan, -1.0)
+
+#: Bounds and grids of real columns; None is the default grid.
+REAL = [
+    (Bounds(0, 120), None),
+    (Bounds(0.0, 1.0), None),
+    (Bounds(-1.5, 2.25), 7),
+    (Bounds(-1e-3, 1e9), 1000),
+    (Bounds(1e15, 1e15 + 64), 16),
+    (Bounds(-1.7e308, 1.7e308), None),
+    (Bounds(-1e-300, 1e-300), 10),
+    (Bounds(0.1, 0.7), 1),
+    (Bounds(-100, 100), 200),
+]
+#: Bounds of integer columns, most of them on their own grid.
+WHOLE = [
+    (Bounds(0, 120), None),
+    (Bounds(-5, 5), None),
+    (Bounds(-(2**63), -(2**63) + 2**20), None),
+    (Bounds(2**63 - 1 - 2**20, 2**63 - 1), None),
+    (Bounds(2**70, 2**70 + 2**30), None),
+    (Bounds(-(2**70) - 2**30, -(2**70)), None),
+    (Bounds(2**63 - 2**20, 2**63 + 2**20), None),
+    (Bounds(0, 2**40), None),
+    (Bounds(0, 120), 7),
+    (Bounds(-(2**60), 2**60), 1000),
+]
+
+IDS = [None, "ann", "bob", "-7", "9223372036854775807", "Ünï😀", "o'neill", "a|b", "x" * 200]
+NUMBERED = [None, 0, -7, 2**63 - 1, -(2**63), 42, 43, 44, 45]
+GROUPS = [None, "north", "sou'th", "😀", "a|b", ""]
+
+
+def reals(grid: Grid, seed: int = 0) -> list[float | None]:
+    """NULL, NaN of both signs, infinities, subnormals, ends and half-way points, ± one ulp."""
+    dice = random.Random(seed)
+    lower, upper = grid.lower, grid.upper
+    points = [lower, upper, grid.first_above, grid.last_below, 0.0, 1.0, 0.5]
+    for _ in range(40):
+        cell = dice.randrange(grid.cells)
+        half = Fraction(grid.bounds.lower) + grid.step * (cell + Fraction(1, 2))
+        points.append(float(half))
+    points += [dice.uniform(lower / 2, upper / 2) + dice.choice([0, lower / 2]) for _ in range(40)]
+    near = [math.nextafter(p, end) for p in points for end in (-math.inf, math.inf)]
+    odd = [
+        None,
+        math.nan,
+        MINUS_NAN,
+        math.inf,
+        -math.inf,
+        -0.0,
+        5e-324,
+        -5e-324,
+        2.2e-308,
+        -2.2e-308,
+    ]
+    odd += [1.7976931348623157e308, -1.7976931348623157e308, 1e300, -1e300, 0.1, 2**53 + 2.0]
+    return [*odd, *points, *near, *points[:5]]
+
+
+def wholes(bounds: Bounds, seed: int = 0) -> list[int | None]:
+    """NULL, both ends of 64 bits, the bounds ± 1, zeros, and numbers past 2^53."""
+    dice = random.Random(seed)
+    lower, upper = int(bounds.lower), int(bounds.upper)
+    points = [0, 1, -1, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 2**62]
+    points += [end + d for end in (lower, upper) for d in (-1, 0, 1)]
+    points += [dice.randint(lower, upper) for _ in range(60)]
+    return [None, *(p for p in points if -(2**63) <= p < 2**63), *points[:3]]
+
+
+def rows(values: list[Any], *, numbered: bool = False, seed: int = 0) -> list[Row]:
+    """Values with groups and persons, some of them twice over."""
+    dice = random.Random(seed)
+    ids: list[Any] = NUMBERED if numbered else IDS
+    found = [(value, dice.choice(GROUPS), dice.choice(ids)) for value in values]
+    return found + [(v, dice.choice(GROUPS), dice.choice(ids)) for v in values] + found[:20]
+
+
+def cell_of(value: Any, grid: Grid) -> int | None:
+    """The cell of a value, None where it is missing."""
+    if value is None:
+        return None
+    return grid.cell(value if grid.own else float(value))
+
+
+def reference(
+    table: list[Row], grid: Grid, unit: Unit | None = None, *, missing: int | None = None
+) -> Totals:
+    """The totals of every group but the one without a name."""
+    cells = [
+        (missing if (cell := cell_of(value, grid)) is None else cell, group, person)
+        for value, group, person in table
+        if group is not None
+    ]
+    found: dict[Any, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for cell, group in _kept([c for c in cells if c[0] is not None], unit):
+        total, count = found[group]
+        found[group] = total + cell, count + 1
+    return {group: found[group] for group in found if found[group][1]}
+
+
+def _kept(cells: list[Any], unit: Unit | None) -> list[tuple[int, Any]]:
+    if unit is None or unit.person is None:
+        return [(cell, group) for cell, group, _ in cells]
+    people: dict[Any, dict[Any, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for cell, group, person in cells:
+        if person is not None:
+            people[person][group].append(cell)
+    kept = []
+    for person, groups in people.items():
+        order = sorted(groups, key=lambda group: _hash(person, group))
+        for group in order[: unit.groups]:
+            kept += [(cell, group) for cell in _of_person(person, groups[group], unit.rows)]
+    return kept
+
+
+def _of_person(person: Any, cells: list[int], limit: int | None) -> list[int]:
+    if limit is None:
+        return [math.floor(Fraction(sum(cells), len(cells)) + Fraction(1, 2))]
+    copies: dict[int, int] = defaultdict(int)
+    hashed = []
+    for cell in sorted(cells):
+        copies[cell] += 1
+        hashed.append((_hash(person, cell, copies[cell]), cell))
+    return [cell for _, cell in sorted(hashed)[:limit]]
+
+
+def _hash(*parts: Any) -> str:
+    return hashlib.md5("|".join(["hourglass", *map(str, parts)]).encode()).hexdigest()

@@ -1,0 +1,149 @@
+"""The same table in every place that hourglass reads from."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import hourglass as hg
+from hourglass.read.sql.cells import identifier
+
+Place = Callable[[pa.Table], dict[str, Any]]
+
+
+def java_17() -> str | None:
+    """Why Spark cannot run here, or None."""
+    java = shutil.which("java")
+    if java is None:
+        return "no Java on this machine; Spark needs Java 17 or later"
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    number = told.split('"')[1].split(".")[0] if '"' in told else "0"
+    return None if int(number) >= 17 else f"Java {number} is here; Spark needs Java 17 or later"
+
+
+def parquet(folder: Path, engine: str | None = None) -> Place:
+    def place(table: pa.Table) -> dict[str, Any]:
+        path = folder / f"{uuid.uuid4().hex}.parquet"
+        pq.write_table(table, path)
+        return {"data": path, "engine": engine}
+
+    return place
+
+
+def parquet_relation(folder: Path) -> Place:
+    """On the user's own connection, which knows the statistics of the file."""
+
+    def place(table: pa.Table) -> dict[str, Any]:
+        import duckdb
+
+        return {"data": duckdb.connect().read_parquet(str(parquet(folder)(table)["data"]))}
+
+    return place
+
+
+def sqlite(folder: Path) -> Place:
+    kinds = {"double": "REAL", "float": "REAL", "string": "TEXT", "bool": "BOOLEAN"}
+
+    def place(table: pa.Table) -> dict[str, Any]:
+        path = folder / f"{uuid.uuid4().hex}.db"
+        with _closing(sqlite3.connect(path)) as connection:
+            columns = ", ".join(
+                f"{identifier(f.name)} {kinds.get(str(f.type), 'INTEGER')}" for f in table.schema
+            )
+            connection.execute(f"CREATE TABLE t ({columns})")
+            marks = ", ".join("?" for _ in table.schema)
+            rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+            connection.executemany(f"INSERT INTO t VALUES ({marks})", rows)
+            connection.commit()
+        return {"data": hg.sql(f"sqlite:///{path}", "t")}
+
+    return place
+
+
+@contextmanager
+def _closing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def postgres(url: str) -> Place:
+    import psycopg
+
+    kinds = {
+        "double": "DOUBLE PRECISION",
+        "float": "REAL",
+        "string": "TEXT",
+        "bool": "BOOLEAN",
+        "int8": "SMALLINT",
+        "int32": "INTEGER",
+        "date32[day]": "DATE",
+    }
+
+    def kind(field: pa.Field) -> str:
+        return (
+            "NUMERIC" if pa.types.is_decimal(field.type) else kinds.get(str(field.type), "BIGINT")
+        )
+
+    def place(table: pa.Table) -> dict[str, Any]:
+        name = f"t{uuid.uuid4().hex}"
+        columns = ", ".join(f"{identifier(f.name)} {kind(f)}" for f in table.schema)
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        with psycopg.connect(url) as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE TABLE {name} ({columns})")
+            with cursor.copy(f"COPY {name} FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        return {"data": hg.sql(url, name)}
+
+    return place
+
+
+def frame(kind: str) -> Place:
+    def place(table: pa.Table) -> dict[str, Any]:
+        if kind == "pandas":
+            return {"data": table.to_pandas(integer_object_nulls=False, types_mapper=_nullable)}
+        if kind == "polars":
+            import polars
+
+            return {"data": polars.from_arrow(table)}
+        if kind == "polars lazy":
+            import polars
+
+            return {"data": polars.from_arrow(table).lazy()}  # type: ignore[union-attr]
+        if kind == "arrow stream":
+            return {"data": table.to_reader()}
+        if kind == "relation":
+            import duckdb
+
+            return {"data": duckdb.connect().from_arrow(table)}
+        return {"data": table}
+
+    return place
+
+
+def _nullable(kind: Any) -> Any:
+    import pandas
+
+    return {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}.get(kind)
+
+
+def spark(session: Any, folder: Path, engine: str | None = None) -> Place:
+    def place(table: pa.Table) -> dict[str, Any]:
+        path = folder / f"{uuid.uuid4().hex}.parquet"
+        pq.write_table(table, path)
+        if engine:
+            return {"data": path, "engine": engine}
+        return {"data": session.read.parquet(str(path))}
+
+    return place

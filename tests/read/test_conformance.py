@@ -1,0 +1,238 @@
+"""Every engine gives the totals of the plain reference, bit for bit."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hourglass as hg
+from hourglass.ask.mean import checked
+from hourglass.core.grid import Bounds, Grid
+from hourglass.core.totals import Groups
+from hourglass.core.unit import Unit
+from hourglass.read.column import column as memory_column
+from hourglass.read.sql.cells import identifier
+from tests.read import corpus
+from tests.read.corpus import GROUP, PERSON, VALUE, Row
+
+UNITS = [
+    None,
+    hg.per_person(PERSON),
+    hg.per_person(PERSON, groups=2),
+    hg.per_person(PERSON, rows=1),
+    hg.per_person(PERSON, rows=3, groups=2),
+]
+
+
+def table(rows: list[Row], value: pa.DataType, person: pa.DataType) -> pa.Table:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    kinds = [value, pa.string(), person]
+    arrays = [pa.array(c, kind) for c, kind in zip(columns, kinds, strict=True)]
+    return pa.table(dict(zip([VALUE, GROUP, PERSON], arrays, strict=True)))
+
+
+def totals(
+    placed: dict[str, Any],
+    bounds: Bounds,
+    cells: int | None,
+    *,
+    unit: Unit | None = None,
+    missing: Any = "drop",
+    by: Any = GROUP,
+) -> Any:
+    request = checked(
+        **placed,
+        column=VALUE,
+        bounds=bounds,
+        epsilon=1,
+        by=by,
+        delta=1e-6 if by else None,
+        grid=cells,
+        unit=unit,
+        missing=missing,
+    )
+    found = request.read()
+    assert isinstance(found, Groups)
+    pairs = zip(found.totals.cells, found.totals.count, strict=True)
+    if not by:
+        return next(pairs)
+    return {
+        key[0] if len(key) == 1 else key: pair
+        for key, pair in zip(found.all_keys(), pairs, strict=True)
+        if pair[1]
+    }
+
+
+def agree(
+    place: Any,
+    rows: list[Row],
+    kind: pa.DataType,
+    grid: Grid,
+    cells: int | None = None,
+    *,
+    unit: Unit | None = None,
+    missing: Any = "drop",
+) -> None:
+    """By group and all in one, the totals are those of the reference."""
+    asked: dict[str, Any] = {"unit": unit, "missing": missing}
+    cell = None if missing == "drop" else grid.cell(missing)
+    expected = corpus.reference(rows, grid, unit, missing=cell)
+    assert totals(place(table(rows, kind, pa.string())), grid.bounds, cells, **asked) == expected
+    rows = [(value, "all", person) for value, _, person in rows]
+    whole = corpus.reference(rows, grid, unit, missing=cell).get("all", (0, 0))
+    placed = place(table(rows, kind, pa.string()))
+    assert totals(placed, grid.bounds, cells, by=None, **asked) == whole
+
+
+@pytest.mark.parametrize(("bounds", "cells"), corpus.REAL)
+def test_reals(place: Any, bounds: Bounds, cells: int | None) -> None:
+    grid = Grid.choose(bounds, cells)
+    agree(place, corpus.rows(corpus.reals(grid)), pa.float64(), grid, cells)
+
+
+@pytest.mark.parametrize(("bounds", "cells"), corpus.WHOLE)
+def test_whole_numbers(place: Any, bounds: Bounds, cells: int | None) -> None:
+    grid = Grid.choose(bounds, cells, integers=True)
+    agree(place, corpus.rows(corpus.wholes(bounds)), pa.int64(), grid, cells)
+
+
+@pytest.mark.parametrize("unit", UNITS[1:], ids=str)
+@pytest.mark.parametrize("numbered", [False, True], ids=["text ids", "numbered ids"])
+def test_persons(engine_place: Any, unit: Unit, numbered: bool) -> None:
+    bounds = Bounds(0, 120)
+    grid = Grid.choose(bounds)
+    rows = corpus.rows(corpus.reals(grid), numbered=numbered)
+    placed = engine_place(table(rows, pa.float64(), pa.int64() if numbered else pa.string()))
+    assert totals(placed, bounds, None, unit=unit) == corpus.reference(rows, grid, unit)
+
+
+@pytest.mark.parametrize("unit", UNITS[:2], ids=str)
+def test_a_missing_value_can_count(engine_place: Any, unit: Unit | None) -> None:
+    grid = Grid.choose(Bounds(-1.5, 2.25), 7)
+    rows = corpus.rows(corpus.reals(grid))
+    agree(engine_place, rows, pa.float64(), grid, 7, unit=unit, missing=1.0)
+
+
+def test_booleans(engine_place: Any) -> None:
+    rows = corpus.rows([True, False, None, True] * 5)
+    agree(engine_place, rows, pa.bool_(), Grid(Bounds(0, 1), 1, True))
+
+
+def test_narrow_floats(engine_place: Any) -> None:
+    grid = Grid.choose(Bounds(0, 120))
+    narrow = pa.array(corpus.reals(grid), pa.float64()).cast(pa.float32(), safe=False).to_pylist()
+    agree(engine_place, corpus.rows(narrow), pa.float32(), grid)
+
+
+@pytest.mark.parametrize(("digits", "scale"), [(9, 3), (15, 15), (18, 4), (38, 20)])
+def test_decimals(engine_place: Any, digits: int, scale: int) -> None:
+    import random
+
+    dice = random.Random(digits)
+    most = 10**digits - 1
+    numbers = [None, 0, 1, -1, most, -most, *(dice.randint(-most, most) for _ in range(300))]
+    values = [None if n is None else Decimal(f"{n}e-{scale}") for n in numbers]
+    bounds = Bounds(-0.5 * 10.0 ** (digits - scale), 0.7 * 10.0 ** (digits - scale))
+    kind = pa.decimal128(digits, scale)
+    try:
+        agree(engine_place, corpus.rows(values), kind, Grid.choose(bounds))
+    except sqlite3.Error:
+        pytest.skip("SQLite has no type for decimals")
+
+
+#: Days since 1970: the last before the year 1, the first after 9999, what DuckDB calls infinity.
+NO_DATES = [-719163, 2932897, 2**31 - 1, -(2**31) + 1]
+
+
+def test_dates_that_python_has_not_name_no_group(engine_place: Any) -> None:
+    """A group's key is a date or nothing: no error on one row's account."""
+    named = [date(1, 1, 1), date(2026, 3, 1), date(9999, 12, 31)]
+    days = pa.array([(day - date(1970, 1, 1)).days for day in named] + NO_DATES, pa.int32())
+    made = pa.table({VALUE: [1.0] * len(days), GROUP: days.cast(pa.date32())})
+    try:
+        placed = engine_place(made)
+    except (OverflowError, ValueError):  # such a date cannot be written as a value of Python
+        pytest.skip("below, on PostgreSQL; SQLite has no type for dates")
+    assert totals(placed, Bounds(0, 1), 1) == dict.fromkeys(named, (1, 1))
+
+
+def test_dates_that_python_has_not_on_postgres(postgres_url: str) -> None:
+    days = ["0001-01-01", "9999-12-31", "infinity", "-infinity", "0044-03-15 BC", "10000-01-01"]
+    rows = ", ".join(f"(1.0::float8, '{day}'::date)" for day in days)
+    names = f"{identifier(VALUE)}, {identifier(GROUP)}"
+    placed = {"data": hg.sql(postgres_url, f"SELECT * FROM (VALUES {rows}) AS t({names})")}
+    assert totals(placed, Bounds(0, 1), 1) == dict.fromkeys([date.min, date.max], (1, 1))
+
+
+def test_one_total_without_groups_also_of_no_rows(engine_place: Any) -> None:
+    grid = Grid.choose(Bounds(0, 120))
+    rows = [(value, "all", "p") for value in corpus.reals(grid)]
+    expected = corpus.reference(rows, grid)["all"]
+    for unit in (None, hg.per_person(PERSON, rows=10**5)):
+        full = engine_place(table(rows, pa.float64(), pa.string()))
+        assert totals(full, Bounds(0, 120), None, by=None, unit=unit) == expected
+        none = engine_place(table(rows, pa.float64(), pa.string()).slice(0, 0))
+        assert totals(none, Bounds(0, 120), None, by=None, unit=unit) == (0, 0)
+
+
+def test_one_total_of_many_batches(engine_place: Any) -> None:
+    """Missing values of both kinds, thick in some batches and absent from others."""
+    dice = np.random.default_rng(5)
+    numbers = dice.uniform(-10, 130, 300_000)
+    numbers[dice.integers(0, 100_000, 5_000)] = np.nan
+    absent = np.zeros(len(numbers), bool)
+    absent[150_000 + dice.integers(0, 100_000, 60_000)] = True
+    grid = Grid.choose(Bounds(0, 120))
+    column = pa.array(numbers, mask=absent)
+    placed = engine_place(pa.table({VALUE: column}))
+    expected = memory_column(np.ma.array(numbers, mask=absent)).totals(grid)
+    found = totals(placed, grid.bounds, None, by=None)
+    assert found == (expected.cells, expected.count)
+    assert expected.count < 300_000 - 45_000
+
+
+def test_sums_past_64_bits(tmp_path: Any) -> None:
+    """2^32 cells a row, as many rows as fit: the halves are what carries the sum."""
+    from hourglass.core.totals import HALF
+    from hourglass.read.schema import Field
+    from hourglass.read.sql.query import Query
+
+    text = Query(Field("x", "real"), Grid.choose(Bounds(0, 1))).text("halves")
+    assert "SUM(t >> 16)" in text
+    for rows in (1, 2**30 - 1, 2**30, 10**14):
+        columns = [rows], [rows * (2**32 // HALF)], [HALF - 1]
+        for given in (columns, [np.array(column) for column in columns]):
+            (cells,) = Groups.of([], *given).totals.cells
+            assert type(cells) is int
+            assert cells == rows * 2**32 + HALF - 1
+    assert cells > 2**63
+
+
+@pytest.mark.parametrize("rows", [1, 2**29, 2**30 - 1, 2**30, 2**31, 10**14])
+@pytest.mark.parametrize("cell", [0, 1, 2**31, 2**32])
+def test_balanced_sums_past_64_bits(rows: int, cell: int) -> None:
+    """Sums of 2t - G run from -nG to nG: at both ends t comes out, whatever n is."""
+    total = rows * (2 * cell - 2**32)
+    columns = [rows], [total >> 16], [total & 65535]
+    for count, hi, lo in (columns, [np.array(column) for column in columns]):
+        found = Groups.of([], count, hi, lo, 2**32).totals
+        assert found.cells.tolist() == [rows * cell]
+        assert type(found.cells[0]) is int
+
+
+@pytest.mark.parametrize("other", [5.0, -1.0, 200.0, 1e300, -1e300, math.inf])
+@pytest.mark.parametrize("missing", ["drop", 3.0])
+@pytest.mark.parametrize("nulls", [True, False], ids=["with nulls", "without"])
+def test_nan_beside_values_of_one_side(place: Any, other: float, missing: Any, nulls: bool) -> None:
+    """Statistics of a file leave NaN out: no engine may draw conclusions from them."""
+    grid = Grid.choose(Bounds(0, 120))
+    rows: list[Row] = [(other, "g", "p"), (math.nan, "g", "p"), (None, "g", "p")][: 2 + nulls] * 3
+    for unit in (None, hg.per_person(PERSON)):
+        agree(place, rows, pa.float64(), grid, unit=unit, missing=missing)

@@ -1,0 +1,71 @@
+"""One record more or less moves the totals by exactly (q, 1), on every engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import hourglass as hg
+from hourglass.core.grid import Bounds, Grid
+from tests.read.corpus import MINUS_NAN, PERSON, cell_of
+from tests.read.test_conformance import table, totals
+
+BOUNDS = Bounds(-1.5, 2.25)
+GRID = Grid.choose(BOUNDS)
+VALUES = st.one_of(
+    st.none(),
+    st.floats(),
+    st.floats(-2, 3),
+    st.sampled_from([math.nan, MINUS_NAN, -1.5, 2.25]),
+)
+ROWS = st.lists(st.tuples(VALUES, st.just("g"), st.sampled_from(["p", "q", None])), max_size=8)
+QUICK = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@pytest.fixture
+def total(engine_place: Any) -> Callable[..., tuple[int, int]]:
+    def of(rows: list[Any], **more: Any) -> tuple[int, int]:
+        empty = [(None, "g", None)]  # a table always has rows, so that its types are known
+        placed = engine_place(table(rows + empty, pa.float64(), pa.string()))
+        found: tuple[int, int] = totals(placed, BOUNDS, None, by=None, **more)
+        return found
+
+    return of
+
+
+@QUICK
+@given(rows=ROWS, value=VALUES, place=st.integers(0, 8))
+def test_a_row(
+    total: Callable[..., tuple[int, int]], rows: list[Any], value: float | None, place: int
+) -> None:
+    before = total(rows)
+    after = total([*rows[:place], (value, "g", "z"), *rows[place:]])
+    cell = cell_of(value, GRID)
+    expected = (0, 0) if cell is None else (cell, 1)
+    assert (after[0] - before[0], after[1] - before[1]) == expected
+
+
+@QUICK
+@given(rows=ROWS, own=st.lists(VALUES, min_size=1, max_size=5))
+def test_a_person(
+    total: Callable[..., tuple[int, int]], rows: list[Any], own: list[float | None]
+) -> None:
+    """All rows of one person together move them by one record, or by as many as allowed."""
+    theirs = [(value, "g", "z") for value in own]
+    present = sum(cell_of(value, GRID) is not None for value in own)
+    once = hg.per_person(PERSON)
+    before, after = total(rows, unit=once), total(theirs + rows, unit=once)
+    assert after[1] - before[1] == min(present, 1)
+    assert 0 <= after[0] - before[0] <= min(present, 1) * GRID.cells
+    twice = hg.per_person(PERSON, rows=2)
+    before, after = total(rows, unit=twice), total(theirs + rows, unit=twice)
+    assert after[1] - before[1] == min(present, 2)
+    assert 0 <= after[0] - before[0] <= min(present, 2) * GRID.cells

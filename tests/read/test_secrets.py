@@ -1,0 +1,242 @@
+"""Nothing of the data leaves by another door than the noisy answer."""
+
+from __future__ import annotations
+
+import copy
+import io
+import os
+import pickle
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hourglass as hg
+from hourglass.ask.mean import checked
+from hourglass.core.totals import Groups
+from hourglass.noise.bits import SeededBits
+from hourglass.read.engines.base import guarded
+from tests.read.places import java_17
+from tests.tools import everything
+
+CANARY = "canary-7351842"
+ASK: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1}
+
+
+def test_a_foreign_error_is_neither_quoted_nor_chained() -> None:
+    def fails() -> None:
+        raise ValueError(f"Could not convert string '{CANARY}' to DOUBLE")
+
+    with pytest.raises(hg.SourceError) as caught:
+        guarded("data: it failed", fails)
+    assert CANARY not in everything(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def _failing_sources(tmp_path: Path, postgres_url: str) -> list[Any]:
+    """Sources whose own queries fail on a cell, and quote it."""
+    import psycopg
+
+    relation = duckdb.connect().sql(
+        f"SELECT CAST(v AS DOUBLE) AS x FROM (VALUES ('1'), ('{CANARY}')) AS t(v)"
+    )
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS bad (v TEXT)")
+        connection.execute("INSERT INTO bad VALUES ('1'), (%s)", [CANARY])
+    postgres = hg.sql(postgres_url, "SELECT CAST(v AS DOUBLE PRECISION) AS x FROM bad")
+    first, second = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    pq.write_table(pa.table({"x": [1.0]}), first)
+    pq.write_table(pa.table({"x": [CANARY]}), second)
+    return [relation, postgres, str(tmp_path / "*.parquet")]
+
+
+def test_an_engine_that_quotes_a_cell_is_silenced(tmp_path: Path, postgres_url: str) -> None:
+    for source in _failing_sources(tmp_path, postgres_url):
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(hg.SourceError) as caught:
+            hg.mean(source, "x", bounds=(0, 1), epsilon=1)
+        assert CANARY not in everything(caught.value) + out.getvalue() + err.getvalue()
+        assert caught.value.__context__ is None
+
+
+def test_a_search_for_bounds_is_silenced_too(tmp_path: Path, postgres_url: str) -> None:
+    for source in _failing_sources(tmp_path, postgres_url):
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(hg.SourceError) as caught:
+            hg.find_bounds(source, "x", epsilon=1)
+        assert CANARY not in everything(caught.value) + out.getvalue() + err.getvalue()
+        assert caught.value.__context__ is None
+
+
+def test_the_bounds_command_shows_no_cell(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"x": [CANARY]}), tmp_path / "2.parquet")
+    (tmp_path / "a.csv").write_text(f"x\n1\n{CANARY}\n")
+    program = [sys.executable, "-c", "from hourglass.cli import main; main()", "bounds"]
+    for name, code in (("*.parquet", 4), ("a.csv", 0)):
+        command = [*program, str(tmp_path / name), "x", "--epsilon", "1"]
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert told.returncode == code
+        assert (told.stderr == "") == (code == 0)
+        assert CANARY not in told.stdout + told.stderr
+
+
+def test_the_control_would_have_quoted_it() -> None:
+    with pytest.raises(duckdb.Error, match=CANARY):
+        duckdb.connect().execute(f"SELECT CAST('{CANARY}' AS DOUBLE)")
+
+
+def test_spark_is_silenced(spark_session: Any) -> None:
+    frame = spark_session.sql(
+        f"SELECT CAST(v AS DOUBLE) AS x FROM VALUES ('1'), ('{CANARY}') AS (v)"
+    )
+    with pytest.raises(hg.SourceError) as caught:
+        hg.mean(frame, "x", bounds=(0, 1), epsilon=1)
+    assert CANARY not in everything(caught.value)
+
+
+def test_spark_connect(tmp_path: Path) -> None:
+    """A server and a client of their own: one process holds one kind of session."""
+    pytest.importorskip("grpc", reason="grpcio is not installed: pyspark[connect]")
+    reason = java_17()
+    if reason:
+        pytest.skip(reason)
+    program = f"""
+from pyspark.sql import SparkSession
+import hourglass as hg
+session = SparkSession.builder.remote("local[2]").getOrCreate()
+frame = session.sql("SELECT CAST(id AS DOUBLE) AS x, id % 3 AS g FROM range(900)")
+assert "connect" in type(frame).__module__
+found = hg.mean(frame, "x", bounds=(0, 900), epsilon=1, by="g", keys=[0, 1, 2])
+assert all(abs(count - 300) < 40 for count in found.counts)
+bad = session.sql("SELECT CAST(v AS DOUBLE) AS x FROM VALUES ('1'), ('{CANARY}') AS t(v)")
+try:
+    hg.mean(bad, "x", bounds=(0, 1), epsilon=1)
+except hg.SourceError as error:
+    assert error.__context__ is None
+    print("told:", error)
+session.stop()
+"""
+    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, check=False, cwd=tmp_path, env=environment,
+    )  # fmt: skip
+    assert told.returncode == 0, told.stderr[-2000:]
+    assert "told: data: Spark failed" in told.stdout
+    assert CANARY not in told.stdout  # the server's own log is its own
+
+
+@pytest.mark.parametrize("poison", ["1", CANARY, "1e400", "nan", "inf", "", '"', str(2**70)])
+def test_a_poison_row_changes_no_byte_but_the_noise(tmp_path: Path, poison: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,g\n" + "1,a\n" * 50 + f"{poison.replace(chr(34), chr(34) * 2)},b\n")
+    command = [
+        sys.executable, "-c", "from hourglass.cli import main; main()", "mean", str(path), "x",
+        "--bounds", "0", "1", "--epsilon", "1", "--by", "g", "--keys", "a,c", "--format", "csv",
+    ]  # fmt: skip
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.returncode == 0
+    assert told.stderr == ""
+    assert [line.split(",")[0] for line in told.stdout.splitlines()] == ["g", "a", "c"]
+    assert CANARY not in told.stdout
+
+
+def test_totals_and_groups_print_nothing() -> None:
+    table = pa.table({"x": [1.0, 2.0], "g": [CANARY, "b"]})
+    request = checked(table, "x", bounds=(0, 9), epsilon=1, by="g", delta=1e-6)
+    found = request.read()
+    assert repr(found) == "Groups(secret)"
+    for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="secret"):
+            copied(found)
+    assert CANARY not in repr(request) + str(request.sql)
+
+
+def test_a_password_is_not_shown() -> None:
+    source = hg.sql("postgresql://me:pw-4711@127.0.0.1:1/db", "t")
+    assert "pw-4711" not in repr(source)
+    with pytest.raises(hg.SourceError, match="cannot be reached") as caught:
+        hg.mean(source, "x", bounds=(0, 1), epsilon=1)
+    assert "pw-4711" not in everything(caught.value)
+
+
+def test_secret_groups_show_by_their_noisy_count_alone() -> None:
+    sizes = {"many": 200, CANARY: 1}
+    names = [name for name, size in sizes.items() for _ in range(size)]
+    table = pa.table({"x": [1.0] * len(names), "g": names})
+    for seed in range(50):
+        found = hg.mean(
+            table, "x", bounds=(0, 9), epsilon=1, by="g", delta=1e-6, bits=SeededBits(seed)
+        )
+        assert list(found) == ["many"]
+        assert found.threshold == 17
+
+
+def test_the_order_is_that_of_the_keys_never_of_the_data() -> None:
+    names = ["zoe", "bob", "ann", "mia"] * 100
+    table = pa.table({"x": [1.0] * 400, "g": names})
+    found = hg.mean(table, "x", bounds=(0, 9), epsilon=1, by="g", delta=1e-6)
+    assert list(found) == ["ann", "bob", "mia", "zoe"]
+
+
+def test_a_key_that_is_no_text_is_not_quoted() -> None:
+    """Bytes that are no UTF-8 in a column of text: the error comes as the key is read."""
+    offsets, data = pa.array([0, 1, 1 + len(CANARY) + 1], pa.int32()), f"a{CANARY}".encode()
+    bad = pa.StringArray.from_buffers(2, offsets.buffers()[1], pa.py_buffer(data + b"\xff"))
+    with pytest.raises(hg.SourceError) as caught:
+        hg.mean(pa.table({"x": [1.0, 0.0], "g": bad}), "x", by="g", delta=1e-6, **ASK)
+    assert CANARY not in everything(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("bounds", [(0, 1), (0, 1e300)])
+def test_odd_doubles_raise_no_warning(bounds: Any) -> None:
+    """A NaN that signals, or one that underflows: NumPy would tell of it (here, as an error)."""
+    odd = np.array([0x7FF0000000000001, 1, 0x3FF0000000000000], np.uint64).view(np.float64)
+    with np.errstate(all="raise"):
+        for data, column in ((odd, None), (pa.table({"x": odd}), "x")):
+            found = checked(data, column, bounds=bounds, epsilon=1).read()
+            count = found.count.tolist() if isinstance(found, Groups) else [found.count]
+            assert count == [2]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("Query interrupted", KeyboardInterrupt), (f"Query interrupted {CANARY}", hg.SourceError)],
+)
+def test_an_interrupt_in_duckdb_is_one(
+    monkeypatch: pytest.MonkeyPatch, words: str, expected: type[BaseException]
+) -> None:
+    """DuckDB has its own words for Ctrl-C while it runs a query."""
+
+    def stopped(*_: Any) -> None:
+        raise RuntimeError(words)
+
+    monkeypatch.setattr("hourglass.read.engines.duckdb.Groups.of_arrow", stopped)
+    with pytest.raises(expected) as caught:
+        hg.mean(pa.table({"x": [1.0], "g": ["a"]}), "x", by="g", keys=["a"], **ASK)
+    assert CANARY not in everything(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_an_interrupted_reading_lets_the_connection_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(chunks: Any, *_: Any) -> None:
+        next(chunks)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hourglass.read.engines.duckdb.total_of_chunks", stopped)
+    connection = duckdb.connect()
+    rows = connection.sql("SELECT CAST(i AS DOUBLE) AS x FROM range(2000000) AS t(i)")
+    with pytest.raises(KeyboardInterrupt) as caught:  # it holds the frames, as a notebook does
+        hg.mean(rows, "x", **ASK)
+    assert connection.execute("SELECT 42").fetchall() == [(42,)]
+    assert caught.value.__traceback__ is not None

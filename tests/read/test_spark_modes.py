@@ -1,0 +1,75 @@
+"""Spark beyond one process: a cluster of workers, and a server with a client (Connect).
+
+One process holds one kind of session, so each has a process of its own that runs a part of the
+corpus and compares it with the plain reference.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.read.places import java_17
+
+PROGRAM = """
+import sys
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+
+warnings.simplefilter("ignore")
+from pyspark.sql import SparkSession
+
+import hourglass as hg
+from hourglass.core.grid import Bounds, Grid
+from tests.read import corpus, places
+from tests.read.test_conformance import PERSON, table, totals
+
+mode, folder = sys.argv[1], Path(sys.argv[2])
+builder = SparkSession.builder
+if mode == "connect":
+    builder = builder.remote("local[2]")
+else:
+    builder = (
+        builder.master(mode)
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.executor.memory", "512m")
+        .config("spark.sql.shuffle.partitions", "2")
+    )
+session = builder.getOrCreate()
+assert ("connect" in type(session).__module__) == (mode == "connect")
+place = places.spark(session, folder)
+bounds = Bounds(-1.5, 2.25)
+grid = Grid.choose(bounds)
+rows = corpus.rows(corpus.reals(grid))
+placed = place(table(rows, pa.float64(), pa.string()))
+for unit in (None, hg.per_person(PERSON), hg.per_person(PERSON, rows=3, groups=2)):
+    assert totals(placed, bounds, None, unit=unit) == corpus.reference(rows, grid, unit), unit
+print("equal")
+session.stop()
+"""
+
+
+@pytest.mark.parametrize("mode", ["local-cluster[2,1,512]", "connect"])
+def test_the_corpus(mode: str, tmp_path: Path) -> None:
+    pytest.importorskip("grpc", reason="grpcio is not installed: pyspark[connect]")
+    reason = java_17()
+    if reason:
+        pytest.skip(reason)
+    told = subprocess.run(
+        [sys.executable, "-c", PROGRAM, mode, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+    )
+    assert told.returncode == 0, told.stderr[-2000:]
+    assert "equal" in told.stdout

@@ -1,0 +1,38 @@
+"""Charts: a line a group, readable with few and with many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hourglass as hg
+from hourglass.release.plot import plot_groups
+
+
+@pytest.mark.parametrize("groups", [0, 1, 3, 60, 500])
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_any_number_of_groups(tmp_path: Path, groups: int, ending: str) -> None:
+    means = np.linspace(10, 90, groups)
+    path = tmp_path / f"chart.{ending}"
+    plot_groups(
+        path, labels=[f"group 😀 {i}" for i in range(groups)], means=means, lows=means - 3,
+        highs=means + 3, bounds=(0.0, 100.0), title="Mean", notes=["epsilon 1"],
+    )  # fmt: skip
+    assert path.stat().st_size > 1000
+
+
+def test_every_group_is_on_the_chart(tmp_path: Path) -> None:
+    names = [f"ward-{i:02d}" for i in range(60)]
+    table = {"x": [5.0] * 60, "g": names}
+    import pyarrow as pa
+
+    found = hg.mean(pa.table(table), "x", bounds=(0, 9), epsilon=1, by="g", keys=names)
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        found.plot(tmp_path / "chart.svg")
+    text = (tmp_path / "chart.svg").read_text()
+    assert all(name in text for name in names)
+    assert "95 % interval" in text
