@@ -20,8 +20,9 @@ from typing import Any
 import duckdb
 
 import hourglass as hg
-from hourglass.ask.bounds import checked as checked_bounds
-from hourglass.ask.mean import answer, checked
+from hourglass.ask.bounds import bounds_question as checked_bounds
+from hourglass.ask.mean import mean_question
+from hourglass.ask.run import run
 from hourglass.core.unit import Unit
 
 BOUNDS = (0, 100)
@@ -75,7 +76,7 @@ def ratio_to_avg(path: Path, engine: str, average: Callable[[str], Work], turns:
 
         def totals(by: str | None = by) -> Work:
             more: dict[str, Any] = {"by": by, "delta": 1e-6} if by else {}
-            return checked(path, "x", bounds=BOUNDS, epsilon=1, engine=engine, **more).read
+            return mean_question(path, "x", bounds=BOUNDS, epsilon=1, engine=engine, **more).read
 
         def avg(text: str = text) -> Work:
             return average(text)
@@ -106,7 +107,7 @@ def persons(path: Path, turns: int) -> None:
     text = "SELECT AVG(a) FROM (SELECT AVG(x) AS a FROM t GROUP BY person) AS p"
     unit = hg.per_person("person")
     ours, theirs = in_turns(
-        lambda: checked(path, "x", bounds=BOUNDS, epsilon=1, unit=unit).read,
+        lambda: mean_question(path, "x", bounds=BOUNDS, epsilon=1, unit=unit).read,
         lambda: average(text),
         turns,
     )
@@ -127,9 +128,9 @@ def bounds(path: Path, turns: int) -> None:
 
 def end_to_end(path: Path, folder: Path, turns: int) -> None:
     """The whole way: query, noise, estimates."""
-    million = checked(path, "x", bounds=BOUNDS, epsilon=1, by="million", keys=range(10**6))
+    million = mean_question(path, "x", bounds=BOUNDS, epsilon=1, by="million", keys=range(10**6))
     start = time.perf_counter()
-    found = answer(million)
+    found = run(million)
     assert isinstance(found, hg.Releases)
     table = found.columns()
     print(f"{'1,000,000 public groups, answered':<44}{time.perf_counter() - start:>9.3f} s")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import io
-import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
 from typing import Any
 
 from hourglass.cli import main
-from hourglass.noise.bits import Bits
+from hourglass.core.grid import Bounds, Grid
+from hourglass.core.totals import Totals
+from hourglass.noise.bits import SECURE, Bits
+from hourglass.read.column import Column
+from hourglass.read.schema import Field
+from hourglass.read.sql.query import Query
 
 
 @dataclass(frozen=True)
@@ -25,31 +26,16 @@ class Told:
     err: str
 
 
-def command(*arguments: object) -> Told:
-    """``hourglass`` with these arguments, in this process."""
+def command(*arguments: object, bits: Bits = SECURE) -> Told:
+    """``hourglass`` with these arguments, in this process; ``bits`` freezes its noise."""
     out, err = io.StringIO(), io.StringIO()
-    before, sys.argv = sys.argv, ["hourglass", *map(str, arguments)]
     code: Any = 0
     try:
         with redirect_stdout(out), redirect_stderr(err):
-            main()
+            main([*map(str, arguments)], bits=bits)
     except SystemExit as ended:
         code = ended.code or 0
-    finally:
-        sys.argv = before
     return Told(int(code), out.getvalue(), err.getvalue())
-
-
-@contextmanager
-def frozen(bits: Bits) -> Iterator[None]:
-    """The command ``mean`` with the noise of these bits."""
-    module: Any = import_module("hourglass.cli.mean")
-    real = module.charged
-    module.charged = partial(real, bits=bits)
-    try:
-        yield
-    finally:
-        module.charged = real
 
 
 def everything(error: BaseException) -> str:
@@ -60,3 +46,16 @@ def everything(error: BaseException) -> str:
         shown += repr(seen) + str(seen)
         seen = seen.__cause__ or seen.__context__
     return shown
+
+
+# --- what a column in memory adds up to -----------------------------------------------------
+
+
+def grid_of(column: Column, bounds: Bounds, cells: Any = None) -> Grid:
+    """The grid that a question would choose for the column."""
+    return Field("", column.kind).grid(bounds, cells)
+
+
+def totals_of(column: Column, grid: Grid, missing: int | None = None) -> Totals:
+    """The secret totals of a column in memory."""
+    return column.run(None, Query(Field("", column.kind), grid, missing)).only

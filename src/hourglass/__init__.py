@@ -14,6 +14,7 @@ A value goes one way through the house:
 from .ask.bounds import find_bounds
 from .ask.mean import mean
 from .core.grid import Bounds
+from .core.public import public
 from .core.unit import per_person, per_row
 from .errors import (
     BoundsError,
@@ -78,5 +79,6 @@ __all__ = [
     "mean",
     "per_person",
     "per_row",
+    "public",
     "sql",
 ]

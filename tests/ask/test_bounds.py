@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import checked
+from hourglass.ask.bounds import bounds_question
 from hourglass.noise import SeededBits
 
 VALUES = np.random.default_rng(5).exponential(10.0, 5_000)
@@ -142,13 +142,13 @@ TABLE = pa.table({"x": [1.0], "b": [True], "t": ["a"], "u": ["p"]})
 def test_bad_requests_of_tables(change: dict[str, Any], error: Any, word: str) -> None:
     asked: dict[str, Any] = {"column": "x", "epsilon": 1, **change}
     with pytest.raises(error, match=word):
-        checked(TABLE, **asked)
+        bounds_question(TABLE, **asked)
 
 
 def test_nothing_is_read_before_it_is_asked_for() -> None:
     """A stream can be read once: it is whole after the check, and used up by the answer."""
     stream = TABLE.to_reader()
-    request = checked(stream, "x", epsilon=1)
+    request = bounds_question(stream, "x", epsilon=1)
     assert stream.read_next_batch().num_rows == 1
     assert request.epsilon == 1
     assert "canary" not in repr(request)
@@ -163,10 +163,10 @@ def test_explain_shows_the_sql_and_runs_nothing() -> None:
 
 def test_alike_questions_have_one_text() -> None:
     ask: dict[str, Any] = {"epsilon": 1, "scale": [0, 0.5, 2**64]}
-    text = checked(TABLE, "x", **ask).question
-    assert text == checked(TABLE, "x", **ask).question
+    text = bounds_question(TABLE, "x", **ask).text
+    assert text == bounds_question(TABLE, "x", **ask).text
     other = [
-        checked(TABLE, "x", **{**ask, **change}).question
+        bounds_question(TABLE, "x", **{**ask, **change}).text
         for change in (
             {"epsilon": 2},
             {"scale": [0, 1, 2**64]},

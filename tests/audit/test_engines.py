@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
-from dataclasses import replace
 from fractions import Fraction
-from importlib import import_module
 from pathlib import Path as Folder
 from typing import Any
 
@@ -16,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import BoundsRequest, checked
+from hourglass.ask.bounds import BoundsQuestion, bounds_question
 from hourglass.audit import Path, RecordingBits, greybox_finding, neighbours
 from hourglass.audit.greybox import compare
 from hourglass.audit.searches import (
@@ -29,10 +25,12 @@ from hourglass.audit.searches import (
     group_pairs,
 )
 from hourglass.core.scale import Scale
+from hourglass.mechanisms.scan import Search
 from hourglass.read.database import SqlSource
-from hourglass.release.found import bounds_from_counts
+from hourglass.release.found import FoundBounds
 from hourglass.release.releases import Releases
 from tests.read import places
+from tests.tools import command
 
 BOUNDS = (0.0, 10.0)
 PAIRS = list(neighbours(*BOUNDS))
@@ -82,25 +80,15 @@ def rows(found: Sequence[Any]) -> pa.Table:
     return pa.table({"g": groups, "x": pa.array([row[1] for row in found], pa.float64())})
 
 
-def asked_with(module: str, bits: Any, **arguments: Any) -> Any:
-    """What a command prints, as JSON, with the noise of these bits; what it asked, and saw."""
-    command: Any = import_module(f"hourglass.cli.{module}")
-    real, seen, printed = command.charged, [], io.StringIO()
-
-    def charged(asked: Any, *rest: Any) -> Any:
-        def read() -> Any:
-            seen.append(asked.read())
-            return seen[-1]
-
-        return real(replace(asked, read=read), *rest, bits=bits)
-
-    command.charged = charged
-    try:
-        with redirect_stdout(printed):
-            getattr(command, module)(column="x", epsilon="1", format_="json", **arguments)
-    finally:
-        command.charged = real
-    return json.loads(printed.getvalue()), *seen
+def asked_with(command_name: str, bits: Any, source: str, **options: Any) -> Any:
+    """What a command prints, as JSON, with the noise of these bits."""
+    words: list[Any] = [command_name, source, "x", "--epsilon", 1, "--format", "json"]
+    for name, value in options.items():
+        if value is not None:
+            words += [f"--{name}", *(value if isinstance(value, tuple) else (value,))]
+    told = command(*words, bits=bits)
+    assert told.code == 0, told.err
+    return json.loads(told.out)
 
 
 # --- a mean ---------------------------------------------------------------------------------
@@ -117,8 +105,7 @@ def test_a_mean_on_every_engine(place: places.Place, request: pytest.FixtureRequ
 
 def test_a_mean_through_the_command(words: Any, request: pytest.FixtureRequest) -> None:
     def run(values: Sequence[Any], bits: Any) -> Mapping[str, Any]:
-        answer, _ = asked_with("mean", bits, bounds=("0.0", "10.0"), **words(column(values)))
-        return dict(answer)
+        return dict(asked_with("mean", bits, bounds=BOUNDS, **words(column(values))))
 
     found = greybox_finding(Path("command", run), pairs_for(request))
     assert found.holds, found.detail
@@ -153,10 +140,9 @@ def test_groups_on_every_engine(place: places.Place, touched: str) -> None:
 @pytest.mark.parametrize("touched", TOUCHED[1:])
 def test_groups_through_the_command(words: Any, touched: str) -> None:
     def run(found: Sequence[Any], bits: Any) -> Mapping[str, Any]:
-        answer, _ = asked_with(
-            "mean", bits, bounds=("0.0", "10.0"), by=["g"], keys=",".join(KEYS),
-            **words(rows(found)),
-        )  # fmt: skip
+        answer = asked_with(
+            "mean", bits, bounds=BOUNDS, by="g", keys=",".join(KEYS), **words(rows(found))
+        )
         releases = Releases.from_dict(answer)
         return {"groups": {key: release.to_dict() for key, release in releases.items()}}
 
@@ -197,8 +183,8 @@ SCALE = CANDIDATES[1:4]  # three candidates and what lies around them: seven buc
 
 
 def test_bounds_on_every_engine(place: places.Place) -> None:
-    def ask(values: Sequence[float]) -> BoundsRequest:
-        return checked(column="x", epsilon=1, scale=SCALE, **place(column(values)))
+    def ask(values: Sequence[float]) -> BoundsQuestion:
+        return bounds_question(column="x", epsilon=1, scale=SCALE, **place(column(values)))
 
     found = bounds_finding("bounds", ask)
     assert found.holds, found.detail
@@ -210,9 +196,11 @@ def test_bounds_through_the_command(words: Any) -> None:
     counts = []
     for values in ([1.0] * 9, [*[1.0] * 9, 9.0]):
         recorded = RecordingBits()
-        printed, seen = asked_with("bounds", recorded, scale=scale, **words(column(values)))
+        printed = asked_with("bounds", recorded, scale=scale, **words(column(values)))
+        seen = bounds_question(values, epsilon=1, scale=SCALE).read()
         counts.append(seen)
-        again = bounds_from_counts(seen, Scale(SCALE), Fraction(1), bits=recorded.replayed())
+        ends = Search(Scale(SCALE), Fraction(1)).sample(seen, recorded.replayed())
+        again = FoundBounds.of(ends, Scale(SCALE), Fraction(1), private=False)
         assert printed == json.loads(json.dumps(again.to_dict()))
     above = [after - before for before, after in zip(counts[0].above, counts[1].above, strict=True)]
     below = [after - before for before, after in zip(counts[0].below, counts[1].below, strict=True)]
@@ -221,15 +209,15 @@ def test_bounds_through_the_command(words: Any) -> None:
 
 @pytest.mark.parametrize("copies", [0, 2])
 def test_a_record_counted_not_once_is_caught(copies: int) -> None:
-    def ask(values: Sequence[float]) -> BoundsRequest:
-        return checked([*values[:-1], *list(values[-1:]) * copies], epsilon=1, scale=SCALE)
+    def ask(values: Sequence[float]) -> BoundsQuestion:
+        return bounds_question([*values[:-1], *list(values[-1:]) * copies], epsilon=1, scale=SCALE)
 
     assert not bounds_finding("wrong", ask).holds
 
 
 def test_a_missing_value_that_counts_is_caught() -> None:
-    def ask(values: Sequence[float]) -> BoundsRequest:
-        return checked([0.0 if v != v else v for v in values], epsilon=1, scale=SCALE)
+    def ask(values: Sequence[float]) -> BoundsQuestion:
+        return bounds_question([0.0 if v != v else v for v in values], epsilon=1, scale=SCALE)
 
     found = bounds_finding("wrong", ask)
     assert not found.holds

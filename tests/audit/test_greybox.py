@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import hourglass as hg
-from hourglass.ask.request import checked
+from hourglass.ask.mean import mean_question
 from hourglass.audit import (
     Path,
     RecordingBits,
@@ -138,7 +138,7 @@ def test_nan_among_numbers_in_parquet(tmp_path: Any) -> None:
     file = str(tmp_path / "t.parquet")
     pyarrow.parquet.write_table(pyarrow.table({"x": [0.0, 5.0, math.nan]}), file)
     for data in (file, duckdb.connect().read_parquet(file)):
-        request = checked(data, "x", bounds=(0.0, 10.0), epsilon=1)
+        request = mean_question(data, "x", bounds=(0.0, 10.0), epsilon=1)
         found: Any = request.read()
         assert found.totals.cells.tolist() == [2**31]
         assert found.totals.count.tolist() == [2]

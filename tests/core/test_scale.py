@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hourglass.core.scale import Counts, Scale, count_chunks, counts_from_histogram
+from hourglass.core.scale import Counts, Scale, counts_from_histogram, histogram_of_chunks
 
 pytestmark = pytest.mark.property
 
@@ -22,6 +22,10 @@ CANDIDATES = st.lists(
     st.one_of(st.integers(-(2**70), 2**70), st.floats(-1e300, 1e300)), min_size=2, max_size=8
 )
 DTYPES = ["float64", "float32", "float16", "int8", "uint8", "int64", "uint64", ">i4", ">f8"]
+
+
+def count_chunks(scale: Scale, chunks: Any) -> Counts:
+    return counts_from_histogram(scale, dict(enumerate(histogram_of_chunks(scale, chunks))))
 
 
 def scale_of(candidates: list[Any]) -> Scale | None:

@@ -18,10 +18,9 @@ import pytest
 from hourglass.core.exact import Enclosure, exp_minus
 from hourglass.core.scale import Scale, counts_from_histogram
 from hourglass.mechanisms import scan as private_bounds
-from hourglass.mechanisms.scan import Scan
+from hourglass.mechanisms.scan import Scan, Search
 from hourglass.noise import SeededBits
 from hourglass.noise.ladder import Ladder
-from hourglass.release.found import bounds_from_counts
 
 pytestmark = pytest.mark.enumeration
 
@@ -127,7 +126,7 @@ def whole_law(
     pmf: Callable[[Scan, tuple[int, ...]], list[Enclosure]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Law:
-    """P(bounds): ``bounds_from_counts`` is run once for every combination of scan results."""
+    """P(bounds): ``Search.sample`` is run once for every combination of scan results."""
     counts = counts_from_histogram(scale, histogram)
     law: Law = {}
     scripts: list[tuple[int, ...]] = [()]
@@ -152,11 +151,11 @@ def whole_law(
             return choice
 
         monkeypatch.setattr(Scan, "sample", choose)
-        found = bounds_from_counts(counts, scale, epsilon, bits=SeededBits(1))
+        ends = Search(scale, epsilon).sample(counts, SeededBits(1))
         if open_choice:
             scripts.extend((*script, choice) for choice in range(open_choice[0]))
         else:
-            key = (found.bounds.lower, found.bounds.upper)
+            key = (scale.candidates[ends.lower], scale.candidates[ends.upper])
             law[key] = law.get(key, Enclosure.of(0)) + weight[0]
     return law
 

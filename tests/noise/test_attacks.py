@@ -30,6 +30,7 @@ from hourglass.noise.bits import SECURE
 from hourglass.read import kernel
 from hourglass.read.column import column
 from hourglass.release.release import Release
+from tests.tools import totals_of
 
 pytestmark = pytest.mark.attack
 
@@ -141,7 +142,7 @@ FLOATS = hnp.arrays(
 def test_summation(values: Any, added: float, random: Any, chunk: int) -> None:
     """Neighbours move (S, N) by (0..G, 1) or not at all, in any order and any chunks."""
     grid = Grid.choose(Bounds(-0.3, 1.1))
-    before = column(values).totals(grid)
+    before = totals_of(column(values), grid)
     longer = [*values.tolist(), added]
     random.shuffle(longer)
     pieces = [np.array(longer[i : i + chunk]) for i in range(0, len(longer), chunk)]

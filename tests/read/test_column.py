@@ -18,6 +18,7 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.read import kernel
 from hourglass.read.column import column
+from tests.tools import grid_of, totals_of
 
 NUMBERS = [3, 0, 7, 10, 4]
 
@@ -76,9 +77,9 @@ REAL = {
 @pytest.mark.parametrize("name", WHOLE)
 def test_integers_keep_their_own_grid(name: str) -> None:
     source = column(WHOLE[name])
-    grid = source.grid(Bounds(0, 10))
+    grid = grid_of(source, Bounds(0, 10))
     assert (grid.cells, grid.own) == (10, True)
-    totals = source.totals(grid)
+    totals = totals_of(source, grid)
     assert (totals.cells, totals.count) == (24, 5)
 
 
@@ -86,9 +87,9 @@ def test_integers_keep_their_own_grid(name: str) -> None:
 def test_reals_get_the_fine_grid(name: str) -> None:
     values = REAL[name]
     source = column(values() if callable(values) else values)
-    grid = source.grid(Bounds(0, 10))
+    grid = grid_of(source, Bounds(0, 10))
     assert (grid.cells, grid.own) == (2**32, False)
-    totals = source.totals(grid)
+    totals = totals_of(source, grid)
     assert totals.count == 5
     assert totals.cells == sum(int(Fraction(x * 2**32, 10) + Fraction(1, 2)) for x in NUMBERS)
 
@@ -105,29 +106,29 @@ def test_reals_get_the_fine_grid(name: str) -> None:
 )
 def test_booleans(values: Any) -> None:
     source = column(values)
-    grid = source.grid(Bounds(0, 1))
-    totals = source.totals(grid)
+    grid = grid_of(source, Bounds(0, 1))
+    totals = totals_of(source, grid)
     assert (grid.cells, totals.cells, totals.count) == (1, 2, 3)
 
 
 @pytest.mark.parametrize("name", ["masked", "pandas Int64", "polars", "arrow dictionary"])
 def test_missing_values_may_count_as_a_value(name: str) -> None:
     source = column(WHOLE[name])
-    totals = source.totals(source.grid(Bounds(0, 10)), missing=9)
+    totals = totals_of(source, grid_of(source, Bounds(0, 10)), missing=9)
     assert (totals.cells, totals.count) == (33, 6)
 
 
 @pytest.mark.parametrize("values", [[1.0, None, math.nan], np.array([1.0, np.nan, np.nan])])
 def test_missing_reals_may_count_as_a_value(values: Any) -> None:
     source = column(values)
-    totals = source.totals(Grid(Bounds(0.0, 4.0), 4), missing=3)
+    totals = totals_of(source, Grid(Bounds(0.0, 4.0), 4), missing=3)
     assert (totals.cells, totals.count) == (7, 3)
 
 
 def test_infinities_are_clamped_and_odd_doubles_are_fine() -> None:
     grid = Grid(Bounds(-1.0, 1.0), 2)
     values = np.array([np.inf, -np.inf, -0.0, 5e-324, -5e-324, 1e308])
-    totals = column(values).totals(grid)
+    totals = totals_of(column(values), grid)
     assert (totals.cells, totals.count) == (2 + 0 + 1 + 1 + 1 + 2, 6)
 
 
@@ -136,13 +137,13 @@ def test_the_widest_bounds() -> None:
     assert grid.shrink == 0.5
     values = [-1.7e308, -0.85e308, 0.0, 0.85e308, 1.7e308, -np.inf, np.inf]
     for value, share in zip(values, [0, 1, 2, 3, 4, 0, 4], strict=True):
-        assert column([value]).totals(grid).cells == share * 2**30
+        assert totals_of(column([value]), grid).cells == share * 2**30
         assert grid.cell(value) == share * 2**30
 
 
 @pytest.mark.parametrize("big", [2**53 + 1, 2**63, 2**64 + 3, 10**400, -(10**400)])
 def test_integers_of_any_size_in_a_list(big: int) -> None:
-    totals = column([big]).totals(Grid(Bounds(0, 1), 1))
+    totals = totals_of(column([big]), Grid(Bounds(0, 1), 1))
     assert (totals.cells, totals.count) == (int(big > 0), 1)
 
 
@@ -150,11 +151,11 @@ def test_integers_past_the_doubles_are_exact_on_their_own_grid() -> None:
     base = 2**63 - 10
     values = np.array([base + 3, base + 4, 0, 2**63 - 1])
     source = column(values)
-    grid = source.grid(Bounds(base, base + 5))
+    grid = grid_of(source, Bounds(base, base + 5))
     assert grid.own
-    assert source.totals(grid).cells == 3 + 4 + 0 + 5
+    assert totals_of(source, grid).cells == 3 + 4 + 0 + 5
     unsigned = column(np.array([2**64 - 1, 2**64 - 3], dtype=np.uint64))
-    assert unsigned.totals(unsigned.grid(Bounds(2**64 - 4, 2**64 - 1))).cells == 3 + 1
+    assert totals_of(unsigned, grid_of(unsigned, Bounds(2**64 - 4, 2**64 - 1))).cells == 3 + 1
 
 
 @pytest.mark.parametrize(
@@ -162,12 +163,12 @@ def test_integers_past_the_doubles_are_exact_on_their_own_grid() -> None:
 )
 def test_bounds_beyond_the_type(bounds: tuple[int, int], cells: int) -> None:
     source = column(np.array([0, 255, 1], dtype=np.uint8))
-    assert source.totals(source.grid(Bounds(*bounds))).cells == cells
+    assert totals_of(source, grid_of(source, Bounds(*bounds))).cells == cells
 
 
 def test_signed_type_with_its_whole_range() -> None:
     source = column(np.array([-128, 127], dtype=np.int8))
-    assert source.totals(source.grid(Bounds(-128, 127))).cells == 255
+    assert totals_of(source, grid_of(source, Bounds(-128, 127))).cells == 255
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_empty(values: Any) -> None:
 
 def test_all_null() -> None:
     for values in ([None] * 3, pa.nulls(3), pl.Series([None] * 3), np.full(3, np.nan)):
-        totals = column(values).totals(Grid(Bounds(0.0, 1.0), 8))
+        totals = totals_of(column(values), Grid(Bounds(0.0, 1.0), 8))
         assert (totals.cells, totals.count) == (0, 0)
 
 
@@ -200,7 +201,7 @@ def test_a_generator_is_consumed_once_and_in_chunks() -> None:
             alive -= 1
 
     n = 3 * kernel.CHUNK + 5
-    totals = column(Counted(1.0) for _ in range(n)).totals(Grid(Bounds(0.0, 1.0), 4))
+    totals = totals_of(column(Counted(1.0) for _ in range(n)), Grid(Bounds(0.0, 1.0), 4))
     assert (totals.cells, totals.count) == (4 * n, n)
     assert longest <= 2 * kernel.CHUNK + 1
 
@@ -223,7 +224,7 @@ class FromStream(FromCapsule):
 @pytest.mark.parametrize("kind", [FromCapsule, FromStream])
 def test_anything_that_speaks_arrow(kind: type[FromCapsule]) -> None:
     source = column(kind(pa.array([1, 2, None])))
-    totals = source.totals(source.grid(Bounds(0, 3)))
+    totals = totals_of(source, grid_of(source, Bounds(0, 3)))
     assert (totals.cells, totals.count) == (3, 2)
     with pytest.raises(hg.DataError):
         column(kind(pa.array(["canary"])))
@@ -252,7 +253,7 @@ def test_sums_past_int64_do_not_wrap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_totals_keep_their_secret() -> None:
-    totals = column([0.25, 0.5]).totals(Grid(Bounds(0.0, 1.0), 4))
+    totals = totals_of(column([0.25, 0.5]), Grid(Bounds(0.0, 1.0), 4))
     assert repr(totals) == str(totals) == "Totals(secret)"
     import copy
     import pickle

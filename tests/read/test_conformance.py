@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import checked
+from hourglass.ask.mean import mean_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Groups
 from hourglass.core.unit import Unit
@@ -21,6 +21,7 @@ from hourglass.read.column import column as memory_column
 from hourglass.read.sql.cells import identifier
 from tests.read import corpus
 from tests.read.corpus import GROUP, PERSON, VALUE, Row
+from tests.tools import totals_of
 
 UNITS = [
     None,
@@ -47,7 +48,7 @@ def totals(
     missing: Any = "drop",
     by: Any = GROUP,
 ) -> Any:
-    request = checked(
+    request = mean_question(
         **placed,
         column=VALUE,
         bounds=bounds,
@@ -192,7 +193,7 @@ def test_one_total_of_many_batches(engine_place: Any) -> None:
     grid = Grid.choose(Bounds(0, 120))
     column = pa.array(numbers, mask=absent)
     placed = engine_place(pa.table({VALUE: column}))
-    expected = memory_column(np.ma.array(numbers, mask=absent)).totals(grid)
+    expected = totals_of(memory_column(np.ma.array(numbers, mask=absent)), grid)
     found = totals(placed, grid.bounds, None, by=None)
     assert found == (expected.cells, expected.count)
     assert expected.count < 300_000 - 45_000

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import checked
+from hourglass.ask.bounds import bounds_question
 from hourglass.core.scale import Counts, Scale, counts_from_histogram
 from hourglass.core.unit import Unit
 from hourglass.noise import SeededBits
@@ -66,7 +66,7 @@ def reference(rows: list[Row], scale: Scale, unit: Unit | None = None) -> Counts
 
 
 def counted(placed: dict[str, Any], **more: Any) -> Counts:
-    return checked(**placed, column=VALUE, epsilon=1, **more).read()
+    return bounds_question(**placed, column=VALUE, epsilon=1, **more).read()
 
 
 @pytest.mark.parametrize("candidates", SCALES, ids=str)
@@ -119,7 +119,7 @@ def test_decimals(engine_place: Any, request: pytest.FixtureRequest) -> None:
 def test_numerics_past_the_doubles(postgres_url: str) -> None:
     values = ", ".join(f"('{text}')" for text in ("1e400", "-1e400", "1e-400", "NaN", "2.5"))
     source = hg.sql(postgres_url, f"SELECT CAST(v AS NUMERIC) AS x FROM (VALUES {values}) t(v)")
-    found = checked(source, "x", epsilon=1, scale=[-1, 0, 3]).read()
+    found = bounds_question(source, "x", epsilon=1, scale=[-1, 0, 3]).read()
     assert found == Counts((1, 1, 3), (3, 2, 1))
 
 
@@ -129,16 +129,16 @@ def test_narrow_and_wide_integers(tmp_path: Path, kind: pa.DataType) -> None:
     values = [0, 1, 100, 127] + ([2**63, 2**64 - 1] if kind == pa.uint64() else [-128])
     pq.write_table(pa.table({"x": pa.array(values, kind)}), tmp_path / "a.parquet")
     for engine in ("duckdb", "datafusion"):
-        request = checked(tmp_path / "a.parquet", "x", epsilon=1, engine=engine)
+        request = bounds_question(tmp_path / "a.parquet", "x", epsilon=1, engine=engine)
         assert request.read() == reference([(v, "", "") for v in values], request.scale)
 
 
 def test_text_is_read_by_the_declared_rule(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("x,u\n" + "".join(f"{x},p\n" for x in ("7", "1e2", "-3", "abc", "", "inf")))
-    found = checked(path, "x", epsilon=1, scale=[0, 8, 200]).read()
+    found = bounds_question(path, "x", epsilon=1, scale=[0, 8, 200]).read()
     assert found == Counts((1, 2, 3), (3, 2, 1))
-    found = checked(path, "x", epsilon=1, scale=[0, 8, 200], parse="integer").read()
+    found = bounds_question(path, "x", epsilon=1, scale=[0, 8, 200], parse="integer").read()
     assert found == Counts((1, 2, 2), (1, 0, 0))
 
 

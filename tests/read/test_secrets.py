@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import checked
+from hourglass.ask.mean import mean_question
 from hourglass.core.totals import Groups
 from hourglass.noise.bits import SeededBits
 from hourglass.read.engines.base import guarded
@@ -152,7 +152,7 @@ def test_a_poison_row_changes_no_byte_but_the_noise(tmp_path: Path, poison: str)
 
 def test_totals_and_groups_print_nothing() -> None:
     table = pa.table({"x": [1.0, 2.0], "g": [CANARY, "b"]})
-    request = checked(table, "x", bounds=(0, 9), epsilon=1, by="g", delta=1e-6)
+    request = mean_question(table, "x", bounds=(0, 9), epsilon=1, by="g", delta=1e-6)
     found = request.read()
     assert repr(found) == "Groups(secret)"
     for copied in (pickle.dumps, copy.copy, copy.deepcopy):
@@ -204,7 +204,7 @@ def test_odd_doubles_raise_no_warning(bounds: Any) -> None:
     odd = np.array([0x7FF0000000000001, 1, 0x3FF0000000000000], np.uint64).view(np.float64)
     with np.errstate(all="raise"):
         for data, column in ((odd, None), (pa.table({"x": odd}), "x")):
-            found = checked(data, column, bounds=bounds, epsilon=1).read()
+            found = mean_question(data, column, bounds=bounds, epsilon=1).read()
             count = found.count.tolist() if isinstance(found, Groups) else [found.count]
             assert count == [2]
 

@@ -73,9 +73,9 @@ def test_keys_of_several_columns_and_kinds() -> None:
 def test_keys_from_a_file_or_a_public_table(tmp_path: Path, kind: str) -> None:
     names = pd.DataFrame({"g": ["s", "n", "s"], "other": [1, 2, 3]})
     keys: Any = {
-        "pandas": names,
-        "polars": pl.from_pandas(names),
-        "array": np.array(["n", "s"]),
+        "pandas": hg.public(names),
+        "polars": hg.public(pl.from_pandas(names)),
+        "array": hg.public(np.array(["n", "s"])),
     }.get(kind, tmp_path / f"keys.{kind}")
     if kind == "txt":
         keys.write_text("n\ns\n")
@@ -279,11 +279,11 @@ def test_keys_longer_than_64_bits_are_refused(kind: str) -> None:
         ({"delta": 1e-6}, "by="),
         ({"by": "g", "delta": 2}, "delta=2"),
         ({"by": "g", "keys": []}, "keys is empty"),
-        ({"by": "g", "keys": 3}, "no list of keys"),
-        ({"by": "i", "keys": ["n"]}, "no value of column 'i'"),
+        ({"by": "g", "keys": 3}, "not a list of keys"),
+        ({"by": "i", "keys": ["n"]}, r"column 'i' .integer. cannot hold"),
         ({"by": "x", "keys": [1]}, "group by a column of text"),
         ({"by": ["g", "g"], "keys": ["n"]}, "each once"),
-        ({"by": ["g", "d"], "keys": ["n"]}, "tuples of 2"),
+        ({"by": ["g", "d"], "keys": ["n"]}, "a tuple of 2 values"),
         ({"by": "nope", "keys": ["n"]}, "no such column"),
         ({"by": "g", "keys": "nope.csv"}, "no such file"),
         ({"by": "g", "delta": 1e-6, "algorithm": "laplace"}, "hourglass"),

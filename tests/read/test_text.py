@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import checked
+from hourglass.ask.mean import mean_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Groups
 
@@ -53,7 +53,7 @@ EXPECTED = (
 
 
 def total(data: Any, column: str = "x", **more: Any) -> tuple[int, int]:
-    found = checked(data, column, bounds=(0, 120), epsilon=1, **more).read()
+    found = mean_question(data, column, bounds=(0, 120), epsilon=1, **more).read()
     assert isinstance(found, Groups)
     totals = found.totals
     return int(totals.cells[0]), int(totals.count[0])
@@ -93,7 +93,7 @@ def test_text_of_a_typed_table_is_read_only_if_declared(tmp_path: Path) -> None:
 def test_integers_declared_in_text(tmp_path: Path) -> None:
     cells = ["5", "-3", "+7", "3.7", "abc", "1e2", "99999999999999999999", "-99999999999999999999"]
     (tmp_path / "a.csv").write_text("x\n" + "\n".join(cells) + "\n")
-    request = checked(tmp_path / "a.csv", "x", bounds=(0, 120), epsilon=1, parse="integer")
+    request = mean_question(tmp_path / "a.csv", "x", bounds=(0, 120), epsilon=1, parse="integer")
     assert request.mechanism.grid.own
     assert total(tmp_path / "a.csv", parse="integer") == (5 + 0 + 7 + 120 + 0, 5)
 
@@ -158,7 +158,7 @@ def test_no_line_of_json_speaks_for_another(line: str, place: str, tmp_path: Pat
     at = {"first": 0, "middle": 100, "last": 200}[place]
     path = tmp_path / "rows.jsonl"
     path.write_text("\n".join([*rows[:at], line, *rows[at:]]) + "\n")
-    found = checked(path, "x", bounds=(0.0, 2.0), epsilon=1, grid=2).read()
+    found = mean_question(path, "x", bounds=(0.0, 2.0), epsilon=1, grid=2).read()
     assert isinstance(found, Groups)
     count, cells = int(found.totals.count[0]), int(found.totals.cells[0])
     assert 0 <= count - 200 <= 1

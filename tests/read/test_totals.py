@@ -16,6 +16,7 @@ from hourglass.core.totals import Totals
 from hourglass.errors import GridError
 from hourglass.read import kernel
 from hourglass.read.column import column
+from tests.tools import grid_of, totals_of
 
 pytestmark = pytest.mark.property
 
@@ -64,10 +65,10 @@ def test_the_kernel_follows_the_rule_bit_for_bit(data: st.DataObject, grid: Grid
     values = data.draw(st.lists(any_float | near_edges(grid), max_size=20))
     cells = [reference(x, grid) for x in values]
     assert cells == [grid.cell(x) for x in values]
-    totals = column(np.array(values, dtype=np.float64)).totals(grid)
+    totals = totals_of(column(np.array(values, dtype=np.float64)), grid)
     assert totals.cells == sum(cell for cell in cells if cell is not None)
     assert totals.count == sum(cell is not None for cell in cells)
-    again = column(values).totals(grid)
+    again = totals_of(column(values), grid)
     assert (again.cells, again.count) == (totals.cells, totals.count)
 
 
@@ -102,7 +103,9 @@ def test_a_neighbour_moves_the_totals_by_its_cell_and_one(
     values = data.draw(st.lists(any_float, max_size=12))
     place = data.draw(st.integers(0, len(values)))
     with_it = [*values[:place], x, *values[place:]]
-    change = moved(*(column(np.array(v, dtype=np.float64)).totals(grid) for v in (values, with_it)))
+    change = moved(
+        *(totals_of(column(np.array(v, dtype=np.float64)), grid) for v in (values, with_it))
+    )
     cell = grid.cell(x)
     assert change == ((0, 0) if cell is None else (cell, 1))
 
@@ -118,9 +121,9 @@ def test_integers_are_clamped_exactly(data: st.DataObject, dtype: str) -> None:
     lower = data.draw(st.integers(-(2**66), 2**66) | elements)
     upper = lower + data.draw(st.integers(1, 2**32))
     source = column(np.array(values, dtype=dtype))
-    grid = source.grid(Bounds(lower, upper))
+    grid = grid_of(source, Bounds(lower, upper))
     assert grid.own
-    totals = source.totals(grid)
+    totals = totals_of(source, grid)
     assert totals.cells == sum(min(max(x, lower), upper) - lower for x in values)
     assert totals.count == len(values)
 

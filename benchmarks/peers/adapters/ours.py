@@ -55,11 +55,11 @@ def repeat_small(column: Any, bounds: Any, epsilon: float, runs: int) -> Any:
 
 def _noisy(column: Any, bounds: Any, epsilon: float, runs: int) -> tuple[Any, Any]:
     """The algorithm, and the totals with fresh noise, so many times."""
-    from hourglass.ask.mean import checked
+    from hourglass.ask.mean import mean_question
 
     key = (id(column), bounds, epsilon)
     if key not in _TOTALS:
-        request = checked(column, None, bounds=bounds, epsilon=epsilon)
+        request = mean_question(column, None, bounds=bounds, epsilon=epsilon)
         _TOTALS.clear()
         _TOTALS[key] = request, request.read(), column  # held, so that its id stays its own
     request, totals, _ = _TOTALS[key]

@@ -1,68 +1,132 @@
-"""Charge, look, store, hand out: in this order, whatever happens in between."""
+"""The spine: a question is charged, read, noised and answered, in this order.
+
+:func:`run` is the one way from a question to an answer. What can be asked is a
+:class:`Question`: it was checked when it was made, and it has not read a row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from ..core.shown import shown
 from ..errors import OptionError
+from ..noise.bits import SECURE, Bits
 
 if TYPE_CHECKING:
-    from ..ledger import Budget
+    from ..ledger import Budget, Reservation
 
-__all__ = ["Answer", "charged"]
+__all__ = ["Answer", "Question", "explained", "run"]
 
 
 class Answer(Protocol):
-    """What can be written down and read back."""
+    """What a question is answered with: plain values, safe to publish."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values that JSON can hold."""
+        """As values that JSON can hold: this is what a budget stores."""
 
 
-Found = TypeVar("Found", bound=Answer)
+Found_co = TypeVar("Found_co", bound=Answer, covariant=True)
 
 
-def charged(
-    budget: Budget | None,
-    request: str | None,
-    work: Callable[[], Found],
-    restore: Callable[[dict[str, Any]], Found],
+class Question(Protocol[Found_co]):
+    """A question that can be asked: checked in full, with no row read yet."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What it costs."""
+
+    @property
+    def delta(self) -> Fraction:
+        """What it costs besides, 0 for pure epsilon-DP."""
+
+    @property
+    def sql(self) -> str | None:
+        """The SQL that will run; None where the data is in memory."""
+
+    @property
+    def text(self) -> str:
+        """The question as canonical text: equal for equal questions, in every process."""
+
+    @property
+    def subject(self) -> str:
+        """The question in a few public words."""
+
+    def read(self) -> Any:
+        """Read the data, once, into exact secret totals."""
+
+    def noise(self, secret: Any, bits: Bits) -> Any:
+        """Add the noise to the totals: the result is safe to publish."""
+
+    def rehearse(self) -> None:
+        """Noise and answer totals of no data, so that what can fail fails before the charge."""
+
+    def answer(self, noisy: Any, *, private: bool) -> Found_co:
+        """Estimate the answer from the noisy totals alone."""
+
+    def restore(self, stored: Mapping[str, Any]) -> Found_co:
+        """The answer that was stored as :meth:`Answer.to_dict`."""
+
+
+def run(
+    question: Question[Found_co],
+    budget: Budget | None = None,
+    request: str | None = None,
     *,
-    epsilon: Fraction,
-    delta: Fraction = Fraction(0),
-    question: str,
-    subject: str,
-) -> Found:
-    """The answer that ``work`` finds in the data, once the budget has been charged for it.
+    bits: Bits = SECURE,
+) -> Found_co:
+    """Answer a question: charge the budget, read the data, add the noise, store the answer.
 
-    The same question under the same request key costs nothing and brings the stored answer.
-    A failure after the charge leaves it standing, with a note that names the request.
+    The same question under the same ``request`` key costs nothing and returns the stored
+    answer. A failure after the charge leaves the charge standing, and a note on the error
+    names the key under which the question can be asked again at no further cost.
     """
+    reservation = _reserved(question, budget, request)
+    if reservation is not None and reservation.answer is not None:
+        return question.restore(reservation.answer)
+    try:
+        secret = question.read()
+        noisy = question.noise(secret, bits)
+        found = question.answer(noisy, private=bits.private)
+        if reservation is None:
+            return found
+        written = found.to_dict()
+        stored = reservation.settle(written)
+    except BaseException as error:
+        if reservation is not None:
+            error.add_note(
+                f"The charge stands. The same question with request={reservation.request!r} "
+                "costs nothing more."
+            )
+        raise
+    # Another process may have answered the same request first: then its answer counts.
+    return found if stored == written else question.restore(stored)
+
+
+def explained(question: Question[Any]) -> str:
+    """The SQL that would run, for people to read."""
+    return question.sql or "-- numbers in memory: no SQL runs, NumPy adds them up\n"
+
+
+def _reserved(
+    question: Question[Any], budget: Budget | None, request: str | None
+) -> Reservation | None:
+    """The charge, made durable before the data is read; None where there is no budget."""
     if budget is None:
         if request is not None:
-            raise OptionError(f"request={request!r} is kept in a budget; give budget= as well")
-        return work()
+            raise OptionError(f"request={shown(request)} is kept in a budget; give budget= as well")
+        return None
     if not hasattr(budget, "reserve"):
         raise OptionError(
             f"budget= takes an hg.Budget, not a {type(budget).__name__}; open one with "
             "hg.Budget(ledger, name), the ledger being a file or the URL of a database"
         )
-    reservation = budget.reserve(
-        epsilon, delta, question=question, request=request, description=subject
+    question.rehearse()
+    return budget.reserve(
+        question.epsilon,
+        question.delta,
+        question=question.text,
+        request=request,
+        description=question.subject,
     )
-    if reservation.answer is not None:
-        return restore(reservation.answer)
-    try:
-        found = work()
-        written = found.to_dict()
-        stored = reservation.settle(written)
-    except BaseException as error:
-        error.add_note(
-            f"The charge stands. The same question with request={reservation.request!r} "
-            "costs nothing more."
-        )
-        raise
-    # Another process may have answered the same request first: then its answer is the answer.
-    return found if stored == written else restore(stored)

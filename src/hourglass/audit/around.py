@@ -10,12 +10,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..ask.request import Request, checked
+import numpy as np
+
+from ..ask.mean import MeanQuestion, mean_question
 from ..core.exact import sign_of
 from ..core.unit import Unit
 from ..errors import BudgetError
 from ..ledger import Budget, create_budget
 from ..noise import Hourglass
+from ..read.column import Column
 from .greybox import greybox_finding
 from .paths import person_path
 from .verdict import Finding
@@ -23,7 +26,7 @@ from .verdict import Finding
 __all__ = ["keys_finding", "ledger_finding", "persons_finding"]
 
 #: Looks at the data behind a request and charges a budget for it, in some order.
-Charged = Callable[[Request, Budget, str | None], Any]
+Charged = Callable[[MeanQuestion, Budget, str | None], Any]
 
 
 def keys_finding(law: Hourglass, delta: Fraction, threshold: int) -> Finding:
@@ -62,25 +65,28 @@ def ledger_finding(subject: str, charged: Charged) -> Finding:
 def _ledger_problems(charged: Charged, folder: Path) -> list[str]:
     create_budget(str(folder / "audit.db"), "audit", epsilon=2)
     budget = Budget(str(folder / "audit.db"), "audit")
-    asked = checked([1.0, 2.0], None, bounds=(0, 10), epsilon=1)
+    asked = mean_question([1.0, 2.0], None, bounds=(0, 10), epsilon=1)
     looked: list[Fraction] = []
 
-    def failing() -> Any:
-        looked.append(budget.balance().spent.epsilon)
-        raise ConnectionError
+    class Failing(Column):
+        def run(self, sql: str | None, query: Any) -> Any:
+            looked.append(budget.balance().spent.epsilon)
+            raise ConnectionError
 
-    def counting() -> Any:
-        looked.append(budget.balance().spent.epsilon)
-        return asked.read()
+    class Counting(Column):
+        def run(self, sql: str | None, query: Any) -> Any:
+            looked.append(budget.balance().spent.epsilon)
+            return super().run(sql, query)
 
+    values = np.array([1.0, 2.0])
     problems = []
     with suppress(ConnectionError):
-        charged(replace(asked, read=failing), budget, "lost")
+        charged(replace(asked, source=Failing("real", values)), budget, "lost")
     if looked and looked[0] < 1:
         problems.append("the data was looked at before the budget was charged")
     if budget.balance().spent.epsilon != 1:
         problems.append("a look at the data that failed was not charged")
-    question = replace(asked, read=counting)
+    question = replace(asked, source=Counting("real", values))
     first = charged(question, budget, "kept").to_dict()
     if any(charged(question, budget, "kept").to_dict() != first for _ in range(20)):
         problems.append("the same request was answered with new noise")

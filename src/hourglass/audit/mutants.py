@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ask.mean import answer, charged
-from ..ask.request import Request
+from ..ask.mean import MeanQuestion
+from ..ask.run import run
 from ..core.totals import Totals
 from ..core.unit import per_row
 from ..ledger import Budget
@@ -63,7 +63,7 @@ def _real(bench: Bench) -> Mutant:
             lambda: _geometric(lambda bits: int(Ladder(Fraction(1), 1, 2).sample(1, bits)[0])),
             bench.moved(REAL, (0, 1), (G, 1)),
             bench.walked(memory_paths(bench.epsilon, (0.0, 1.0), G)[2]),
-            lambda: ledger_finding(REAL, charged),
+            lambda: ledger_finding(REAL, run),
         ),
     )
 
@@ -264,14 +264,14 @@ def _wrong_flow(bench: Bench) -> list[Mutant]:
 def _wrong_around(bench: Bench) -> list[Mutant]:
     law, delta = bench.law, Fraction(1, 10**6)
 
-    def charged_after(asked: Request, budget: Budget, key: str | None) -> Any:
-        found = answer(asked)
-        budget.reserve(asked.epsilon, question=asked.question, request=key).settle(found.to_dict())
+    def charged_after(asked: MeanQuestion, budget: Budget, key: str | None) -> Any:
+        found = run(asked)
+        budget.reserve(asked.epsilon, question=asked.text, request=key).settle(found.to_dict())
         return found
 
-    def noised_again(asked: Request, budget: Budget, key: str | None) -> Any:
-        found = charged(asked, budget, key)
-        return answer(asked) if key else found
+    def noised_again(asked: MeanQuestion, budget: Budget, key: str | None) -> Any:
+        found = run(asked, budget, key)
+        return run(asked) if key else found
 
     return [
         Mutant(

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from ..ask.bounds import BoundsRequest, checked
+from ..ask.bounds import BoundsQuestion, bounds_question
 from ..core.scale import Counts, Scale, counts_from_histogram
 from .greybox import greybox_finding, neighbours
 from .paths import grouped_path
@@ -23,7 +23,7 @@ TOUCHED: Final = (*KEYS, "unlisted")
 #: Candidates for bounds: few, so that every bucket is reached.
 CANDIDATES: Final = (-5.0, 0.0, 2.5, 9.0, 40.0)
 #: A question for bounds about these values.
-Ask = Callable[[Sequence[float]], BoundsRequest]
+Ask = Callable[[Sequence[float]], BoundsQuestion]
 
 
 def group_pairs(
@@ -57,13 +57,13 @@ def audit_groups(
 def audit_bounds(epsilon: Fraction, folder: Path) -> Iterator[Finding]:
     """The search for bounds, on values in memory and in a file."""
 
-    def of_list(values: Sequence[float]) -> BoundsRequest:
-        return checked(list(values), epsilon=epsilon, scale=CANDIDATES)
+    def of_list(values: Sequence[float]) -> BoundsQuestion:
+        return bounds_question(list(values), epsilon=epsilon, scale=CANDIDATES)
 
-    def of_file(values: Sequence[float]) -> BoundsRequest:
+    def of_file(values: Sequence[float]) -> BoundsQuestion:
         path = folder / "bounds.csv"
         path.write_text("x\n" + "".join(f"{value}\n" for value in values), encoding="utf-8")
-        return checked(path, "x", epsilon=epsilon, scale=CANDIDATES)
+        return bounds_question(path, "x", epsilon=epsilon, scale=CANDIDATES)
 
     yield bounds_finding("bounds of a list", of_list)
     yield bounds_finding("bounds of a CSV file", of_file)

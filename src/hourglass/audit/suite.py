@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import product
 
-from ..ask.mean import charged
+from ..ask.run import run
 from ..core.exact import Enclosure
 from ..core.grid import DEFAULT_GRID, Bounds, Grid
 from ..core.unit import per_person
@@ -123,7 +123,7 @@ def audit_around(epsilon: Fraction) -> Iterator[Finding]:
     """Persons with many rows, and a budget: that it is charged first, and once."""
     yield persons_finding(epsilon, per_person("id"))
     yield persons_finding(epsilon, per_person("id", rows=2))
-    yield ledger_finding("charge, look, store, hand out", charged)
+    yield ledger_finding("charge, look, store, hand out", run)
 
 
 def _shown(grid: int) -> str:

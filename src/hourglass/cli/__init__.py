@@ -7,12 +7,14 @@ Exit codes: 0 done, 1 an audit found the promise broken, 2 bad request, 3 budget
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from .. import __version__
 from ..errors import HourglassError
+from ..noise.bits import SECURE, Bits
 from .audit import audit
 from .bounds import bounds
 from .budget import budget_app
@@ -59,14 +61,16 @@ app.command()(audit)
 app.command()(paper)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None, *, bits: Bits = SECURE) -> None:
     """Run the command; an error becomes one line on stderr and an exit code.
+
+    ``arguments`` are those of the process unless given; ``bits`` is for tests and the audit.
 
     Of an error that is not ours only the kind is told: its words may quote data.
     """
     make_printable()
     try:
-        app()
+        app(arguments, obj=bits)
     except HourglassError as error:
         print(f"hourglass: {as_options(str(error))}", file=sys.stderr)
         print_notes(error)

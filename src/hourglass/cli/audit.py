@@ -6,9 +6,8 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from fractions import Fraction
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -151,21 +150,17 @@ def _command_path(
 ) -> AuditPath:
     """The command ``hourglass mean`` on a file, its noise replaced by the audit's."""
     from ..audit import Path as AuditPath
+    from . import main
 
-    command: Any = import_module("hourglass.cli.mean")
-    ends = (str(bounds[0]), str(bounds[1]))
+    ask = ["--bounds", str(bounds[0]), str(bounds[1]), "--epsilon", str(epsilon)]
+    if grid is not None:
+        ask += ["--grid", str(grid)]
 
     def run(values: Any, bits: Any) -> Any:
-        file = folder / "command.csv"
+        file, printed = folder / "command.csv", io.StringIO()
         file.write_text("x\n" + "".join(f"{value}\n" for value in values))
-        printed, real = io.StringIO(), command.charged
-        command.charged = partial(real, bits=bits)
-        try:
-            with redirect_stdout(printed):
-                ask: Any = {"bounds": ends, "epsilon": str(epsilon), "grid": grid}
-                command.mean(str(file), "x", **ask, format_="json")
-        finally:
-            command.charged = real
+        with redirect_stdout(printed), suppress(SystemExit):
+            main(["mean", str(file), "x", *ask, "--format", "json"], bits=bits)
         return json.loads(printed.getvalue())
 
     return AuditPath("hourglass mean (command line)", run)

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from ..ask.bounds import charged, checked
+import hourglass
+
 from ..errors import OptionError
 from ..mechanisms.scan import RETURN_PART
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
@@ -34,6 +35,7 @@ _FORMATS: Final = ("table", "json")
 
 
 def bounds(
+    context: typer.Context,
     source: Source,
     column: Annotated[
         str, typer.Argument(help="The column to find bounds for.", show_default=False)
@@ -76,21 +78,21 @@ def bounds(
     charges = account(budget, ledger, request)
     if master:
         start_spark(engine, master)
-    asked = checked(
-        data_of(source, table),
-        column,
-        epsilon=epsilon,
-        scale=_scale(scale, scale_from),
-        share=share,
-        unit=unit_of(person, rows, 1),
-        parse=parse,
-        engine=engine,
-    )
+    ask: dict[str, Any] = {
+        "data": data_of(source, table),
+        "column": column,
+        "epsilon": epsilon,
+        "scale": _scale(scale, scale_from),
+        "share": share,
+        "unit": unit_of(person, rows, 1),
+        "parse": parse,
+        "engine": engine,
+    }
     if explain:
-        print(asked.sql)
+        print(hourglass.find_bounds(**ask, explain=True))
         return
     with answering():
-        found = charged(asked, charges, request)
+        found = hourglass.find_bounds(**ask, budget=charges, request=request, bits=context.obj)
     text = str(found) if format_ == "table" else json.dumps(found.to_dict(), indent=2)
     if output is None:
         print(text)

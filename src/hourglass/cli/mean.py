@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..ask.mean import charged, checked
+import hourglass
+
 from ..errors import OptionError
 from ..estimate.interval import check_confidence
 from ..release.found import FoundBounds
@@ -35,6 +36,7 @@ __all__ = ["mean"]
 
 
 def mean(
+    context: typer.Context,
     source: Source,
     column: Annotated[str, typer.Argument(help="The column to average.", show_default=False)],
     epsilon: Annotated[
@@ -124,27 +126,27 @@ def mean(
     charges = account(budget, ledger, request)
     if master:
         start_spark(engine, master)
-    asked = checked(
-        data_of(source, table),
-        column,
-        bounds=_bounds(bounds, bounds_from),
-        epsilon=epsilon,
-        by=by or None,
-        keys=_keys(keys, keys_from),
-        delta=delta,
-        unit=unit_of(person, rows, groups),
-        algorithm=algorithm,
-        estimator=estimator,
-        grid=grid,
-        missing=missing if missing == "drop" else number_of("missing", missing),
-        parse=parse,
-        engine=engine,
-    )
+    ask: dict[str, Any] = {
+        "data": data_of(source, table),
+        "column": column,
+        "bounds": _bounds(bounds, bounds_from),
+        "epsilon": epsilon,
+        "by": by or None,
+        "keys": _keys(keys, keys_from),
+        "delta": delta,
+        "unit": unit_of(person, rows, groups),
+        "algorithm": algorithm,
+        "estimator": estimator,
+        "grid": grid,
+        "missing": missing if missing == "drop" else number_of("missing", missing),
+        "parse": parse,
+        "engine": engine,
+    }
     if explain:
-        print(asked.sql)
+        print(hourglass.mean(**ask, explain=True))
         return
     with answering():
-        found = charged(asked, charges, request)
+        found = hourglass.mean(**ask, budget=charges, request=request, bits=context.obj)
     write(found, format_, output, confidence)
     if plot and isinstance(found, Releases):
         found.plot(

@@ -22,8 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ask.mean import mean
-from ..ask.request import checked
+from ..ask.mean import mean, mean_question
 from ..core.grid import Bounds
 from ..core.numbers import exact_epsilon
 from ..errors import OptionError
@@ -83,7 +82,7 @@ def make_hourglass_mean(
         "estimator": estimator,
         "grid": grid,
     }
-    checked(np.zeros(0, dtype=kind), None, **options)  # what is wrong with them is said now
+    mean_question(np.zeros(0, dtype=kind), None, **options)  # what is wrong with them is said now
 
     def function(values: Any) -> Any:
         return mean(np.asarray(values, dtype=kind), **options)

@@ -26,6 +26,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import BoundsError, GridError
+from .shown import shown
 
 __all__ = ["DEFAULT_GRID", "MAX_GRID", "Bounds", "Grid", "check_centre", "check_grid"]
 
@@ -38,7 +39,7 @@ MAX_GRID: Final = 1 << 32
 def check_grid(grid: Any) -> int:
     """The number of cells as an int in 1..2^32, or a GridError."""
     if isinstance(grid, bool) or not isinstance(grid, int | np.integer):
-        raise GridError(f"grid={grid!r} is not a whole number; give one from 1 to 2^32")
+        raise GridError(f"grid={shown(grid)} is not a whole number; give one from 1 to 2^32")
     if not 1 <= grid <= MAX_GRID:
         raise GridError(f"grid={grid} is outside 1..2^32; leave it out to have it chosen for you")
     return int(grid)
@@ -47,7 +48,7 @@ def check_grid(grid: Any) -> int:
 def check_centre(centre: Any, grid: int) -> int:
     """The half-width of the centre stair as an int in 0..G-1, or a GridError."""
     if isinstance(centre, bool) or not isinstance(centre, int | np.integer):
-        raise GridError(f"centre={centre!r} is not a whole number; give one from 0 to grid-1")
+        raise GridError(f"centre={shown(centre)} is not a whole number; give one from 0 to grid-1")
     if not 0 <= centre < grid:
         raise GridError(f"centre={centre} is outside 0..{grid - 1}; leave it out for the best one")
     return int(centre)
@@ -89,13 +90,11 @@ class Bounds:
                 "bounds are missing; give the public range of the values, as in bounds=(0, 120). "
                 "Bounds read off the data would leak it"
             )
-        if isinstance(bounds, str | bytes | set | frozenset | dict) or not hasattr(
-            bounds, "__iter__"
-        ):
-            raise BoundsError(f"bounds={bounds!r} is not a pair; give bounds=(lower, upper)")
-        ends = list(bounds)
+        # A longer list may be a column given by mistake: not even its length is told.
+        plain = isinstance(bounds, list | tuple) or getattr(bounds, "shape", None) == (2,)
+        ends = list(bounds) if plain else []
         if len(ends) != 2:
-            raise BoundsError(f"bounds has {len(ends)} elements; give bounds=(lower, upper)")
+            raise BoundsError(f"bounds={shown(bounds)} is not a pair; give bounds=(lower, upper)")
         return cls(ends[0], ends[1])
 
     @property
@@ -114,7 +113,7 @@ class Bounds:
 
 def _bound(name: str, value: Any) -> int | float:
     if isinstance(value, bool | np.bool_):
-        raise BoundsError(f"{name} bound {value!r} is a boolean; give a number, such as 0 or 1")
+        raise BoundsError(f"{name} bound {shown(value)} is a boolean; give a number such as 0")
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int):
@@ -128,8 +127,8 @@ def _bound(name: str, value: Any) -> int | float:
             number = math.nan
         if math.isfinite(number):
             return number
-        raise BoundsError(f"{name} bound {value!r} is not finite; give a public, finite range")
-    raise BoundsError(f"{name} bound {value!r} is not a number; give a number, such as 0 or 1.5")
+        raise BoundsError(f"{name} bound {shown(value)} is not finite; give a public, finite range")
+    raise BoundsError(f"{name} bound {shown(value)} is not a number; give one such as 0 or 1.5")
 
 
 @dataclass(frozen=True)

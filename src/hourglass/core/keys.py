@@ -10,7 +10,7 @@ from ..errors import OptionError
 __all__ = ["key_value", "sort_key"]
 
 
-def key_value(value: Any, kind: str, column: str) -> Any:
+def key_value(value: Any, kind: str, column: str, place: int = 0) -> Any:
     """One part of a public key as the value that a column of this kind holds; None is NULL."""
     if hasattr(value, "item"):
         value = value.item()
@@ -19,10 +19,14 @@ def key_value(value: Any, kind: str, column: str) -> Any:
     found = _CONVERT[kind](value)
     if found is None:
         raise OptionError(
-            f"keys holds {value!r}, which is no value of column {column!r} ({kind}); "
-            f"give keys of that kind"
+            f"keys[{place}] is {_a(value)}, which column {column!r} ({kind}) cannot hold; give "
+            "keys of that kind"
         )
     return found
+
+
+def _a(value: Any) -> str:
+    return f"a value of type {type(value).__name__}"
 
 
 def _absent(value: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import EpsilonError
+from .shown import shown
 
 __all__ = [
     "MAX_EPSILON",
@@ -63,12 +64,12 @@ def exact_epsilon(value: Any) -> Fraction:
     epsilon = exact_number(value)
     if epsilon is None:
         raise EpsilonError(
-            f"epsilon={_shown(value)} is not a number; give a positive number such as 1, 0.1, "
+            f"epsilon={shown(value)} is not a number; give a positive number such as 1, 0.1, "
             "'0.1' or Fraction(1, 10)"
         )
     if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
         raise EpsilonError(
-            f"epsilon={_shown(value)} is outside [{MIN_EPSILON}, {MAX_EPSILON}]; "
+            f"epsilon={shown(value)} is outside [{MIN_EPSILON}, {MAX_EPSILON}]; "
             "useful values lie between 0.01 and 10, and smaller is more private"
         )
     return epsilon
@@ -79,7 +80,7 @@ def exact_delta(value: Any) -> Fraction:
     delta = exact_number(value)
     if delta is None or not 0 < delta < 1:
         raise EpsilonError(
-            f"delta={_shown(value)} is not a number between 0 and 1 (both excluded); "
+            f"delta={shown(value)} is not a number between 0 and 1 (both excluded); "
             "choose it far below one over the number of people, such as 1e-9"
         )
     return delta
@@ -89,10 +90,5 @@ def exact_rate(value: Any) -> Fraction:
     """The decay of a law per integer step, any exact positive number."""
     rate = exact_number(value)
     if rate is None or rate <= 0:
-        raise EpsilonError(f"rate={_shown(value)} is not a positive number")
+        raise EpsilonError(f"rate={shown(value)} is not a positive number")
     return rate
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -26,8 +26,10 @@ import numpy.typing as npt
 
 from ..errors import BoundsError
 from .grid import Bounds
+from .public import Public, is_column
+from .shown import shown
 
-__all__ = ["Counts", "Scale", "count_chunks", "counts_from_histogram", "doubles_around"]
+__all__ = ["Counts", "Scale", "counts_from_histogram", "doubles_around", "histogram_of_chunks"]
 
 #: 2^(0/4) to 2^(3/4), the nearest doubles: four candidates to a doubling.
 _QUARTERS: Final = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)
@@ -50,10 +52,10 @@ class Scale:
             )
         try:  # each neighbouring pair must itself be bounds: numbers, finite, increasing
             pairs = [Bounds(low, high) for low, high in pairwise(given)]
-        except BoundsError as error:
-            raise BoundsError(
-                f"scale must be finite numbers in increasing order, but of two of them: {error}"
-            ) from None
+        except BoundsError:
+            pairs = []
+        if not pairs:
+            raise BoundsError("scale is not a list of finite numbers in increasing order")
         ends = (*(pair.lower for pair in pairs), pairs[-1].upper)
         object.__setattr__(self, "candidates", ends)
 
@@ -64,7 +66,16 @@ class Scale:
             return scale
         if scale is None:
             return _default(integers)
-        if isinstance(scale, str | bytes | Mapping) or not isinstance(scale, Iterable):
+        if isinstance(scale, Public):
+            scale = scale.values
+        elif is_column(scale):
+            raise BoundsError(
+                f"scale={shown(scale)} may be a column of the data; if its candidates come from a "
+                "public source, say so with scale=hg.public(...)"
+            )
+        if isinstance(scale, str | bytes | Mapping | set | frozenset) or not isinstance(
+            scale, Iterable
+        ):
             raise BoundsError(
                 f"scale of type {type(scale).__name__} is no list of candidates; give public "
                 "numbers in increasing order, such as range(0, 121, 5), or leave it out"
@@ -148,17 +159,20 @@ def counts_from_histogram(scale: Scale, records: Mapping[int, int]) -> Counts:
     )
 
 
-def count_chunks(scale: Scale, chunks: Iterable[tuple[npt.NDArray[Any], int]]) -> Counts:
-    """The counts of arrays of numbers, a chunk at a time; NaN is left out."""
-    below = np.zeros(len(scale.candidates), dtype=np.int64)
-    above = np.zeros(len(scale.candidates), dtype=np.int64)
+def histogram_of_chunks(
+    scale: Scale, chunks: Iterable[tuple[npt.NDArray[Any], int]]
+) -> npt.NDArray[np.int64]:
+    """How many records of arrays of numbers fall into each bucket; NaN is left out."""
+    found = np.zeros(2 * len(scale.candidates) + 1, dtype=np.int64)
     for chunk, _ in chunks:
         part = np.sort(_plain(chunk))
-        cut = _thresholds(scale, part.dtype)
-        size = len(part)
-        below += np.where(cut.past, size, np.searchsorted(part, cut.up, side="left"))
-        above += np.where(cut.short, size, size - np.searchsorted(part, cut.down, side="right"))
-    return Counts(tuple(map(int, below)), tuple(map(int, above)))
+        cut, size = _thresholds(scale, part.dtype), len(part)
+        below = np.where(cut.past, size, np.searchsorted(part, cut.up, side="left"))
+        within = np.where(cut.short, 0, np.searchsorted(part, cut.down, side="right"))
+        # Strictly below c_0, up to c_0, strictly below c_1, ...: each bucket is a difference.
+        cumulated = np.stack([below, within], axis=1).ravel()
+        found += np.diff(cumulated, prepend=0, append=size)
+    return found
 
 
 def _plain(chunk: npt.NDArray[Any]) -> npt.NDArray[Any]:

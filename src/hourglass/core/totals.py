@@ -78,6 +78,18 @@ class Groups:
         """The totals of some groups, in Python's integers: noise on top cannot wrap them."""
         return Totals(self.cells[rows].astype(object), self.count[rows].astype(object))
 
+    @classmethod
+    def of_total(cls, totals: Totals) -> Groups:
+        """One group without a name."""
+        cells, count = np.empty(1, dtype=object), np.empty(1, dtype=object)
+        cells[0], count[0] = totals.cells, totals.count
+        return cls([], cells, count)
+
+    @property
+    def only(self) -> Totals:
+        """The totals of the one group that there is, as Python's integers."""
+        return Totals(int(self.cells[0]), int(self.count[0]))
+
     def key(self, row: int) -> tuple[Any, ...]:
         """The key of one group, in plain values."""
         values = (column[row] for column in self.keys)

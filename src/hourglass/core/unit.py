@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import OptionError
+from .shown import shown
 
 __all__ = ["Unit", "as_unit", "per_person", "per_row"]
 
@@ -63,7 +64,9 @@ def per_person(column: str, *, rows: int | None = None, groups: int = 1) -> Unit
     person (NULL) are left out.
     """
     if not isinstance(column, str) or not column:
-        raise OptionError(f"per_person({column!r}): give the name of the column with the person")
+        raise OptionError(
+            f"per_person({shown(column)}): give the name of the column with the person"
+        )
     if rows is not None:
         _whole("rows", rows)
     _whole("groups", groups)
@@ -77,10 +80,12 @@ def as_unit(unit: Any) -> Unit:
     if unit is None:
         return per_row()
     if not isinstance(unit, Unit):
-        raise OptionError(f"unit={unit!r} is no unit; give hg.per_row() or hg.per_person('id')")
+        raise OptionError(
+            f"unit={shown(unit)} is no unit; give hg.per_row() or hg.per_person('id')"
+        )
     return unit
 
 
 def _whole(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise OptionError(f"{name}={value!r} is not a whole number of 1 or more")
+        raise OptionError(f"{name}={shown(value)} is not a whole number of 1 or more")

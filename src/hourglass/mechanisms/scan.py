@@ -42,10 +42,11 @@ from typing import Final
 import numpy as np
 
 from ..core.exact import DEFAULT_BITS, Enclosure
+from ..core.scale import Counts, Scale
 from ..noise.bits import Bits
 from ..noise.ladder import LOG2_UP, Ladder
 
-__all__ = ["RETURN_PART", "Scan"]
+__all__ = ["RETURN_PART", "Ends", "Scan", "Search"]
 
 #: The part of a scan's epsilon that its threshold takes; the questions take the rest. More
 #: on the threshold makes runs past the data rarer, less makes early stops rarer.
@@ -116,3 +117,47 @@ class Scan:
         """
         rate = float(self.question.rate)
         return self.target + math.ceil(math.log(max(1, questions) / (1 - confidence)) / rate)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Where a search stopped: the indices of the two candidates, and the scan behind each.
+
+    A scan comes with the number of questions that it may ask.
+    """
+
+    lower: int
+    upper: int
+    lower_scan: tuple[Scan, int]
+    upper_scan: tuple[Scan, int]
+
+
+@dataclass(frozen=True)
+class Search:
+    """Two scans outward from the pivot, and one back; epsilon is the price of one record."""
+
+    scale: Scale
+    epsilon: Fraction
+    share: Fraction = RETURN_PART
+
+    def sample(self, counts: Counts, bits: Bits) -> Ends:
+        """The bounds that the counts lead to, wherever they were counted."""
+        ends, back = Scan((1 - self.share) * self.epsilon), Scan(self.share * self.epsilon)
+        last, pivot = len(self.scale.candidates) - 1, self.scale.pivot
+
+        upper = pivot + ends.sample(counts.above[pivot:], bits)
+        lower = pivot - ends.sample(counts.below[pivot::-1], bits)
+        lower_scan, upper_scan = (ends, pivot + 1), (ends, last - pivot + 1)
+        # The way back to the pivot, from the end that is further out. At the pivot, or where
+        # it is asked nothing, the scan leaves the other end as it is.
+        if upper - pivot > pivot - lower:
+            stop = upper - 1 - back.sample(counts.below[pivot:upper][::-1], bits)
+            if stop > pivot:
+                lower, lower_scan = stop, (back, upper - pivot)
+        elif pivot - lower > upper - pivot:
+            stop = lower + 1 + back.sample(counts.above[lower + 1 : pivot + 1], bits)
+            if stop < pivot:
+                upper, upper_scan = stop, (back, pivot - lower)
+        if lower == upper:  # no records to speak of: the least bounds around the pivot
+            lower, upper = max(0, lower - 1), min(last, upper + 1)
+        return Ends(lower, upper, lower_scan, upper_scan)

@@ -12,15 +12,19 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.grid import Bounds, Grid
-from ..core.totals import Totals
-from ..errors import BoundsError, DataError
-from .kernel import CHUNK, Chunk, total_of_array, total_of_chunks
+from ..core.grid import Bounds
+from ..core.totals import Groups
+from ..errors import DataError
+from .kernel import CHUNK, Chunk, slices
+from .schema import Field, Schema
+
+if TYPE_CHECKING:
+    from .sql.query import Question
 
 __all__ = ["Column", "column"]
 
@@ -39,24 +43,27 @@ class Column:
     array: Array | None = None
     chunks: Callable[[], Iterator[Chunk]] | None = None
 
-    def grid(self, bounds: Bounds, cells: Any = None) -> Grid:
-        """The grid for this column, from its kind and the bounds alone."""
-        if self.kind == "boolean" and (bounds.lower, bounds.upper) != (0, 1):
-            raise BoundsError(
-                f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of booleans; "
-                "give bounds=(0, 1)"
-            )
-        return Grid.choose(bounds, cells, integers=self.kind in ("integer", "boolean"))
+    name: ClassVar[str] = "memory"
+    parse: ClassVar[str | None] = None
+    parses: ClassVar[bool] = False
 
-    def totals(self, grid: Grid, missing: int | None = None) -> Totals:
-        """The exact totals on the grid: here the values are looked at, once.
+    def schema(self) -> Schema:
+        """One column, which has no name."""
+        return Schema((Field("", self.kind),))
 
-        A missing value is left out, or counts as the cell ``missing``.
-        """
-        if self.array is not None:
-            return total_of_array(self.array, grid, missing)
-        assert self.chunks is not None
-        return total_of_chunks(self.chunks(), grid, missing)
+    def sql(self, query: Question, bounds: Bounds) -> None:
+        """No SQL runs."""
+
+    def run(self, sql: str | None, query: Question) -> Groups:
+        """The totals that the query adds up: here the values are read, once."""
+        return query.of_column(self)
+
+    def each_chunk(self) -> Iterator[Chunk]:
+        """The values, in chunks of at most CHUNK rows."""
+        if self.chunks is not None:
+            return self.chunks()
+        assert self.array is not None
+        return slices(self.array)
 
 
 def column(values: Any) -> Column:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..core.grid import Grid
 from ..core.totals import Totals
 
-__all__ = ["CHUNK", "Chunk", "total_of_array", "total_of_chunks"]
+__all__ = ["CHUNK", "Chunk", "slices", "total_of_array", "total_of_chunks"]
 
 Array = npt.NDArray[Any]
 #: Numbers, and how many rows beside them had none.
@@ -41,11 +41,11 @@ def total_of_array(
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
         threads = min(MAX_THREADS, cores) if len(values) >= THREADED_ROWS else 1
     if threads == 1:
-        return _total(_slices(values), grid, missing, min(len(values), CHUNK))
+        return _total(slices(values), grid, missing, min(len(values), CHUNK))
     share = max(1, -(-len(values) // threads))
     parts = [values[start : start + share] for start in range(0, len(values), share)]
     with ThreadPoolExecutor(threads) as pool:
-        totals = pool.map(lambda part: total_of_chunks(_slices(part), grid, missing), parts)
+        totals = pool.map(lambda part: total_of_chunks(slices(part), grid, missing), parts)
         return sum(totals, Totals(0, 0))
 
 
@@ -79,7 +79,8 @@ def _aligned(size: int) -> npt.NDArray[np.float64]:
     return room[start : start + size]
 
 
-def _slices(values: Array) -> Iterator[Chunk]:
+def slices(values: Array) -> Iterator[Chunk]:
+    """An array in chunks."""
     return ((values[start : start + CHUNK], 0) for start in range(0, len(values), CHUNK))
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from ..core.keys import key_value
+from ..core.keys import key_value, sort_key
+from ..core.public import Public, is_column
+from ..core.shown import shown
 from ..core.totals import Groups, Totals
 from ..errors import OptionError
 from .engines.base import guarded_schema
@@ -34,6 +38,10 @@ class PublicKeys:
         columns = [list(dict.fromkeys(column)) for column in zip(*self.keys, strict=True)]
         return tuple(tuple(column) if len(column) <= LISTED else None for column in columns)
 
+    def written(self) -> list[list[str | None]]:
+        """The keys as text, NULL apart from the text 'None'."""
+        return [[None if part is None else str(part) for part in key] for key in self.keys]
+
     def nulls(self) -> tuple[bool, ...]:
         """For each column whether NULL is declared."""
         return tuple(None in column for column in zip(*self.keys, strict=True))
@@ -49,8 +57,13 @@ class PublicKeys:
         return Totals(cells, count)
 
 
-def public_keys(keys: Any, by: tuple[Field, ...]) -> PublicKeys:
-    """The keys that a list, a file or a public table names."""
+def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKeys:
+    """The keys that a list, a file or a public table names; ``data`` is what they are asked of."""
+    if isinstance(keys, Public):
+        keys = keys.values
+    else:
+        _check_origin(keys, data)
+    unordered = isinstance(keys, set | frozenset)
     if is_path(keys) and Path(keys).suffix == ".txt":
         rows: Iterable[Any] = _lines(keys, by)
     elif isinstance(keys, str) and not Path(keys).suffix:
@@ -60,20 +73,42 @@ def public_keys(keys: Any, by: tuple[Field, ...]) -> PublicKeys:
     elif isinstance(keys, Iterable):
         rows = [key if len(by) > 1 else (key,) for key in keys]
     else:
-        raise OptionError(f"keys={keys!r} is no list of keys; give a list, a file or a table")
-    found = dict.fromkeys(_key(row, by) for row in rows)
+        raise OptionError(f"keys={shown(keys)} is not a list of keys; give a list or a file")
+    found = list(dict.fromkeys(_key(row, by, place) for place, row in enumerate(rows)))
+    if unordered:  # its order differs from process to process
+        found.sort(key=sort_key)
     if not found:
         raise OptionError("keys is empty; list the groups to answer, or leave it out with a delta")
     return PublicKeys(tuple(found))
 
 
-def _key(row: Any, by: tuple[Field, ...]) -> tuple[Any, ...]:
+def _check_origin(keys: Any, data: Any) -> None:
+    """Refuse names that may come from the data itself, unless they are declared to be public."""
+    remedy = (
+        "if its names come from a public source, say so with keys=hg.public(...); if they come "
+        "from the data, they are secret: leave out keys= and give delta="
+    )
+    if is_path(keys):
+        if is_path(data) and os.path.exists(keys) and _same_file(keys, data):
+            raise OptionError(f"keys={str(keys)!r} is the data itself; {remedy}")
+    elif is_table(keys) or is_column(keys):
+        raise OptionError(f"keys={shown(keys)} may be a column of the data; {remedy}")
+
+
+def _same_file(keys: Any, data: Any) -> bool:
+    """Whether a file is the one that the data is in, or among those of a glob."""
+    files = [data] if os.path.exists(data) else glob(os.fspath(data), recursive=True)
+    return any(os.path.samefile(keys, name) for name in files)
+
+
+def _key(row: Any, by: tuple[Field, ...], place: int) -> tuple[Any, ...]:
     if not isinstance(row, tuple | list) or len(row) != len(by):
         raise OptionError(
-            f"keys holds {row!r}; with by of {len(by)} columns give tuples of {len(by)} values"
+            f"keys[{place}] is not a tuple of {len(by)} values, one for each column of by="
         )
     return tuple(
-        key_value(value, field.kind, field.name) for value, field in zip(row, by, strict=True)
+        key_value(value, field.kind, field.name, place)
+        for value, field in zip(row, by, strict=True)
     )
 
 

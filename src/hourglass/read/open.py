@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
+from ..core.shown import one_of
 from ..errors import DataError, OptionError
+from .column import column as column_of
 from .database import SqlSource
-from .engines.base import Engine
+from .engines.base import Source
 from .files import FileSet, is_path
 from .frames import frame_of
 
-__all__ = ["ENGINES", "FILE_ENGINES", "is_table", "open_table", "place_of"]
+__all__ = ["ENGINES", "FILE_ENGINES", "is_table", "open_source", "open_table", "place_of"]
 
 #: The engines offered: each passes the conformance corpus of the tests.
 ENGINES: Final = ("duckdb", "postgres", "spark", "sqlite", "datafusion")
@@ -41,15 +43,24 @@ def place_of(data: Any) -> str:
     return type(data).__qualname__
 
 
-def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) -> Engine:
+def open_source(data: Any, wanted: tuple[str, ...], engine: str | None) -> Source:
+    """What answers for the data; no row is read.
+
+    ``wanted`` are the names of all columns that the question needs: none where the data is a
+    column of numbers itself.
+    """
+    return open_table(data, wanted, engine) if wanted else column_of(data)
+
+
+def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) -> Source:
     """The engine that will answer for this table; no row is looked at."""
-    if engine is not None and engine not in ENGINES:
-        raise OptionError(f"engine={engine!r} is not one of {', '.join(ENGINES)}")
+    if engine is not None:
+        one_of("engine", engine, ENGINES)
     if is_path(data):
         files = FileSet.of(data, remote=engine == "spark")
         return _file_engine(files, wanted, engine or "duckdb")
     if isinstance(data, SqlSource):
-        found: Engine = _database_engine(data)
+        found: Source = _database_engine(data)
     elif _is_spark(data):
         from .engines.spark import of_dataframe
 
@@ -72,7 +83,7 @@ def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) ->
     return found
 
 
-def _file_engine(files: FileSet, wanted: tuple[str, ...], engine: str) -> Engine:
+def _file_engine(files: FileSet, wanted: tuple[str, ...], engine: str) -> Source:
     if engine not in FILE_ENGINES:
         raise OptionError(f"engine={engine!r} reads no files; {', '.join(FILE_ENGINES)} do")
     if engine == "spark":
@@ -88,7 +99,7 @@ def _file_engine(files: FileSet, wanted: tuple[str, ...], engine: str) -> Engine
     return duckdb.of_files(files, wanted)
 
 
-def _database_engine(source: SqlSource) -> Engine:
+def _database_engine(source: SqlSource) -> Source:
     if source.scheme == "sqlite":
         from .engines.sqlite import SQLite
 

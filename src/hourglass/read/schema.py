@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ..core.grid import Bounds, Grid
+from ..core.shown import shown
 from ..errors import BoundsError, DataError
 
 __all__ = ["INT64", "Field", "Schema"]
@@ -79,7 +80,7 @@ class Schema:
         if self.open:
             return Field(name, "text", "text")
         if not isinstance(name, str):
-            raise DataError(f"{role}={name!r} is not the name of a column; give it as text")
+            raise DataError(f"{role}={shown(name)} is not the name of a column; give it as text")
         found = [field for field in self.fields if field.name == name]
         if len(found) > 1:
             raise DataError(f"{role}={name!r}: the table has {len(found)} columns of that name")

@@ -8,14 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.grid import Bounds
-from ..core.scale import Counts, Scale
-from ..core.unit import Unit
+from ..core.scale import Scale
 from ..errors import OptionError
-from ..mechanisms.scan import RETURN_PART, Scan
-from ..noise.bits import SECURE, Bits
+from ..mechanisms.scan import Ends, Scan
 from .rendering import decimal
 
-__all__ = ["FoundBounds", "bounds_from_counts"]
+__all__ = ["FoundBounds"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,23 @@ class FoundBounds:
     private: bool
     _scans: tuple[tuple[Scan, int], ...] = field(repr=False)
     unit: str = "row"
+
+    @classmethod
+    def of(
+        cls, ends: Ends, scale: Scale, epsilon: Fraction, *, unit: str = "row", private: bool
+    ) -> FoundBounds:
+        """The bounds where a search stopped; ``epsilon`` is what a whole unit was charged."""
+        origin = f"found privately, for an epsilon of {decimal(epsilon)} charged apart"
+        scans = ends.lower_scan, ends.upper_scan
+        return cls(
+            Bounds(scale.candidates[ends.lower], scale.candidates[ends.upper], origin=origin),
+            epsilon,
+            target=(scans[0][0].target, scans[1][0].target),
+            edges=(ends.lower == 0, ends.upper == len(scale.candidates) - 1),
+            private=private,
+            _scans=scans,
+            unit=unit,
+        )
 
     @property
     def lower(self) -> int | float:
@@ -110,53 +125,6 @@ class FoundBounds:
         if not self.private:
             lines.append("NOT PRIVATE: the noise came from a seeded source of bits.")
         return "\n".join(lines)
-
-
-def bounds_from_counts(
-    counts: Counts,
-    scale: Scale,
-    epsilon: Fraction,
-    *,
-    share: Fraction = RETURN_PART,
-    unit: Unit = Unit(),  # noqa: B008
-    bits: Bits = SECURE,
-) -> FoundBounds:
-    """The bounds that counts lead to, wherever they were counted.
-
-    One record costs epsilon divided by the records that a unit can have: a unit, epsilon.
-    """
-    each = epsilon / unit.records
-    ends, back = Scan((1 - share) * each), Scan(share * each)
-    last, pivot = len(scale.candidates) - 1, scale.pivot
-
-    upper = pivot + ends.sample(counts.above[pivot:], bits)
-    lower = pivot - ends.sample(counts.below[pivot::-1], bits)
-    lower_law = (ends, pivot + 1)
-    upper_law = (ends, last - pivot + 1)
-    # The way back to the pivot, from the end that is further out. At the pivot, or where it
-    # is asked nothing, the scan leaves the other end as it is.
-    if upper - pivot > pivot - lower:
-        stop = upper - 1 - back.sample(counts.below[pivot:upper][::-1], bits)
-        lower, lower_law = (stop, (back, upper - pivot)) if stop > pivot else (lower, lower_law)
-    elif pivot - lower > upper - pivot:
-        stop = lower + 1 + back.sample(counts.above[lower + 1 : pivot + 1], bits)
-        upper, upper_law = (stop, (back, pivot - lower)) if stop < pivot else (upper, upper_law)
-    if lower == upper:  # no records to speak of: the least bounds around the pivot
-        lower, upper = max(0, lower - 1), min(last, upper + 1)
-
-    return FoundBounds(
-        Bounds(
-            scale.candidates[lower],
-            scale.candidates[upper],
-            origin=f"found privately, for an epsilon of {decimal(epsilon)} charged apart",
-        ),
-        epsilon,
-        target=(lower_law[0].target, upper_law[0].target),
-        edges=(lower == 0, upper == last),
-        private=bits.private,
-        _scans=(lower_law, upper_law),
-        unit=str(unit),
-    )
 
 
 def _shown(end: int | float) -> str:

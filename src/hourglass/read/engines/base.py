@@ -11,25 +11,31 @@ from ...errors import DataError, HourglassError, SourceError
 from ..schema import Schema
 from ..sql.query import Question
 
-__all__ = ["Engine", "guarded", "guarded_schema", "missing_extra"]
+__all__ = ["Source", "guarded", "guarded_schema", "missing_extra"]
 
 
-class Engine(Protocol):
+class Source(Protocol):
     """Where a table lives: it tells its schema, and runs one query."""
 
-    name: str
-    #: How the text of a column is read unless the request says otherwise (text files: "real").
-    parse: str | None
-    #: Whether a column of text can be read as numbers here.
-    parses: bool
+    @property
+    def name(self) -> str:
+        """The engine's name."""
+
+    @property
+    def parse(self) -> str | None:
+        """How text is read unless the question says otherwise: text files as "real"."""
+
+    @property
+    def parses(self) -> bool:
+        """Whether a column of text can be read as numbers here."""
 
     def schema(self) -> Schema:
         """The columns as declared; no row is looked at."""
 
-    def sql(self, query: Question, bounds: Bounds) -> str:
-        """The query as this engine will run it."""
+    def sql(self, query: Question, bounds: Bounds) -> str | None:
+        """The query as this engine will run it; None where no SQL runs."""
 
-    def run(self, sql: str, query: Question) -> Groups:
+    def run(self, sql: Any, query: Question) -> Groups:
         """The secret totals by group: here the data is looked at, once."""
 
 

@@ -15,15 +15,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ...core.scale import Counts, Scale, counts_from_histogram, doubles_around
+import numpy as np
+
+from ...core.scale import (
+    Counts,
+    Scale,
+    counts_from_histogram,
+    doubles_around,
+    histogram_of_chunks,
+)
 from ...core.totals import Groups
 from ...core.unit import Unit
 from ...errors import BoundsError
 from ..schema import Field
 from .cells import as_double, as_integer, double, identifier, is_number, whole
 from .query import kept_rows, key_column, with_steps
+
+if TYPE_CHECKING:
+    from ..column import Column
 
 __all__ = ["MOST_CANDIDATES", "Histogram"]
 
@@ -42,13 +53,6 @@ class Histogram:
     scale: Scale
     unit: Unit = Unit()  # noqa: RUF009
     person: Field | None = None
-
-    def __post_init__(self) -> None:
-        if len(self.scale.candidates) > MOST_CANDIDATES:
-            raise BoundsError(
-                f"scale has {len(self.scale.candidates)} candidates; a table takes up to "
-                f"{MOST_CANDIDATES}: leave some out"
-            )
 
     @property
     def fields(self) -> list[Field]:
@@ -78,6 +82,11 @@ class Histogram:
 
     def text(self, sums: str = "huge") -> str:
         """The query; NaN is left out."""
+        if len(self.scale.candidates) > MOST_CANDIDATES:
+            raise BoundsError(
+                f"scale has {len(self.scale.candidates)} candidates; a table takes up to "
+                f"{MOST_CANDIDATES}: leave some out"
+            )
         x = as_integer(self.value) if self._integers else as_double(self.value)
         where, person = "", ""
         if self.person:
@@ -119,6 +128,11 @@ class Histogram:
             if end < least or end >= most:
                 return end >= most
         return f"x {sign} {whole(end, self.value.wide)}"
+
+    def of_column(self, column: Column) -> Groups:
+        """The histogram of a column in memory."""
+        records = histogram_of_chunks(self.scale, column.each_chunk())
+        return Groups([np.arange(len(records))], np.zeros_like(records), records)
 
     def counts(self, groups: Groups) -> Counts:
         """What the answer adds up to."""

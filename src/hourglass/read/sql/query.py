@@ -18,13 +18,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ...core.grid import Grid
-from ...core.totals import HALF
+from ...core.totals import HALF, Groups
 from ...core.unit import Unit
+from ..kernel import total_of_array, total_of_chunks
 from ..schema import Field
 from .cells import as_double, as_integer, as_text, cell, clamped, identifier, literal, scaled
+
+if TYPE_CHECKING:
+    from ..column import Column
 
 __all__ = ["Query", "Question", "kept_rows", "key_column", "with_steps"]
 
@@ -57,6 +61,9 @@ class Question(Protocol):
 
     def text(self, sums: str = "huge") -> str:
         """The question over a table named ``source``, in DuckDB's dialect."""
+
+    def of_column(self, column: Column) -> Groups:
+        """The same of a column in memory."""
 
 
 def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
@@ -116,6 +123,14 @@ class Query:
         """
         steps = [*self._quantised(sums), *self._person_steps(sums)]
         return with_steps(steps, self._aggregate(steps[-1][0], sums))
+
+    def of_column(self, column: Column) -> Groups:
+        """The totals of a column in memory, by the kernel."""
+        if column.array is not None:
+            totals = total_of_array(column.array, self.grid, self.missing)
+        else:
+            totals = total_of_chunks(column.each_chunk(), self.grid, self.missing)
+        return Groups.of_total(totals)
 
     # --- quantise ---------------------------------------------------------------------------
 

@@ -1,0 +1,94 @@
+"""Checks of the options that more than one question has, all made before a row is read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from ..core.grid import Grid
+from ..core.numbers import MIN_EPSILON, exact_delta
+from ..core.shown import one_of, shown
+from ..core.unit import Unit
+from ..errors import BoundsError, DataError, EpsilonError, OptionError
+from ..read.open import is_table
+
+__all__ = [
+    "check_column", "check_parse", "epsilon_per_record", "exact_delta_of", "missing_cell",
+    "names_of",
+]  # fmt: skip
+
+
+def names_of(by: Any) -> tuple[str, ...]:
+    """The columns to group by; none where ``by`` is None."""
+    if by is None:
+        return ()
+    names = tuple(by) if isinstance(by, list | tuple) else (by,)
+    if not names or any(type(name) is not str for name in names) or len(set(names)) < len(names):
+        raise OptionError(
+            f"by={shown(by)} does not name columns; give one name, or a list of names, each once"
+        )
+    return names
+
+
+def exact_delta_of(names: tuple[str, ...], keys: Any, delta: Any) -> Fraction:
+    """Delta, exactly; 0 where the names of the groups are public or there are no groups."""
+    exact = Fraction(0) if delta is None else exact_delta(delta)
+    if not names:
+        if keys is not None or delta is not None:
+            raise OptionError("keys and delta are about groups; name the column with by=")
+        return exact
+    if (keys is None) == (delta is None):
+        raise OptionError(
+            "by= takes one of keys= (the public names of the groups: each is answered) and delta= "
+            "(secret names: a group is answered if its noisy count is large enough)"
+        )
+    return exact
+
+
+def epsilon_per_record(epsilon: Fraction, unit: Unit, grouped: bool) -> Fraction:
+    """The epsilon that the noise is drawn at: what is charged over the records of a unit."""
+    if unit.groups > 1 and not grouped:
+        raise OptionError(f"unit: groups={unit.groups} is about groups; name the column with by=")
+    each = epsilon / unit.shares
+    if each < MIN_EPSILON:
+        raise EpsilonError(
+            f"epsilon={epsilon} over {unit.shares} records of a person is below {MIN_EPSILON} for "
+            "each; lower rows= or groups= of the unit"
+        )
+    return each
+
+
+def check_column(data: Any, column: Any, **of_tables: Any) -> None:
+    """The name of the column, or None where the data is a column itself.
+
+    ``of_tables`` are the options that make sense for a table alone.
+    """
+    if column is not None:
+        if not isinstance(column, str):
+            raise DataError(f"column={shown(column)} is not the name of a column; give it as text")
+        return
+    if is_table(data):
+        raise DataError("data is a table; name the column, as in mean(data, 'age', ...)")
+    for option, value in of_tables.items():
+        if value:
+            raise OptionError(f"{option}= is about tables; data is a column of numbers")
+
+
+def check_parse(parse: Any) -> None:
+    """How a column of text is read."""
+    if parse is not None:
+        one_of("parse", parse, ("real", "integer"))
+
+
+def missing_cell(missing: Any, grid: Grid) -> int | None:
+    """The cell that a missing value counts as; None where it is left out."""
+    if isinstance(missing, str) and missing == "drop":
+        return None
+    lower, upper = grid.bounds
+    if isinstance(missing, bool) or not isinstance(missing, int | float):
+        raise OptionError(f'missing={shown(missing)} is neither "drop" nor a number')
+    if not lower <= missing <= upper:
+        raise BoundsError(f"missing={missing!r} is outside the bounds ({lower}, {upper})")
+    if grid.own and missing != int(missing):
+        raise OptionError(f"missing={missing!r} is not a whole number; the column holds integers")
+    return grid.cell(missing)

@@ -1,0 +1,265 @@
+"""What an option may be, what a message may show of it, and when two questions are the same."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import hourglass as hg
+from hourglass.ask.bounds import bounds_question
+from hourglass.ask.mean import mean_question
+from tests.tools import everything
+
+pytestmark = pytest.mark.attack
+
+CANARY = "canary-4711"
+NUMBER = 47114711.25
+TABLE = pa.table({"x": [1.0, 2.0], "g": ["a", "b"], "id": ["p", "q"]})
+GOOD: dict[str, Any] = {"column": "x", "bounds": (0, 10), "epsilon": 1}
+
+
+def columns() -> dict[str, Any]:
+    """A column of the data in every form in which it could be given by mistake."""
+    text, numbers = [CANARY, "other"], [1.0, NUMBER]
+    return {
+        f"{name} of {kind}": make(values)
+        for kind, values in (("text", text), ("numbers", numbers))
+        for name, make in {
+            "pandas": pd.Series,
+            "pandas frame": lambda v: pd.DataFrame({"c": v}),
+            "polars": pl.Series,
+            "arrow": pa.array,
+            "arrow table": lambda v: pa.table({"c": v}),
+            "numpy": np.array,
+            "list": list,
+            "tuple": tuple,
+            "set": frozenset,
+            "dict": lambda v: dict.fromkeys(v, v),
+            "iterator": iter,
+            "index": pd.Index,
+        }.items()
+    }
+
+
+OPTIONS = [
+    "column", "bounds", "epsilon", "by", "keys", "delta", "unit", "algorithm", "estimator", "grid",
+    "missing", "parse", "engine", "budget", "request",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", columns())
+@pytest.mark.parametrize("option", OPTIONS)
+def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
+    """Anything but a plain scalar is named by its type alone, whatever the option."""
+    given = columns()[kind]
+    ask: dict[str, Any] = {**GOOD, option: given}
+    if option in ("keys", "delta"):
+        ask["by"] = "g"
+    names = ("list", "tuple", "set", "dict", "iterator")
+    if option == "keys" and kind.endswith("text") and kind.startswith(names):
+        assert list(hg.mean(TABLE, **ask))  # a list of names is what keys= is for
+        return
+    with pytest.raises(hg.HourglassError) as caught:
+        hg.mean(TABLE, **ask)
+    assert CANARY not in everything(caught.value)
+    assert "4711" not in everything(caught.value)
+
+
+@pytest.mark.parametrize("kind", columns())
+@pytest.mark.parametrize("option", ["epsilon", "scale", "share", "unit", "parse", "engine"])
+def test_a_column_as_an_option_of_bounds_is_not_shown(option: str, kind: str) -> None:
+    given = columns()[kind]
+    if option == "scale" and kind in ("list of numbers", "tuple of numbers", "iterator of numbers"):
+        given = reversed(list(given))  # in no increasing order: a list would be taken as it is
+    with pytest.raises(hg.HourglassError) as caught:
+        hg.find_bounds(TABLE, "x", **{"epsilon": 1, option: given})
+    assert CANARY not in everything(caught.value)
+    assert "4711" not in everything(caught.value)
+
+
+@pytest.mark.parametrize("kind", columns())
+def test_a_column_as_a_unit_is_not_shown(kind: str) -> None:
+    for make in (hg.per_person, lambda c: hg.per_person("id", rows=c)):
+        with pytest.raises(hg.OptionError) as caught:
+            make(columns()[kind])
+        assert CANARY not in everything(caught.value)
+        assert "4711" not in everything(caught.value)
+
+
+def test_bounds_tell_no_length() -> None:
+    """A column given as bounds would tell how many rows there are."""
+    with pytest.raises(hg.BoundsError) as caught:
+        hg.mean(TABLE, "x", bounds=[0.5] * 4711, epsilon=1)
+    assert "4711" not in str(caught.value)
+
+
+# --- keys that are public -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind", ["pandas", "pandas frame", "polars", "arrow", "arrow table", "numpy", "index"]
+)
+def test_keys_from_a_column_are_refused_unless_declared(kind: str) -> None:
+    given = columns()[f"{kind} of text"]
+    with pytest.raises(hg.OptionError, match=r"hg\.public"):
+        hg.mean(TABLE, by="g", keys=given, **GOOD)
+    if kind in ("pandas frame", "arrow table"):
+        named = {"pandas frame": pd.DataFrame, "arrow table": pa.table}[kind]({"g": ["a", "z"]})
+        assert list(hg.mean(TABLE, by="g", keys=hg.public(named), **GOOD)) == ["a", "z"]
+    else:
+        assert list(hg.mean(TABLE, by="g", keys=hg.public(given), **GOOD)) == [CANARY, "other"]
+
+
+def test_the_data_itself_is_not_a_list_of_public_keys(tmp_path: Path) -> None:
+    """By any name: the path, a link, one of the files of a glob."""
+    import pyarrow.parquet as pq
+
+    path, link = tmp_path / "t.parquet", tmp_path / "link.parquet"
+    pq.write_table(TABLE, path)
+    link.symlink_to(path)
+    for data, keys in itertools.product((path, str(path), tmp_path / "t*.parquet"), (path, link)):
+        with pytest.raises(hg.OptionError, match="is the data itself"):
+            hg.mean(data, by="g", keys=keys, **GOOD)
+    assert list(hg.mean(path, by="g", keys=hg.public(path), **GOOD)) == ["a", "b"]
+
+
+# --- the same question ----------------------------------------------------------------------
+
+
+def texts(*asks: dict[str, Any]) -> list[str]:
+    return [mean_question(TABLE, **{**GOOD, **ask}).text for ask in asks]
+
+
+def test_a_question_does_not_depend_on_what_was_asked_before() -> None:
+    """Equal bounds of other types or origins, in every order, each in a fresh process."""
+    program = (
+        "import sys, json, pyarrow as pa, hourglass as hg\n"
+        "from hourglass.ask.mean import mean_question\n"
+        "kinds = {'int': (0, 10), 'float': (0.0, 10.0),\n"
+        "         'found': hg.Bounds(0, 10, origin='found privately')}\n"
+        "table = pa.table({'x': [1.0]})\n"
+        "told = {}\n"
+        "for name in sys.argv[1:]:\n"
+        "    q = mean_question(table, 'x', bounds=kinds[name], epsilon=1)\n"
+        "    told[name] = [q.text, q.mechanism.grid.bounds.origin]\n"
+        "print(json.dumps(told))\n"
+    )
+    runs = [
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", program, *order], capture_output=True, text=True, check=True
+            ).stdout
+        )
+        for order in (("int", "float", "found"), ("found", "float", "int"), ("float", "int"))
+    ]
+    for name in ("int", "float", "found"):
+        told = [run[name] for run in runs if name in run]
+        assert all(each == told[0] for each in told), name
+    assert runs[0]["int"][0] != runs[0]["float"][0]
+    assert runs[0]["found"][1] == "found privately"
+    assert runs[0]["int"][1] == "stated as public knowledge"
+
+
+def test_none_and_the_text_none_are_two_keys() -> None:
+    null, text = texts({"by": "g", "keys": [None]}, {"by": "g", "keys": ["None"]})
+    assert null != text
+
+
+def test_a_set_of_keys_is_one_question_in_every_process() -> None:
+    program = (
+        "import pyarrow as pa; from hourglass.ask.mean import mean_question\n"
+        "t = pa.table({'x': [1.0], 'g': ['a']})\n"
+        "print(mean_question(t, 'x', bounds=(0, 1), epsilon=1, by='g', keys=set('abcdef')).text)\n"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": str(seed),
+            "PYTHONPATH": ":".join(sys.path)},
+        ).stdout
+        for seed in range(4)
+    }  # fmt: skip
+    assert len(told) == 1
+
+
+def test_an_old_text_stays_the_same() -> None:
+    """Questions of ledgers that are in use: a changed text would not find its stored answer."""
+    (told,) = texts({"by": "g", "keys": ["a", "b"]})
+    assert json.loads(told) == {
+        "algorithm": "hourglass",
+        "bounds": ["0", "10"],
+        "by": ["g"],
+        "column": "x",
+        "data": "Table",
+        "delta": "0",
+        "epsilon": "1",
+        "estimator": "projected",
+        "grid": [2**32, False],
+        "keys": [["a"], ["b"]],
+        "missing": "drop",
+        "parse": None,
+        "unit": "row",
+    }
+    bounds = bounds_question(TABLE, "x", epsilon=1, scale=[0, 1])
+    assert bounds.text == (
+        '{"column":"x","data":"Table","epsilon":"1","kind":"bounds","parse":null,'
+        '"scale":["0","1"],"share":"1/5","unit":[null,null]}'
+    )
+
+
+# --- nothing fails after the charge ------------------------------------------------------------
+
+
+@pytest.fixture
+def budget(tmp_path: Path) -> hg.Budget:
+    return hg.create_budget(str(tmp_path / "b.db"), "b", epsilon=10_000)
+
+
+def hard_questions() -> list[dict[str, Any]]:
+    bounds: list[tuple[int | float, int | float]] = [
+        (1_700_000_000, 1_700_003_600),
+        (2**62, 2**62 + 1),
+        (-(2**900), 2**900),
+        (1e300, 1.0000001e300),
+        (-1.7e308, 1.7e308),
+        (0.0, 5e-324 * 2**40),
+        (0, 1),
+    ]
+    epsilons: list[Any] = [Fraction(1, 10**6), "0.001", 1, 100]
+    algorithms = ["hourglass", "staircase", "laplace", "shifted", "independent", "swap"]
+    return [
+        {"bounds": b, "epsilon": e, "algorithm": a}
+        for b, e, a in itertools.product(bounds, epsilons, algorithms)
+    ]
+
+
+@pytest.mark.parametrize("rows", [[], [0.0], [1e308] * 50], ids=["none", "one", "many"])
+def test_a_question_fails_before_the_charge_or_not_at_all(
+    budget: hg.Budget, rows: list[float]
+) -> None:
+    """Odd bounds and epsilons, every algorithm: refused with nothing spent, or answered."""
+    spent = Fraction(0)
+    answered = 0
+    for ask in hard_questions():
+        try:
+            found = hg.mean(rows, budget=budget, **ask)
+        except hg.HourglassError:
+            pass
+        else:
+            spent += Fraction(ask["epsilon"])
+            answered += 1
+            json.dumps(found.to_dict(), allow_nan=False)
+            str(found)
+        assert budget.balance().spent.epsilon == spent, ask
+    assert answered > 100
