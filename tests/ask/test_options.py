@@ -31,7 +31,7 @@ GOOD: dict[str, Any] = {"column": "x", "bounds": (0, 10), "epsilon": 1}
 
 def columns() -> dict[str, Any]:
     """A column of the data in every form in which it could be given by mistake."""
-    text, numbers = [CANARY, "other"], [1.0, NUMBER]
+    text, numbers = [CANARY, "other", "third"], [1.0, NUMBER, NUMBER + 1]
     return {
         f"{name} of {kind}": make(values)
         for kind, values in (("text", text), ("numbers", numbers))
@@ -118,7 +118,11 @@ def test_keys_from_a_column_are_refused_unless_declared(kind: str) -> None:
         named = {"pandas frame": pd.DataFrame, "arrow table": pa.table}[kind]({"g": ["a", "z"]})
         assert list(hg.mean(TABLE, by="g", keys=hg.public(named), **GOOD)) == ["a", "z"]
     else:
-        assert list(hg.mean(TABLE, by="g", keys=hg.public(given), **GOOD)) == [CANARY, "other"]
+        assert list(hg.mean(TABLE, by="g", keys=hg.public(given), **GOOD)) == [
+            CANARY,
+            "other",
+            "third",
+        ]
 
 
 def test_the_data_itself_is_not_a_list_of_public_keys(tmp_path: Path) -> None:

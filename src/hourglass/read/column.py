@@ -230,7 +230,7 @@ def _arrow_capsule(values: Any) -> Column:
 
 
 def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
-    """Chunks of doubles; None and its kin are missing, anything but a number an error."""
+    """Chunks of doubles. What is not a number is missing: an error would tell of a value."""
     while chunk := list(islice(values, _OBJECTS)):
         if {type(x) for x in chunk} <= {float, int, bool}:
             try:
@@ -243,16 +243,11 @@ def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
 
 
 def _number(x: Any) -> float | None:
-    if x is None or x is np.ma.masked or type(x).__name__ in ("NAType", "NaTType"):
+    if not isinstance(x, int | float | np.integer | np.floating | np.bool_ | Decimal | Fraction):
         return None
-    if isinstance(x, int | float | np.integer | np.floating | np.bool_ | Decimal | Fraction):
-        try:
-            return float(x)
-        except OverflowError:
-            return float("inf") if x > 0 else float("-inf")
-        except ValueError:  # a signalling NaN of Decimal
-            return None
-    raise DataError(
-        f"values holds an element of type {type(x).__name__}; {_REMEDY}, "
-        "and leave out or convert what is not a number"
-    )
+    try:
+        return float(x)
+    except OverflowError:
+        return float("inf") if x > 0 else float("-inf")
+    except ValueError:  # a signalling NaN of Decimal
+        return None

@@ -71,6 +71,8 @@ def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKey
     elif is_path(keys) or is_table(keys):
         rows = _table_rows(keys, by)
     elif isinstance(keys, Iterable):
+        if hasattr(keys, "to_pylist"):  # an Arrow column
+            keys = keys.to_pylist()
         rows = [key if len(by) > 1 else (key,) for key in keys]
     else:
         raise OptionError(f"keys={shown(keys)} is not a list of keys; give a list or a file")
