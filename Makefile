@@ -3,22 +3,36 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+# The demo needs a tenth of what the tests need: an environment of its own, unless theirs is there.
+DEMO := $(if $(wildcard $(STAMP)),$(VENV),build/demo)
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-.PHONY: help demo test test-long test-lowest check format bench peers test-peers paper clean
+.PHONY: help demo test test-fast test-long test-lowest check format bench peers test-peers paper clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python $(PIP_INSTALL) -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## private mean, sum and count of an example file
-	$(BIN)/python examples/demo.py
+build/demo/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv build/demo
+	build/demo/bin/python $(PIP_INSTALL) -e '.[plot]'
+	@touch $@
+
+demo: $(DEMO)/.installed  ## private means, sums and counts of an example file, and a chart
+	$(DEMO)/bin/python examples/demo.py
 
 test: check  ## everything: style, types, imports, then the whole suite
-	$(BIN)/python -m pytest
+	$(PYTEST) --durations=15
+
+test-fast: $(STAMP)  ## the inner loop, in a minute: no servers, no Spark, nothing marked slow
+	$(PYTEST) -m 'not slow and not long' \
+		--engine duckdb --engine sqlite --engine datafusion
 
 test-long: $(STAMP)  ## the statistical tests at ten times the samples
 	$(BIN)/python -m pytest -m long

@@ -114,12 +114,23 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 # --- every place that a table can live in --------------------------------------------------------
 
-IN_MEMORY = ["pandas", "polars", "polars lazy", "arrow", "arrow stream", "relation"]
-ON_FILE = ["relation of a file"]
-SERVED = ["duckdb", "duckdb alone", "sqlite", "datafusion", "postgres", "spark"]
+#: Each place, and the engine that reads it there.
+IN_MEMORY = dict.fromkeys(
+    ["pandas", "polars", "polars lazy", "arrow", "arrow stream", "relation"], "duckdb"
+)
+ON_FILE = {"relation of a file": "duckdb"}
+SERVED = {
+    "duckdb": "duckdb",
+    "duckdb alone": "duckdb",
+    "sqlite": "sqlite",
+    "datafusion": "datafusion",
+    "postgres": "postgres",
+    "spark": "spark",
+}
+PLACES = SERVED | ON_FILE | IN_MEMORY
 
 
-@pytest.fixture(scope="session", params=[*SERVED, *ON_FILE, *IN_MEMORY])
+@pytest.fixture(scope="session", params=PLACES)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Every place that a table can live in."""
     with _alone(request.param == "duckdb alone"):
@@ -155,3 +166,58 @@ def _place(request: pytest.FixtureRequest, folder: Path) -> Any:
     if name == "relation of a file":
         return places.parquet_relation(folder)
     return places.frame(name)
+
+
+# --- which engines a run is about ----------------------------------------------------------------
+
+ENGINES = list(dict.fromkeys(PLACES.values()))
+#: Fixtures that start an engine.
+STARTED = {
+    "postgres": "postgres",
+    "postgres_server": "postgres",
+    "postgres_url": "postgres",
+    "spark_session": "spark",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engine",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave out tests that need an engine other than this one; may be given again: "
+        + ", ".join(ENGINES),
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name in config.getoption("--engine"):
+        if name not in ENGINES:
+            raise pytest.UsageError(f"--engine {name}: not one of {', '.join(ENGINES)}")
+
+
+def engines_of(item: pytest.Item) -> set[str]:
+    """The engines that a test needs: by its mark, its fixtures, and the values they take."""
+    assert isinstance(item, pytest.Function)
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return {
+        *(mark.args[0] for mark in item.iter_markers("engine")),
+        *(STARTED[name] for name in item.fixturenames if name in STARTED),
+        *(PLACES[value] for value in values if isinstance(value, str) and value in PLACES),
+    }
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep to the engines asked for; all of Spark goes to one worker, which starts it once."""
+    wanted = set(config.getoption("--engine"))
+    kept, left = [], []
+    for item in items:
+        engines = engines_of(item)
+        (left if wanted and engines - wanted else kept).append(item)
+        if "spark" in engines:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept

@@ -6,13 +6,16 @@ tests are those of a fresh seed.
 
 from __future__ import annotations
 
+import csv
+import math
 from functools import lru_cache
+from pathlib import Path
 from typing import Protocol
 
 import pytest
 
 from hourglass.noise import SeededBits
-from hourglass.paper import EXHIBITS, Settings, Table
+from hourglass.paper import EXHIBITS, Point, Settings, Table
 
 RUNS = {"e3": 40_000, "e5": 60_000, "e7": 60_000, "estimators": 40_000}
 
@@ -30,3 +33,22 @@ def _table(name: str) -> Table:
 @pytest.fixture(scope="session")
 def tables() -> Tables:
     return _table
+
+
+def read_table(path: Path) -> Table:
+    """What :meth:`Table.write` wrote."""
+    with path.open(newline="", encoding="utf-8") as file:
+        (_, _, x, y, *_), *rows = csv.reader(file)
+    points = (
+        Point(
+            series,
+            float(at),
+            float(value),
+            float(se),
+            float(form) if form else math.nan,
+            int(runs),
+            panel,
+        )
+        for panel, series, at, value, se, form, runs in rows
+    )
+    return Table(x, y, tuple(points))

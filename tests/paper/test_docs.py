@@ -7,12 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from hourglass.paper import EXHIBITS, Table
-from hourglass.paper.exhibit import FULL_RUNS
-from hourglass.paper.index import claims_markdown
+from hourglass.paper import EXHIBITS, FULL_RUNS, Claim
+from hourglass.paper.index import CLAIM_HEAD
+
+from .conftest import read_table
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "paper.md").read_text(encoding="utf-8")
+
+
+def claims_markdown(rows: list[tuple[str, Claim]]) -> str:
+    lines = [f"| {' | '.join(CLAIM_HEAD)} |", "|---|---|---|---|"]
+    for name, claim in rows:
+        cells = (name, claim.text, claim.measured, claim.verdict)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def claims_of(beyond: bool) -> str:
@@ -20,7 +29,7 @@ def claims_of(beyond: bool) -> str:
         (name, claim)
         for name, exhibit in EXHIBITS.items()
         if exhibit.beyond is beyond
-        for claim in exhibit.claims(Table.read(DOCS / "paper" / f"{name}.csv"))
+        for claim in exhibit.claims(read_table(DOCS / "paper" / f"{name}.csv"))
     ]
     return claims_markdown(rows)
 
@@ -43,7 +52,7 @@ def test_every_picture_is_shown_and_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["e1", "e2", "e5", "e7"])
 def test_the_files_are_of_full_size(name: str) -> None:
-    runs = {p.runs for p in Table.read(DOCS / "paper" / f"{name}.csv").points}
+    runs = {p.runs for p in read_table(DOCS / "paper" / f"{name}.csv").points}
     assert runs <= {0, FULL_RUNS}
     assert FULL_RUNS in runs
 

@@ -24,6 +24,9 @@ from hourglass.paper.data import UNIT, data_set, data_sets, grid_data_set
 from hourglass.paper.exhibit import all_above
 from hourglass.paper.measure import measure
 from hourglass.paper.style import LOOKS, _apart
+from hourglass.paper.sweeps import means
+
+from .conftest import read_table
 
 FOLDER = Path(hourglass.paper.__file__).parent
 
@@ -98,6 +101,14 @@ def test_grid_data_live_on_the_grid() -> None:
     assert data.totals.cells == round(data.mean * 4 * 10_000)
 
 
+def test_every_mean_of_a_sweep_is_met_once() -> None:
+    # At 100, 200, 400 and 800 records some means near the ends are also 0.01 or 0.05.
+    for records in (*range(100, 1000), 10_000):
+        found = means(records)
+        assert all(b - a > 1e-12 for a, b in itertools.pairwise(found)), records
+        assert (found[0], found[-1]) == (0, 1)
+
+
 def test_a_table_survives_its_file(tmp_path: Path) -> None:
     table = Table(
         "epsilon",
@@ -105,7 +116,7 @@ def test_a_table_survives_its_file(tmp_path: Path) -> None:
         (Point("a", 0.1, 2.5, 0.25, 2.4, 7, "left"), Point("b", 1.0, 3.0)),
     )
     table.write(tmp_path / "t.csv")
-    back = Table.read(tmp_path / "t.csv")
+    back = read_table(tmp_path / "t.csv")
     assert (back.x, back.y) == ("epsilon", "mse")
     assert back.points[0] == table.points[0]
     assert repr(back.points[1]) == repr(table.points[1])

@@ -112,14 +112,14 @@ def test_a_bad_request_is_refused_in_words(
 
 
 def test_records_and_runs_reach_the_experiment(tmp_path: Path) -> None:
-    ticks: list[None] = []
+    ticks: list[tuple[str, int]] = []
     settings = Settings(100, 200, SeededBits(1))
-    (shown,) = run([EXHIBITS["e2"]], settings, tmp_path, on_point=lambda: ticks.append(None))
+    (shown,) = run([EXHIBITS["e2"]], settings, tmp_path, tick=lambda *done: ticks.append(done))
     rows = [line.split(",") for line in shown.csv.read_text().splitlines()[1:]]
     measured = [row for row in rows if row[1] != "lower bound"]
     assert {row[6] for row in measured} == {"100"}
     assert min(float(row[2]) for row in rows if float(row[2]) > 0) == 0.25 / 200
-    assert len(ticks) == len(measured)
+    assert ticks == [*[("points", 1)] * len(measured), ("figures", 1)]
 
 
 def test_matplotlib_is_not_loaded_before_it_is_needed() -> None:

@@ -103,6 +103,7 @@ def test_spark_is_silenced(spark_session: Any) -> None:
     assert CANARY not in everything(caught.value)
 
 
+@pytest.mark.engine("spark")
 def test_spark_connect(tmp_path: Path) -> None:
     """A server and a client of their own: one process holds one kind of session."""
     pytest.importorskip("grpc", reason="grpcio is not installed: pyspark[connect]")

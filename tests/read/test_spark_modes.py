@@ -15,6 +15,8 @@ import pytest
 
 from tests.read.places import java_17
 
+pytestmark = pytest.mark.engine("spark")
+
 PROGRAM = """
 import sys
 import warnings

@@ -6,7 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import redirect_stdout, suppress
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +20,7 @@ from ..core.numbers import exact_epsilon
 from ..errors import OptionError
 from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import text_table
+from .progress import Tick, progress
 
 if TYPE_CHECKING:
     from ..audit import Finding, LowerBound, MutantRow
@@ -32,8 +33,6 @@ CHECKS: Final = ("exact", "sampler", "empirical", "grey box", "ledger")
 #: About as many as there are, for the progress bar.
 MUTANTS: Final = 18
 SMALL_GRIDS: Final = (1, 2, 3, 7, 16)
-
-Tick = Callable[[str, int], None]
 
 
 def audit(
@@ -94,7 +93,7 @@ def audit(
         "empirical": samples * (2 if release else 4 * len(names)),
         "mutants": MUTANTS,
     }
-    with _progress(steps) as tick:
+    with progress(steps) as tick:
         if "exact" in kinds:
             findings += _ticked(_exact(exact, grids, names), "exact", tick)
         if "empirical" in kinds:
@@ -282,29 +281,3 @@ def _row_dict(row: MutantRow) -> dict[str, Any]:
         "as_it_should_be": row.right,
         "findings": [finding.to_dict() for finding in row.findings.values()],
     }
-
-
-@contextmanager
-def _progress(totals: dict[str, int]) -> Iterator[Tick]:
-    """What has been done so far, on a terminal's standard error."""
-    if not sys.stderr.isatty():
-        yield lambda name, steps: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:,.0f}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        tasks: dict[str, Any] = {}
-
-        def tick(name: str, steps: int) -> None:
-            if name not in tasks:
-                tasks[name] = progress.add_task(name, total=totals.get(name))
-            progress.advance(tasks[name], steps)
-
-        yield tick

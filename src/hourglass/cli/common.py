@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +11,7 @@ from ..core.unit import Unit, per_person, per_row
 from ..errors import OptionError
 from ..read.database import sql
 from .output import print_notes
+from .progress import progress
 
 if TYPE_CHECKING:
     from ..ledger import Budget
@@ -88,23 +88,9 @@ def start_spark(engine: str | None, master: str) -> None:
 def answering() -> Iterator[None]:
     """A clock while the data is looked at; interrupted, what became of the charge."""
     try:
-        with _progress():
+        with progress({}) as tick:
+            tick("reading", 0)
             yield
     except KeyboardInterrupt as error:
         print_notes(error)
         raise
-
-
-@contextmanager
-def _progress() -> Iterator[None]:
-    """A clock on a terminal's standard error: it shows time, and nothing of the data."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("reading"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task("reading", total=None)
-        yield

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..release.rendering import text_table
+from .progress import progress
+
 if TYPE_CHECKING:
-    from ..paper import Exhibit, Settings, Shown
+    from ..paper import Shown
 
 __all__ = ["paper"]
 
@@ -30,70 +34,25 @@ def paper(
     quick: Annotated[bool, typer.Option("--quick", help="Few runs, for a first look.")] = False,
 ) -> None:
     """Re-run every experiment of the paper: tables, pictures, and which claims hold."""
-    from ..paper import EXHIBITS, QUICK_RUNS, Settings, chosen
-    from ..paper.exhibit import FULL_RUNS
+    from ..paper import EXHIBITS, FULL_RUNS, QUICK_RUNS, Settings, chosen, run
 
-    settings = Settings(runs or (QUICK_RUNS if quick else FULL_RUNS), records)
+    if runs is None:
+        runs = QUICK_RUNS if quick else FULL_RUNS
+    settings = Settings(runs, records)
     exhibits = chosen(names or [], EXHIBITS)
     start = time.perf_counter()
-    shown = _with_progress(exhibits, settings, out, picture_format)
+    with progress({"figures": len(exhibits)}) as tick:
+        shown = run(exhibits, settings, out, picture_format=picture_format, tick=tick)
     _report(shown, out, time.perf_counter() - start)
-
-
-def _with_progress(
-    exhibits: list[Exhibit], settings: Settings, out: Path, picture_format: str
-) -> list[Shown]:
-    """Run with a bar on stderr: one step an exhibit, and the points measured so far."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from ..paper import run
-
-    columns = (
-        TextColumn("{task.description:<12}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[points]} points"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("paper", total=len(exhibits), points=0)
-        started = points = 0
-
-        def on_start(exhibit: Exhibit) -> None:
-            nonlocal started
-            progress.update(task, description=exhibit.name, completed=started)
-            started += 1
-
-        def on_point() -> None:
-            nonlocal points
-            points += 1
-            progress.update(task, points=points)
-
-        shown = run(
-            exhibits,
-            settings,
-            out,
-            picture_format=picture_format,
-            on_start=on_start,
-            on_point=on_point,
-        )
-        progress.update(task, description="done", completed=started)
-    return shown
 
 
 def _report(shown: list[Shown], out: Path, seconds: float) -> None:
     """The table of claims on stdout."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("figure", "claim", "what we measured", "holds?")
     claims = [(item.exhibit.name, claim) for item in shown for claim in item.claims]
-    for name, claim in claims:
-        table.add_row(name, claim.text, claim.measured, claim.verdict)
-    console = Console()
-    console.print(table)
+    rows = [(name, claim.text, claim.measured, claim.verdict) for name, claim in claims]
+    if rows:
+        from ..paper.index import CLAIM_HEAD
+
+        print(text_table(CLAIM_HEAD, rows, width=get_terminal_size().columns))
     held = sum(claim.holds is True for _, claim in claims)
-    console.print(
-        f"{held} of {len(claims)} claims hold; {seconds:.0f} s; open {out / 'index.html'}"
-    )
+    print(f"{held} of {len(claims)} claims hold; {seconds:.0f} s; open {out / 'index.html'}")

@@ -15,7 +15,7 @@ from ..estimate.point import shares
 from ..noise import Hourglass
 from . import charts
 from .data import Data, grid_data_set
-from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick
+from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick, furthest
 from .measure import Error, error_of
 from .style import Look, figure, plain_log_ticks
 
@@ -123,7 +123,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
 
     The gains are those of the closed form, which the measured points must bear out.
     """
-    off = charts.furthest(table.points)
+    off = furthest(table.points)
 
     def gain(name: str, judge: str) -> list[float]:
         return [100 * (1 - p.closed_form) for p in table.series(name, judge)]

@@ -93,8 +93,9 @@ def legend(drawn: Figure, ax: Axes, looks: Iterable[Look], columns: int) -> None
     drawn.legend(handles=handles, loc="outside upper left", ncols=columns)
 
 
-def over_means(table: Table, title: str, records: int, *, ticks: Sequence[float] = ()) -> Figure:
+def over_means(table: Table, title: str, *, ticks: Sequence[float] = ()) -> Figure:
     """The error over the mean, and again close to zero: E2 and E4."""
+    records = round(0.25 / min(p.x for p in table.points if p.x > 0))  # the first: a quarter record
     drawn, (near, whole) = figure(7.6, 3.7, 2, sharey=True, width_ratios=(1, 1.75))
     if ticks:
         near.set_yscale("log")
@@ -116,17 +117,18 @@ def over_means(table: Table, title: str, records: int, *, ticks: Sequence[float]
     return drawn
 
 
-def over_records(table: Table, title: str, label: str, *, log: bool) -> Figure:
+def over_records(table: Table, title: str, *, ratio: bool = False) -> Figure:
     """The error, or a ratio of errors, over the number of records: E5 to E8."""
     drawn, ax = figure(6.6, 3.7)
     ax.set_xscale("log", base=2)
     plain_log_ticks(ax.xaxis, sorted({p.x for p in table.points}))
-    if log:
+    if not ratio:
         ax.set_yscale("log")
     ends = draw_series(ax, table, looks={**LOOKS, **_ratio_looks(table)})
-    if not log:
+    if ratio:
         ax.axhline(1, color="#000000", linewidth=0.8)
         ax.set_ylim(bottom=0)
+    label = "ratio of mean squared errors" if ratio else "error  ε² MSE / 2"
     ax.set(xlabel="records in the data |D|", ylabel=label, title=title)
     label_ends(ax, ends)
     return drawn
@@ -142,14 +144,3 @@ def _ratio_looks(table: Table) -> dict[str, Look]:
             label = f"{look.label}\n/ {LOOKS[below].label}"
             looks[name] = Look(look.colour, look.dash, look.mark, label)
     return looks
-
-
-def spread(points: Sequence[Point]) -> str:
-    """The range of the values and their largest standard error, in words."""
-    low, high = min(p.y for p in points), max(p.y for p in points)
-    return f"{low:.3f} to {high:.3f} (s.e. up to {max(p.se for p in points):.3f})"
-
-
-def furthest(points: Sequence[Point]) -> float:
-    """The largest deviation from the closed form, in standard errors."""
-    return max(abs(p.deviation) for p in points)

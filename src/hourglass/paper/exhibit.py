@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -139,25 +139,12 @@ class Table:
                 numbers = (_text(v) for v in (p.x, p.y, p.se, p.closed_form))
                 writer.writerow([p.panel, p.series, *numbers, p.runs])
 
-    @classmethod
-    def read(cls, path: Path) -> Table:
-        """Read what :meth:`write` wrote."""
-        with path.open(newline="", encoding="utf-8") as file:
-            (_, _, x, y, *_), *rows = csv.reader(file)
-        return cls(x, y, tuple(_points(rows)))
-
 
 _TAIL: Final = ("standard_error", "closed_form", "runs")
 
 
 def _text(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.10g}"
-
-
-def _points(rows: list[list[str]]) -> Iterator[Point]:
-    for panel, series, x, y, se, closed_form, runs in rows:
-        form = float(closed_form) if closed_form else math.nan
-        yield Point(series, float(x), float(y), float(se), form, int(runs), panel)
 
 
 @dataclass(frozen=True)
@@ -183,6 +170,22 @@ def all_above(points: Iterable[Point], value: float) -> bool | None:
     if any(height < -margin for height, margin in heights):
         return False
     return True if all(height > margin for height, margin in heights) else None
+
+
+def largest_error(points: Sequence[Point]) -> str:
+    """The largest standard error, in words."""
+    return f"s.e. up to {max(p.se for p in points):.3f}"
+
+
+def spread(points: Sequence[Point]) -> str:
+    """The range of the values and their largest standard error, in words."""
+    low, high = min(p.y for p in points), max(p.y for p in points)
+    return f"{low:.3f} to {high:.3f} ({largest_error(points)})"
+
+
+def furthest(points: Sequence[Point]) -> float:
+    """The largest deviation from the closed form, in standard errors."""
+    return max(abs(p.deviation) for p in points)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ..estimate.accuracy import leading_error, sigma2
 from ..mechanisms.base import make
 from . import charts
 from .data import UNIT, data_set, grid_data_set
-from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick
+from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick, furthest
 from .measure import measure
 from .style import Look, figure, label_ends, plain_log_ticks
 
@@ -73,7 +73,7 @@ def draw(table: Table) -> Figure:
 def claims(table: Table) -> tuple[Claim, ...]:
     """The gain, and that it is the predicted one."""
     yes_no = {e: table.at("yes/no", e) for e in (4, 8)}
-    off = charts.furthest(table.points)
+    off = furthest(table.points)
     return (
         Claim(
             "Yes/no data on their own grid have 0.585 of the error that real values must have at "

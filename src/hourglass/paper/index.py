@@ -1,4 +1,4 @@
-"""The page that gathers the pictures, and the table of claims in HTML and Markdown."""
+"""The page that gathers the pictures, with the table of claims."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .exhibit import Claim, Settings
 if TYPE_CHECKING:
     from .run import Shown
 
-__all__ = ["claims_markdown", "page"]
+__all__ = ["CLAIM_HEAD", "page"]
 
-_HEAD: Final = ("figure", "claim", "what we measured", "holds?")
+CLAIM_HEAD: Final = ("figure", "claim", "what we measured", "holds?")
 
 _STYLE: Final = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
@@ -78,14 +78,5 @@ def _claims_html(rows: Iterable[tuple[str, Claim]]) -> str:
         f'<td class="{claim.verdict}">{claim.verdict}</td></tr>'
         for name, claim in rows
     ]
-    head = "".join(f"<th>{word}</th>" for word in _HEAD)
+    head = "".join(f"<th>{word}</th>" for word in CLAIM_HEAD)
     return f"<table><tr>{head}</tr>\n" + "\n".join(lines) + "\n</table>"
-
-
-def claims_markdown(rows: Iterable[tuple[str, Claim]]) -> str:
-    """The table of claims in Markdown."""
-    lines = [f"| {' | '.join(_HEAD)} |", "|---|---|---|---|"]
-    for name, claim in rows:
-        cells = (name, claim.text, claim.measured, claim.verdict)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"

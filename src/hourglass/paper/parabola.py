@@ -9,7 +9,7 @@ from ..estimate.accuracy import sigma2
 from ..mechanisms.base import make
 from . import charts
 from .data import UNIT, data_set
-from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick
+from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick, furthest, spread
 from .measure import measure
 from .style import INK, Look, figure
 
@@ -79,13 +79,13 @@ def draw(table: Table) -> Figure:
 
 def claims(table: Table) -> tuple[Claim, ...]:
     """The closed form, and the middle at half the worst case."""
-    off = charts.furthest(table.points)
+    off = furthest(table.points)
     middles = [table.at(name, 0.5) for name in table.series_names()]
     return (
         Claim(
             "The hourglass's error at mean a is σ²((1-a)² + a²): in the middle half the bound.",
             f"furthest of {len(table.points)} points: {off:.1f} standard errors; in the middle "
-            f"{charts.spread(middles)}",
+            f"{spread(middles)}",
             off <= SIGMAS,
         ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
@@ -12,7 +12,9 @@ from .data import UNIT, Data, data_set, data_sets
 from .exhibit import Point, Settings, Table, Tick
 from .measure import Error, measure
 
-__all__ = ["BOUND", "SMALL_MEAN", "over_epsilon", "over_means", "over_records", "ratios"]
+__all__ = [
+    "BOUND", "SMALL_MEAN", "over_epsilon", "over_means", "over_records", "ratios", "ratios_of"
+]  # fmt: skip
 
 #: The mean of the paper's data where the mean is not what is swept.
 SMALL_MEAN: Final = 0.01
@@ -23,9 +25,15 @@ SIZES: Final = tuple(2**i for i in range(7))
 
 
 def over_epsilon(
-    names: Sequence[str], epsilons: Sequence[Fraction], settings: Settings, tick: Tick
+    names: Sequence[str],
+    epsilons: Sequence[Fraction],
+    settings: Settings,
+    tick: Tick,
+    *,
+    times: int = 1,
 ) -> Table:
     """n^2 MSE eps^2/2 at a small mean; a data set per epsilon, the same for all algorithms."""
+    settings = settings.times(times)
 
     def points() -> Iterator[Point]:
         for epsilon in epsilons:
@@ -35,8 +43,11 @@ def over_epsilon(
     return Table("epsilon", "normalised_mse", tuple(points()))
 
 
-def over_means(names: Sequence[str], epsilon: Fraction, settings: Settings, tick: Tick) -> Table:
+def over_means(
+    names: Sequence[str], epsilon: Fraction, settings: Settings, tick: Tick, *, times: int = 1
+) -> Table:
     """n^2 MSE eps^2/2 over the mean; a data set per mean, the same for all algorithms."""
+    settings = settings.times(times)
 
     def points() -> Iterator[Point]:
         for mean in means(settings.records):
@@ -47,10 +58,13 @@ def over_means(names: Sequence[str], epsilon: Fraction, settings: Settings, tick
 
 
 def means(records: int) -> list[float]:
-    """0 to 1 in twentieths, and closer at both ends, where the sum is a few records."""
+    """0 to 1 in twentieths, and closer at both ends, where the sum is a few records.
+
+    In rising order and each once: with few records the two kinds meet.
+    """
     edge = [k / records for k in (0.25, 0.5, 1, 2, 4, 8)]
     inner = [0.01, *(i / 20 for i in range(1, 20)), 0.99]
-    return [0.0, *edge, *inner, *(1.0 - mean for mean in reversed(edge)), 1.0]
+    return sorted({0.0, *edge, *inner, *(1.0 - mean for mean in edge), 1.0})
 
 
 def _large(
@@ -83,6 +97,13 @@ def over_records(names: Sequence[str], epsilon: Fraction, settings: Settings, ti
                 tick()
 
     return Table("records", "mse_times_half_epsilon_squared", tuple(points()))
+
+
+def ratios_of(
+    measured: Callable[[Settings, Tick], Table], below: str, settings: Settings, tick: Tick
+) -> Table:
+    """The ratios of what another experiment measured."""
+    return ratios(measured(settings, tick), below)
 
 
 def ratios(table: Table, below: str) -> Table:

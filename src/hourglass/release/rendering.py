@@ -7,9 +7,14 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from html import escape
-from typing import Any
+from itertools import chain, zip_longest
+from textwrap import wrap
+from typing import Any, Final
 
 __all__ = ["decimal", "decimals_for", "html_table", "number", "text_table", "yaml_text"]
+
+#: No column of sentences is made narrower.
+_LEAST_WIDTH: Final = 12
 
 
 def decimal(value: Fraction) -> str:
@@ -33,19 +38,31 @@ def number(value: float, decimals: int) -> str:
     return text[1:] if float(text.replace(",", "")) == 0 and text.startswith("-") else text
 
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns lined up: the first to the left, the others to the right."""
-    cells = [list(head), *[list(row) for row in rows]]
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int = 0) -> str:
+    """Columns lined up: the first to the left, the others, which are numbers, to the right.
+
+    With a ``width`` the cells are sentences: all to the left, wrapped to lines of that width.
+    """
+    cells = [head, *rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
-    lines = [
-        "  ".join(
-            text.ljust(width) if i == 0 else text.rjust(width)
-            for i, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
+    while width and sum(widths) + 2 * len(widths) - 2 > width and max(widths) > _LEAST_WIDTH:
+        widths[widths.index(max(widths))] -= 1
+    top, *others = (_wrapped(row, widths) if width else [_aligned(row, widths)] for row in cells)
+    return "\n".join([*top, "  ".join("─" * each for each in widths), *chain(*others)])
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    pairs = enumerate(zip(row, widths, strict=True))
+    texts = (text.rjust(each) if i else text.ljust(each) for i, (text, each) in pairs)
+    return "  ".join(texts).rstrip()
+
+
+def _wrapped(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    columns = [wrap(text, each) or [""] for text, each in zip(row, widths, strict=True)]
+    return [
+        "  ".join(text.ljust(each) for text, each in zip(line, widths, strict=True)).rstrip()
+        for line in zip_longest(*columns, fillvalue="")
     ]
-    lines.insert(1, "  ".join("─" * width for width in widths))
-    return "\n".join(lines)
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:

@@ -1,0 +1,46 @@
+"""The one progress bar, on a terminal's standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["Tick", "progress"]
+
+#: Called with the name of a task and how many steps of it have been done since.
+Tick = Callable[[str, int], None]
+
+
+@contextmanager
+def progress(totals: Mapping[str, int]) -> Iterator[Tick]:
+    """A bar for each task that is ticked; where no total is known it only shows the time.
+
+    Nothing is written unless standard error is a terminal. What is ticked must not depend on
+    the data: a task that reads data is ticked once, with no steps.
+    """
+    if not sys.stderr.isatty():
+        yield lambda name, steps: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[done]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+        done: dict[str, int] = {}
+
+        def tick(name: str, steps: int) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=totals.get(name), done="")
+            done[name] = done.get(name, 0) + steps
+            shown = f"{done[name]:,}" if done[name] else ""
+            bars.update(tasks[name], advance=steps, done=shown)
+
+        yield tick
