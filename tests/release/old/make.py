@@ -1,9 +1,9 @@
-"""Writes the files beside it with the code of version 0.1.0, in whose place nothing newer may stand.
+"""Write the files beside this one; run it with the code of version 0.1.0 alone.
 
     PYTHONPATH=<a checkout of 0.1.0>/src python tests/release/old/make.py
 
-Each case holds what ``to_dict`` wrote down and what that version then said of the answer. The
-files stay as they are: a later version must read them and say the same.
+Each case holds what ``to_dict`` stored and what that version said of the answer. The files are
+never written anew: every later version must read them, and say the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FRAME = pa.table(
     {
         "x": [float(i % 10) + 0.25 for i in range(ROWS)],
         "i": [i % 7 for i in range(ROWS)],
-        "g": [("n", "s", None, "é, \"q\"\n")[i % 4] for i in range(ROWS)],
+        "g": [("n", "s", None, 'é, "q"\n')[i % 4] for i in range(ROWS)],
         "d": [DATES[i % 3] for i in range(ROWS)],
         "b": [i % 2 == 0 for i in range(ROWS)],
         "k": [2**60 + i % 3 for i in range(ROWS)],
