@@ -212,7 +212,8 @@ def engines_of(item: pytest.Item) -> set[str]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep to the engines asked for; all of Spark goes to one worker, which starts it once."""
     wanted = set(config.getoption("--engine"))
-    kept, left = [], []
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
     for item in items:
         engines = engines_of(item)
         (left if wanted and engines - wanted else kept).append(item)

@@ -195,7 +195,8 @@ def test_out_to_frames_and_back_from_json() -> None:
     again = hg.Releases.from_dict(json.loads(json.dumps(found.to_dict())))
     assert again.means.tolist() == found.means.tolist()
     assert again.threshold == found.threshold
-    assert next(iter(again)) == ("n", "2026-01-01")
+    assert list(again) == list(found)
+    assert next(iter(again)) == ("n", date(2026, 1, 1))
 
 
 def test_many_groups_print_some_and_count_the_rest() -> None:

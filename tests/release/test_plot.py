@@ -11,8 +11,9 @@ import hourglass as hg
 from hourglass.release.plot import plot_groups
 
 
-@pytest.mark.parametrize("groups", [0, 1, 3, 60, 500])
-@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+@pytest.mark.parametrize(
+    ("groups", "ending"), [(0, "svg"), (1, "pdf"), (3, "png"), (60, "svg"), (500, "svg")]
+)
 def test_any_number_of_groups(tmp_path: Path, groups: int, ending: str) -> None:
     means = np.linspace(10, 90, groups)
     path = tmp_path / f"chart.{ending}"

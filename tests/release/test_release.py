@@ -43,23 +43,11 @@ def test_seeded_bits_are_said_to_be_not_private() -> None:
     assert release != seeded(bits=hg.SeededBits(12))
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_written_down_and_read_back(algorithm: str) -> None:
-    release = seeded(algorithm)
-    written = json.loads(json.dumps(release.to_dict()))
-    again = Release.from_dict(written)
-    assert again == release
-    assert again.interval(0.9) == release.interval(0.9)
-    assert again.to_dict() == release.to_dict()
-
-
 def test_print_shows_three_answers_with_their_intervals() -> None:
     text = str(seeded())
     for word in ("mean", "sum", "count", "95 %", "epsilon 1", "bounds 0 to 120", "row added or"):
         assert word in text
-    html = seeded()._repr_html_()
-    assert html.count("<tr>") == 4
-    assert "<script" not in html
+    assert seeded()._repr_html_().count("<tr>") == 4
 
 
 def test_swap_is_labelled() -> None:

@@ -1,7 +1,7 @@
 """The ``hourglass`` command: one small file a command, gathered here.
 
 Exit codes: 0 done, 1 an audit found the promise broken, 2 bad request, 3 budget refused,
-4 source failed.
+4 source failed, 5 an answer could not be written as asked (it was printed instead).
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import hourglass
 from ..errors import OptionError
 from ..mechanisms.scan import RETURN_PART
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
+from .delivery import Delivery
 from .options import (
     BudgetName,
     EngineName,
@@ -27,7 +28,7 @@ from .options import (
     Source,
     Table,
 )
-from .output import check_targets
+from .output import check_targets, encoded, write_file
 
 __all__ = ["bounds"]
 
@@ -93,11 +94,14 @@ def bounds(
         return
     with answering():
         found = hourglass.find_bounds(**ask, budget=charges, request=request, bits=context.obj)
-    text = str(found) if format_ == "table" else json.dumps(found.to_dict(), indent=2)
-    if output is None:
-        print(text)
-    else:
-        output.write_text(f"{text}\n", encoding="utf-8")
+    delivery = Delivery(found, charges)
+    with delivery.part("output", output):
+        text = str(found) if format_ == "table" else json.dumps(found.to_dict(), indent=2)
+        if output is None:
+            print(text, flush=True)
+        else:
+            write_file(output, encoded(f"{text}\n"))
+    delivery.finish()
 
 
 def _scale(scale: str | None, scale_from: Path | None) -> Any:

@@ -14,7 +14,7 @@ from .output import print_notes
 from .progress import progress
 
 if TYPE_CHECKING:
-    from ..ledger import Budget
+    from .delivery import Account
 
 __all__ = [
     "account", "answering", "data_of", "ledger_of", "number_of", "start_spark", "unit_of"
@@ -28,7 +28,7 @@ def ledger_of(ledger: str | None) -> str | None:
     return ledger or os.environ.get("HOURGLASS_LEDGER")
 
 
-def account(budget: str | None, ledger: str | None, request: str | None) -> Budget | None:
+def account(budget: str | None, ledger: str | None, request: str | None) -> Account | None:
     """The budget to charge, opened: a ledger that cannot be trusted ends the command here."""
     if budget is not None:
         ledger = ledger_of(ledger)
@@ -40,9 +40,9 @@ def account(budget: str | None, ledger: str | None, request: str | None) -> Budg
         raise OptionError(
             "--budget NAME and --ledger FILE_OR_URL (or HOURGLASS_LEDGER) go together"
         )
-    from ..ledger import Budget
+    from .delivery import Account
 
-    return Budget(ledger, budget)
+    return Account(ledger, budget)
 
 
 def data_of(source: str, table: str | None) -> Any:

@@ -16,6 +16,7 @@ from ..estimate.interval import check_confidence
 from ..release.found import FoundBounds
 from ..release.releases import Releases
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
+from .delivery import Delivery
 from .options import (
     BudgetName,
     EngineName,
@@ -30,7 +31,7 @@ from .options import (
     Source,
     Table,
 )
-from .output import FORMATS, check_targets, write
+from .output import FORMATS, check_targets, encoded, write, write_file
 
 __all__ = ["mean"]
 
@@ -147,15 +148,20 @@ def mean(
         return
     with answering():
         found = hourglass.mean(**ask, budget=charges, request=request, bits=context.obj)
-    write(found, format_, output, confidence)
+    delivery = Delivery(found, charges)
+    with delivery.part("output", output):
+        write(found, format_, output, confidence)
     if plot and isinstance(found, Releases):
-        found.plot(
-            plot,
-            confidence=0.95 if confidence is None else confidence,
-            title=f"Private mean of {column}",
-        )
+        with delivery.part("plot", plot):
+            found.plot(
+                plot,
+                confidence=0.95 if confidence is None else confidence,
+                title=f"Private mean of {column}",
+            )
     if statement:
-        statement.write_text(found.statement(budget=charges).yaml, encoding="utf-8")
+        with delivery.part("statement", statement):
+            write_file(statement, encoded(found.statement(budget=charges).yaml))
+    delivery.finish()
 
 
 def _check_output(format_: str, output: Path | None, plot: Path | None, by: Any) -> None:
@@ -163,6 +169,11 @@ def _check_output(format_: str, output: Path | None, plot: Path | None, by: Any)
         raise OptionError(f"format={format_!r} is not one of {', '.join(FORMATS)}")
     if format_ == "parquet" and output is None:
         raise OptionError("format='parquet' is no text; name a file with --output")
+    if format_ == "parquet" and len({name.casefold() for name in by or ()}) < len(by or ()):
+        raise OptionError(
+            "format='parquet' takes no columns whose names differ in case alone, as two of --by "
+            "do; choose csv or json"
+        )
     if plot:
         from ..release.plot import check_picture
 

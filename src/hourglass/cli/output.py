@@ -10,23 +10,24 @@ import re
 import sys
 from codecs import register_error
 from collections.abc import Iterable, Mapping
+from datetime import date
 from glob import glob
 from pathlib import Path
 from typing import Any, Final
 
 from ..errors import OptionError
-from ..release.release import Release
-from ..release.releases import Releases
 from ..release.rendering import yaml_text
 
 __all__ = [
     "FORMATS",
     "as_options",
     "check_targets",
+    "encoded",
     "make_printable",
     "print_notes",
     "rendered",
     "write",
+    "write_file",
 ]
 
 FORMATS: Final = ("table", "json", "csv", "parquet", "yaml")
@@ -57,6 +58,8 @@ def _check_writable(option: str, path: Path) -> None:
 
 def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
     """An error if an answer cannot be written, or would be written over a file that is read."""
+    if sys.stdout is None and targets.get("output") is None:
+        raise OptionError("standard output is closed; name a file with --output")
     names = [str(name).removeprefix("sqlite:///") for name in inputs if name]
     read = [file for name in names for file in [name, *glob(name, recursive=True)]]
     seen: dict[str, str] = {}
@@ -104,46 +107,43 @@ def write(answer: Any, format_: str, output: Path | None, confidence: float | No
     """The answer to a file, or to standard output: what programs read is UTF-8 there too."""
     content = rendered(answer, format_, confidence)
     if output is not None:
-        output.write_bytes(content)
+        write_file(output, content)
     elif format_ == "table" or not hasattr(sys.stdout, "buffer"):
-        print(content.decode("utf-8"), end="")
+        print(content.decode("utf-8"), end="", flush=True)
     else:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
 
 
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file; one that was not there before does not stay behind half-written."""
+    existed = path.exists()
+    try:
+        path.write_bytes(content)
+    except BaseException:
+        if not existed:
+            path.unlink(missing_ok=True)
+        raise
+
+
 def rendered(answer: Any, format_: str, confidence: float | None) -> bytes:
     """The answer as bytes of that format."""
-    if format_ == "table":
-        return f"{answer.text(0.95 if confidence is None else confidence)}\n".encode()
     sure = 0.95 if confidence is None else confidence
-    if isinstance(answer, Releases):
-        asked = sure if confidence is not None or len(answer) <= WITH_INTERVALS else None
-    else:
-        asked = sure
-    if format_ in ("json", "yaml"):
-        whole = answer.to_dict(asked)
-        text = (
-            yaml_text(whole)
-            if format_ == "yaml"
-            else json.dumps(whole, indent=2, ensure_ascii=False)
-        )
-        return f"{text}\n".encode()
-    columns = answer.columns(asked) if isinstance(answer, Releases) else _one_row(answer, sure)
+    if format_ == "table":
+        return encoded(f"{answer.text(sure)}\n")
+    few = len(answer.groups) <= WITH_INTERVALS
+    asked = sure if few or confidence is not None else None
+    if format_ == "json":
+        return encoded(json.dumps(answer.to_dict(asked), indent=2, ensure_ascii=False) + "\n")
+    if format_ == "yaml":
+        return encoded(yaml_text(answer.to_dict(asked)) + "\n")
+    columns = answer.columns(asked)
     return _csv(columns) if format_ == "csv" else _parquet(columns)
 
 
-def _one_row(release: Release, confidence: float) -> dict[str, list[Any]]:
-    low, high = release.interval(confidence)
-    row = {
-        "mean": release.mean,
-        "sum": release.sum,
-        "count": release.count,
-        "mean_low": low,
-        "mean_high": high,
-        "expected_error": release.expected_error,
-    }
-    return {name: [value] for name, value in row.items()}
+def encoded(text: str) -> bytes:
+    """UTF-8; half of a surrogate pair, which UTF-8 has no bytes for, is escaped as in JSON."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _csv(columns: dict[str, Any]) -> bytes:
@@ -152,7 +152,7 @@ def _csv(columns: dict[str, Any]) -> bytes:
     writer.writerow(columns)
     lists = [c.tolist() if hasattr(c, "tolist") else c for c in columns.values()]
     writer.writerows(zip(*lists, strict=True))
-    return text.getvalue().encode()
+    return encoded(text.getvalue())
 
 
 def _parquet(columns: dict[str, Any]) -> bytes:
@@ -165,24 +165,40 @@ def _parquet(columns: dict[str, Any]) -> bytes:
     kinds = {name: _kind(values) for name, values in lists.items()}
     with tempfile.TemporaryDirectory() as folder:
         rows, target = Path(folder) / "rows.json", Path(folder) / "answer.parquet"
+        read, wrote = (str(path).replace("'", "''") for path in (rows, target))
         with rows.open("w", encoding="utf-8") as file:
             for row in zip(*lists.values(), strict=True):
-                plain = [v.isoformat() if hasattr(v, "isoformat") else v for v in row]
-                file.write(json.dumps(plain, ensure_ascii=False) + "\n")
+                file.write(json.dumps([_plain(v) for v in row], ensure_ascii=False) + "\n")
         picks = ", ".join(
             f'CAST(json ->> {i} AS {kind}) AS "{name.replace(chr(34), chr(34) * 2)}"'
             for i, (name, kind) in enumerate(kinds.items())
         )
         duckdb.connect().execute(
-            f"COPY (SELECT {picks} FROM read_json('{rows}', format='newline_delimited', "
-            f"records=false, columns={{'json': 'JSON'}})) TO '{target}' (FORMAT parquet)"
+            f"COPY (SELECT {picks} FROM read_json('{read}', format='newline_delimited', "
+            f"records=false, columns={{'json': 'JSON'}})) TO '{wrote}' (FORMAT parquet)"
         )
         return target.read_bytes()
 
 
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return encoded(value).decode()
+    return value.isoformat() if isinstance(value, date) else value
+
+
 def _kind(values: list[Any]) -> str:
     kinds = {type(value) for value in values if value is not None}
-    names = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", str: "VARCHAR"}
-    if len(kinds) != 1:
-        return "VARCHAR"
-    return names.get(kinds.pop(), "DATE")
+    if kinds == {int}:
+        whole = [value for value in values if value is not None]
+        return _integers(min(whole), max(whole))
+    names = {float: "DOUBLE", bool: "BOOLEAN", date: "DATE"}
+    return names.get(kinds.pop(), "VARCHAR") if len(kinds) == 1 else "VARCHAR"
+
+
+def _integers(low: int, high: int) -> str:
+    """The narrowest type that holds them all; Parquet has none past 38 digits."""
+    if low >= -(2**63) and high < 2**63:
+        return "BIGINT"
+    if low >= 0 and high < 2**64:
+        return "UBIGINT"
+    return "DECIMAL(38, 0)" if max(-low, high) < 10**38 else "VARCHAR"

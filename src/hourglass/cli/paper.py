@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..release.rendering import text_table
+from ..release.rendering import sentence_table
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -53,6 +53,6 @@ def _report(shown: list[Shown], out: Path, seconds: float) -> None:
     if rows:
         from ..paper.index import CLAIM_HEAD
 
-        print(text_table(CLAIM_HEAD, rows, width=get_terminal_size().columns))
+        print(sentence_table(CLAIM_HEAD, rows, width=get_terminal_size().columns))
     held = sum(claim.holds is True for _, claim in claims)
     print(f"{held} of {len(claims)} claims hold; {seconds:.0f} s; open {out / 'index.html'}")

@@ -11,7 +11,7 @@ from ..core.grid import Bounds
 from ..core.scale import Scale
 from ..errors import OptionError
 from ..mechanisms.scan import Ends, Scan
-from .rendering import decimal
+from .rendering import counted, decimal, paragraphs
 
 __all__ = ["FoundBounds"]
 
@@ -110,21 +110,22 @@ class FoundBounds:
         return type(self).from_dict, (self.to_dict(),)
 
     def __str__(self) -> str:
-        lines = [
+        below, above = self.target
+        notes = [
             f"bounds {_shown(self.lower)} to {_shown(self.upper)}, "
-            f"found for epsilon {float(self.epsilon):.12g}",
-            f"meant to leave about {self.target[0]} records below and {self.target[1]} above; "
-            f"at most {self.most_outside()} in all with 95 % confidence. They are clamped, "
-            "which draws the mean inward.",
+            f"found for epsilon {decimal(self.epsilon)}",
+            f"meant to leave about {counted(below, 'record')} below and {above:,} above; at most "
+            f"{self.most_outside():,} in all with 95 % confidence. They are clamped, which draws "
+            "the mean inward.",
         ]
         for edge, end in zip(self.edges, self.bounds, strict=True):
             if edge:
-                lines.append(f"{_shown(end)} is where the scale ends: more may lie beyond.")
+                notes.append(f"{_shown(end)} is where the scale ends: more may lie beyond.")
         if self.unit != "row":
-            lines.append(f"Hidden is one {self.unit}; a record is a row of theirs that counts.")
+            notes.append(f"Hidden is one {self.unit}; a record is a row of theirs that counts.")
         if not self.private:
-            lines.append("NOT PRIVATE: the noise came from a seeded source of bits.")
-        return "\n".join(lines)
+            notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
+        return paragraphs(notes)
 
 
 def _shown(end: int | float) -> str:

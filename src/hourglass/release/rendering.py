@@ -1,20 +1,28 @@
-"""Answers as people read them: a table on a terminal, a table in a notebook."""
+"""Answers as people read them: a table on a terminal, a table in a notebook, YAML."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from html import escape
 from itertools import chain, zip_longest
-from textwrap import wrap
 from typing import Any, Final
 
-__all__ = ["decimal", "decimals_for", "html_table", "number", "text_table", "yaml_text"]
+__all__ = [
+    "counted", "decimal", "decimals_for", "html_table", "label", "number", "paragraphs",
+    "sentence_table", "text_table", "yaml_text",
+]  # fmt: skip
 
-#: No column of sentences is made narrower.
-_LEAST_WIDTH: Final = 12
+#: Tables and notes are wrapped to lines of this many characters.
+WIDTH: Final = 80
+#: The first column of a table is not made narrower than this, even where the rest is wide.
+NARROWEST: Final = 12
+#: Words that YAML reads as truths, or as no value.
+_RESERVED: Final = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
 
 
 def decimal(value: Fraction) -> str:
@@ -24,41 +32,74 @@ def decimal(value: Fraction) -> str:
 
 
 def decimals_for(error: float) -> int:
-    """So many decimals that two digits of the error show."""
+    """The number of decimals that shows two digits of the error."""
     if not error > 0 or not math.isfinite(error):
         return 2
     return min(15, max(0, 1 - math.floor(math.log10(error))))
 
 
 def number(value: float, decimals: int) -> str:
-    """A number with thousands set apart, or in powers of ten where it is too long to read."""
+    """A number with thousands separators, or with an exponent where it is too long to read."""
     if not math.isfinite(value) or abs(value) >= 1e15:
         return f"{value:.6g}"
     text = f"{value:,.{decimals}f}"
     return text[1:] if float(text.replace(",", "")) == 0 and text.startswith("-") else text
 
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int = 0) -> str:
-    """Columns lined up: the first to the left, the others, which are numbers, to the right.
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: "1 group", "2,000 groups"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
-    With a ``width`` the cells are sentences: all to the left, wrapped to lines of that width.
+
+def label(key: Iterable[Any]) -> str:
+    """A group's key on one line, without control characters that a terminal would obey."""
+    text = ", ".join("(missing)" if part is None else str(part) for part in key)
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def paragraphs(notes: Iterable[str]) -> str:
+    """Notes as lines of at most 80 characters, wrapped between words."""
+    return "\n".join("\n".join(_wrapped(note, WIDTH, long_words=False)) for note in notes)
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table: the first column left-aligned, the others, of numbers, right-aligned.
+
+    Where a line would pass 80 characters, the first column is wrapped between words. Numbers
+    are never wrapped.
     """
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    beside = sum(2 + width for width in widths[1:])
+    widths[0] = min(widths[0], max(NARROWEST, WIDTH - beside))
+
+    def lines(row: Sequence[str]) -> list[str]:
+        first, *more = _wrapped(row[0], widths[0])
+        rest = (text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))
+        return ["  ".join([first.ljust(widths[0]), *rest]).rstrip(), *more]
+
+    rule = "  ".join("─" * width for width in widths)
+    return "\n".join([*lines(head), rule, *(line for row in rows for line in lines(row))])
+
+
+def _wrapped(text: str, width: int, *, long_words: bool = True) -> list[str]:
+    if len(text) <= width:
+        return [text]
+    found = textwrap.wrap(text, width, break_long_words=long_words, break_on_hyphens=False)
+    return found or [""]  # nothing but spaces
+
+
+def sentence_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int = WIDTH) -> str:
+    """A table whose cells are sentences: all left-aligned, wrapped to lines of ``width``."""
     cells = [head, *rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
-    while width and sum(widths) + 2 * len(widths) - 2 > width and max(widths) > _LEAST_WIDTH:
+    while sum(widths) + 2 * len(widths) - 2 > width and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
-    top, *others = (_wrapped(row, widths) if width else [_aligned(row, widths)] for row in cells)
+    top, *others = (_columns(row, widths) for row in cells)
     return "\n".join([*top, "  ".join("─" * each for each in widths), *chain(*others)])
 
 
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
-    pairs = enumerate(zip(row, widths, strict=True))
-    texts = (text.rjust(each) if i else text.ljust(each) for i, (text, each) in pairs)
-    return "  ".join(texts).rstrip()
-
-
-def _wrapped(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    columns = [wrap(text, each) or [""] for text, each in zip(row, widths, strict=True)]
+def _columns(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    columns = [_wrapped(text, each) for text, each in zip(row, widths, strict=True)]
     return [
         "  ".join(text.ljust(each) for text, each in zip(line, widths, strict=True)).rstrip()
         for line in zip_longest(*columns, fillvalue="")
@@ -66,28 +107,41 @@ def _wrapped(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
-    """The same as a table of HTML, every cell escaped."""
+    """The same as an HTML table, every cell escaped."""
 
     def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        sides = ["left", *["right"] * (len(cells) - 1)]
+        return "".join(
+            f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>'
+            for side, cell in zip(sides, cells, strict=True)
+        )
 
-    body = "".join(line(row, "td") for row in rows)
+    body = "".join(f"<tr>{line(row, 'td')}</tr>" for row in rows)
     return (
         f'<table class="hourglass"><caption>{escape(caption)}</caption>'
-        f"<thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
+        f"<thead><tr>{line(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
     )
 
 
 def yaml_text(value: Any, indent: int = 0) -> str:
-    """Block style, scalars as JSON writes them: every YAML reader takes them."""
+    """YAML in block style, scalars as JSON writes them: every YAML reader takes them."""
     pad = "  " * indent
     if isinstance(value, dict) and value:
         return "\n".join(_entry(f"{pad}{_word(k)}:", v, indent) for k, v in value.items())
     if isinstance(value, list) and value and isinstance(value[0], dict):
         return "\n".join(f"{pad}- {yaml_text(item, indent + 1).lstrip()}" for item in value)
     if isinstance(value, float) and "." not in (text := repr(value)):
-        return pad + text.replace("e", ".0e")  # 1e-07 is a text to older readers
-    return pad + json.dumps(value, ensure_ascii=False)
+        return pad + text.replace("e", ".0e")  # YAML 1.1 reads 1e-07 as text
+    return pad + _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    """As JSON writes it; what YAML takes for a line break, or forbids, is escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    if text.isprintable():
+        return text
+    escapes = (f"\\u{ord(c):04x}" if c <= "\uffff" else f"\\U{ord(c):08x}" for c in text)
+    return "".join(c if c.isprintable() else e for c, e in zip(text, escapes, strict=True))
 
 
 def _entry(head: str, value: Any, indent: int) -> str:
@@ -97,4 +151,6 @@ def _entry(head: str, value: Any, indent: int) -> str:
 
 
 def _word(key: str) -> str:
-    return key if key.replace("_", "a").isalnum() and key.isascii() else json.dumps(key)
+    """A key, quoted if a reader could take it for anything but that text."""
+    plain = re.fullmatch("[A-Za-z][A-Za-z_]*", key) and key.lower() not in _RESERVED
+    return key if plain else _scalar(key)

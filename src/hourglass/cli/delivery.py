@@ -1,0 +1,116 @@
+"""Handing out an answer that has been paid for: whatever cannot be written, nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import typer
+
+from ..errors import HourglassError
+from ..ledger import Budget, Reservation
+from .output import as_options
+
+__all__ = ["NOT_WRITTEN", "Account", "Delivery"]
+
+#: The exit code where an answer could not be written as asked.
+NOT_WRITTEN: Final = 5
+
+
+class Account(Budget):
+    """A budget that remembers the request key of the charge that was made."""
+
+    request: str | None = None
+
+    def reserve(self, *amounts: Any, **about: Any) -> Reservation:
+        """Charge the budget: see :meth:`Budget.reserve`."""
+        reservation = super().reserve(*amounts, **about)
+        self.request = reservation.request
+        return reservation
+
+
+class Delivery:
+    """Writes an answer in parts, and tells at the end what could not be written.
+
+    A part that fails does not keep the others from being written. If the answer itself cannot
+    be written, it is printed as JSON instead. Whatever fails, the request key is named with
+    which the answer can be had again.
+    """
+
+    def __init__(self, answer: Any, account: Account | None) -> None:
+        self._answer, self._account = answer, account
+        self._streams = [sys.stdout, sys.stderr]
+        self._failed = self._lost = False
+
+    @contextmanager
+    def part(self, option: str, path: Path | None) -> Iterator[None]:
+        """Around the writing of what ``option`` asks for; without a path, to standard output."""
+        try:
+            yield
+        except Exception as error:
+            self._failed = True
+            _say(_told(error, f"--{option} {str(path)!r}" if path else "standard output"))
+            if path is None:
+                _close(self._streams.pop(0))
+            # A pipe breaks when its reader has seen enough.
+            self._lost |= option == "output" and not isinstance(error, BrokenPipeError)
+        except BaseException:
+            self._name_request()
+            raise
+
+    def finish(self) -> None:
+        """End the command with an exit code of its own if a part failed."""
+        if not self._failed:
+            return
+        self._name_request()
+        if self._lost:
+            self._print()
+        raise typer.Exit(NOT_WRITTEN)
+
+    def _name_request(self) -> None:
+        if self._account is not None and self._account.request is not None:
+            key = shlex.quote(self._account.request)
+            _say(
+                f"The charge stands. The same question with --request {key} brings the stored "
+                "answer again, at no charge."
+            )
+        else:
+            _say("No budget was charged: the answer is stored nowhere else.")
+
+    def _print(self) -> None:
+        text = json.dumps(self._answer.to_dict(), indent=2)
+        _say("The answer is printed as JSON instead.")
+        for stream in self._streams:
+            try:
+                print(text, file=stream, flush=True)
+                return
+            except OSError:
+                _close(stream)
+
+
+def _told(error: Exception, where: str) -> str:
+    """What failed. Of an error that is not ours only the kind is told: it may quote data."""
+    if isinstance(error, HourglassError):
+        return as_options(str(error))
+    known = isinstance(error, OSError) and error.errno
+    reason = os.strerror(known) if known else type(error).__name__
+    return f"{where} cannot be written: {reason}"
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):
+        print(f"hourglass: {text}", file=sys.stderr, flush=True)
+
+
+def _close(stream: TextIO) -> None:
+    """Send what is left in the buffer nowhere: at its end Python would try to write it again."""
+    with suppress(OSError):  # a stream in memory has no number
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)

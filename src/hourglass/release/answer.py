@@ -1,0 +1,194 @@
+"""What one release and releases by group have in common: all but how they are indexed.
+
+An answer is a table. Its rows are keyed by the columns of ``by``: a release is the table without
+key columns and with one row, releases by group have a row for each group. Everything that an
+answer says (figures, intervals, notes, statement, tables, frames, the stored form) is computed
+here, for either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from html import escape
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from ..core.grid import Bounds
+from ..core.totals import NoisyTotals
+from ..errors import OptionError
+from ..mechanisms.base import Algorithm
+from . import figures
+from .rendering import decimal, html_table, paragraphs, text_table
+from .statement import Statement, stated
+from .stored import keys_from, terms_from
+
+__all__ = ["Answer"]
+
+_CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Answer:
+    """A frozen answer: noisy totals, and the terms on which they were released.
+
+    ``noisy_totals`` holds integers in an answer of one row, and arrays in one by group.
+    """
+
+    noisy_totals: NoisyTotals
+    epsilon: Fraction
+    delta: Fraction
+    estimator: str
+    unit: str
+    private: bool
+    _algorithm: Algorithm
+    by: tuple[str, ...] = ()
+    groups: tuple[tuple[Any, ...], ...] = ((),)
+    threshold: int | None = None
+
+    #: Whether the rows are groups.
+    _by_group: ClassVar[bool]
+    #: The attributes that repr() shows.
+    _shown: ClassVar[tuple[str, ...]]
+
+    @property
+    def bounds(self) -> Bounds:
+        """The public range that values were clamped to."""
+        return self._algorithm.grid.bounds
+
+    @property
+    def grid(self) -> int:
+        """The number of cells that the range is cut into."""
+        return self._algorithm.grid.cells
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm's name."""
+        return self._algorithm.name
+
+    @property
+    def adjacency(self) -> str:
+        """ "add-remove", or "swap" where the number of records is not protected."""
+        return self._algorithm.adjacency
+
+    # --- figures: numbers where there is one row, arrays by group ---------------------------
+
+    @cached_property
+    def _mean(self) -> Any:
+        return figures.means(self._algorithm, self.noisy_totals, self.estimator)
+
+    @cached_property
+    def _sum(self) -> Any:
+        return figures.sums(self._algorithm, self.noisy_totals)
+
+    @cached_property
+    def _count(self) -> Any:
+        return figures.counts(self.noisy_totals)
+
+    @cached_property
+    def _error(self) -> Any:
+        return figures.errors(self._algorithm, self.noisy_totals, self._mean)
+
+    def _figures(self, confidence: float | None = None) -> dict[str, Any]:
+        """The figures under their own names; the interval of the mean if asked for."""
+        found = {"mean": self._mean, "sum": self._sum, "count": self._count}
+        if confidence is not None:
+            found["mean_low"], found["mean_high"] = self._ends(confidence)
+        return found | {"expected_error": self._error}
+
+    def _ends(self, confidence: float) -> tuple[Any, Any]:
+        """The two ends of the interval of the mean."""
+        return figures.ends(self._algorithm, self.noisy_totals, self._mean, confidence)
+
+    # --- as a table -------------------------------------------------------------------------
+
+    def columns(self, confidence: float | None = None) -> dict[str, Any]:
+        """The answer as columns: the keys, then mean, sum, count and expected_error.
+
+        With a ``confidence``, the interval of the mean stands in mean_low and mean_high. The
+        intervals of many groups share one to three seconds of work; none is computed unless
+        asked for.
+
+        A column of ``by`` keeps its name. Where that is the name of a figure, the figure's
+        column is called private_mean (private_count, ...) instead.
+        """
+        keys = {name: [group[i] for group in self.groups] for i, name in enumerate(self.by)}
+        found = self._figures(confidence)
+        names = figures.figure_names(self.by, list(found))
+        return keys | {names[name]: np.atleast_1d(column) for name, column in found.items()}
+
+    def to_pandas(self, confidence: float | None = None) -> Any:
+        """A pandas DataFrame of :meth:`columns`."""
+        import pandas
+
+        return pandas.DataFrame(self.columns(confidence))
+
+    def to_polars(self, confidence: float | None = None) -> Any:
+        """A Polars DataFrame of :meth:`columns`."""
+        import polars
+
+        return polars.DataFrame(self.columns(confidence))
+
+    def to_arrow(self, confidence: float | None = None) -> Any:
+        """A PyArrow table of :meth:`columns`."""
+        import pyarrow
+
+        return pyarrow.table(self.columns(confidence))
+
+    @classmethod
+    def from_dict(cls, answer: dict[str, Any]) -> Self:
+        """The answer that ``to_dict`` wrote down: the same noise, the same figures."""
+        if ("by" in answer) is not cls._by_group:
+            other = "Releases" if "by" in answer else "Release"
+            raise OptionError(f"answer: read this one with hg.{other}.from_dict")
+        return cls(**terms_from(answer), **keys_from(answer))
+
+    # --- for people -------------------------------------------------------------------------
+
+    def statement(self, *, budget: Any = None, **details: str) -> Statement:
+        """The privacy claim in plain words (``print`` it) and for the registry (``.yaml``).
+
+        ``budget`` adds what all releases charged to it have cost. ``name``, ``curator`` and
+        ``purpose`` fill in what only the publisher knows.
+        """
+        return stated(self, self._algorithm.epsilon, budget, **details)
+
+    def text(self, confidence: float = 0.95) -> str:
+        """A table for people: figures with their intervals, and what is promised."""
+        head, rows = self._table(confidence)
+        table = text_table(head, rows) if rows else "No group's noisy count reached the threshold."
+        return f"{table}\n\n{paragraphs(self._notes())}"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)
+        return f"{type(self).__name__}({shown})"
+
+    def _repr_html_(self) -> str:
+        head, rows = self._table(0.95)
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
+        caption = f"private mean{by}, epsilon = {decimal(self.epsilon)}"
+        return html_table(head, rows, caption) + notes
+
+    def _table(self, confidence: float) -> tuple[list[str], list[list[str]]]:
+        """The head and the rows of the table that is printed."""
+        raise NotImplementedError
+
+    def _notes(self) -> list[str]:
+        """What is promised, and what is not."""
+        delta = f", delta {float(self.delta):.3g}" if self.delta else ""
+        notes = [
+            f"epsilon {decimal(self.epsilon)}{delta}, {self.algorithm}, "
+            f"bounds {self.bounds.lower} to {self.bounds.upper}, grid {self.grid}, "
+            f"one {self.unit} {_CHANGED[self.adjacency]}"
+        ]
+        if self.adjacency == "swap":
+            notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
+        if not self.private:
+            notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
+        return notes

@@ -1,0 +1,141 @@
+"""Answers as plain values that JSON can hold, and back.
+
+The same form is printed by ``--format json`` and kept in a ledger. In the rows of an answer by
+group, a key stands under the name of its ``by`` column, whatever that name is; a figure whose
+name is taken moves aside (:func:`~hourglass.release.figures.figure_names`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..core.grid import Bounds, Grid
+from ..core.totals import NoisyTotals
+from ..errors import OptionError
+from ..mechanisms.base import remade
+
+if TYPE_CHECKING:
+    from .answer import Answer
+
+__all__ = ["keys_from", "stored_rows", "stored_terms", "terms_from"]
+
+_KINDS: Final = {bool: "boolean", int: "integer", date: "date"}
+
+
+def stored_terms(answer: Answer) -> dict[str, Any]:
+    """What was asked and promised, and the noisy totals: what every answer has."""
+    noisy, bounds = answer.noisy_totals, answer.bounds
+    return {
+        "epsilon": str(answer.epsilon),
+        "delta": str(answer.delta),
+        "noise_epsilon": str(answer._algorithm.epsilon),
+        "bounds": [bounds.lower, bounds.upper],
+        "bounds_origin": bounds.origin,
+        "grid": answer.grid,
+        "own_grid": answer._algorithm.grid.own,
+        "algorithm": answer.algorithm,
+        "estimator": answer.estimator,
+        "adjacency": answer.adjacency,
+        "unit": answer.unit,
+        "private": answer.private,
+        "noisy_totals": {
+            "cells": _integers(noisy.cells),
+            "rest": _integers(noisy.rest),
+            "parts": noisy.parts,
+        },
+    }
+
+
+def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that make the answer again, its keys aside."""
+    bounds = Bounds(*stored["bounds"], origin=stored["bounds_origin"])
+    grid = Grid(bounds, stored["grid"], stored["own_grid"])
+    noisy = stored["noisy_totals"]
+    return {
+        "noisy_totals": NoisyTotals(
+            _totals(noisy["cells"]), _totals(noisy["rest"]), grid.cells, noisy["parts"]
+        ),
+        "epsilon": Fraction(stored["epsilon"]),
+        "delta": Fraction(stored["delta"]),
+        "estimator": stored["estimator"],
+        "unit": stored["unit"],
+        "private": stored["private"],
+        # The parts of a cell are those that the noise was drawn in, whatever is chosen today.
+        "_algorithm": remade(
+            stored["algorithm"], Fraction(stored["noise_epsilon"]), grid, noisy["parts"]
+        ),
+    }
+
+
+def stored_rows(answer: Answer, confidence: float | None) -> dict[str, Any]:
+    """The keys and figures of an answer by group, a row each."""
+    columns = answer.columns(confidence)
+    plain = {name: _plain(column) for name, column in columns.items()}
+    return {
+        "by": list(answer.by),
+        "by_kinds": [_kind(columns[name]) for name in answer.by],
+        "groups": [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)],
+        "confidence": confidence,
+        "threshold": answer.threshold,
+    }
+
+
+def keys_from(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that name the groups of an answer by group; none for a single release."""
+    if "by" not in stored:
+        return {}
+    by, rows = tuple(stored["by"]), stored["groups"]
+    kinds = stored.get("by_kinds")
+    if kinds is None:  # written by version 0.1, which kept dates as text
+        _check_overwritten(by, stored)
+        kinds = ["text"] * len(by)
+    columns = [
+        [_value(row[name], kind) for row in rows] for name, kind in zip(by, kinds, strict=True)
+    ]
+    return {
+        "by": by,
+        "groups": tuple(zip(*columns, strict=True)),
+        "threshold": stored["threshold"],
+    }
+
+
+def _check_overwritten(by: Sequence[str], stored: Mapping[str, Any]) -> None:
+    """An error if version 0.1 wrote figures over the keys."""
+    figures = ["mean", "sum", "count", "expected_error"]
+    if stored["confidence"] is not None:
+        figures += ["mean_low", "mean_high"]
+    lost = [name for name in by if name in figures]
+    if lost:
+        raise OptionError(
+            f"this answer was stored by hourglass 0.1 with by={lost[0]!r}, whose group names that "
+            f"version overwrote with the answer's own column {lost[0]!r}: the names are lost. The "
+            'figures are intact, in the order of the keys, under "groups" of the stored JSON; to '
+            "have them with names, ask again under another request key, at a charge"
+        )
+
+
+def _kind(column: Sequence[Any]) -> str:
+    found = next((type(value) for value in column if value is not None), str)
+    return _KINDS.get(found, "text")
+
+
+def _value(value: Any, kind: str) -> Any:
+    return date.fromisoformat(value) if kind == "date" and value is not None else value
+
+
+def _plain(column: Any) -> list[Any]:
+    values = column.tolist() if isinstance(column, np.ndarray) else column
+    return [value.isoformat() if isinstance(value, date) else value for value in values]
+
+
+def _integers(totals: Any) -> Any:
+    return [int(total) for total in totals] if isinstance(totals, np.ndarray) else int(totals)
+
+
+def _totals(stored: Any) -> Any:
+    return np.array(stored, dtype=object) if isinstance(stored, list) else stored

@@ -1,0 +1,164 @@
+"""After the charge nothing is lost: what cannot be written is printed, with its request key."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import resource
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hourglass as hg
+from hourglass.cli.delivery import NOT_WRITTEN, Account, Delivery
+
+from .running import ASK, run, spawn
+
+FULL = Path("/dev/full")
+pytestmark = pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full, a disk without room")
+
+
+@pytest.fixture
+def paid(tmp_path: Path) -> list[str | Path]:
+    """The words of a question on a budget, without a request key of its own."""
+    table = {"x": [float(i % 10) for i in range(300)], "g": ["n", "s", "e"] * 100}
+    pq.write_table(pa.table(table), tmp_path / "t.parquet")
+    hg.create_budget(str(tmp_path / "b.db"), "b", epsilon=9)
+    return [tmp_path / "t.parquet", "x", "--budget", "b", "--ledger", tmp_path / "b.db"]
+
+
+def stored(tmp_path: Path) -> dict[str, Any]:
+    """The one answer in the budget."""
+    budget = hg.Budget(str(tmp_path / "b.db"), "b")
+    (charge,) = budget.history()
+    found = budget.answer(charge.request)
+    assert found is not None
+    return dict(found.answer)
+
+
+BY = ["--by", "g", "--keys", "n,s,e"]
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("mean", []),
+        ("mean", ["--format", "json"]),
+        ("mean", [*BY, "--format", "csv"]),
+        ("mean", [*BY, "--format", "parquet"]),
+        ("bounds", []),
+    ],
+)
+def test_a_full_disk_at_the_output(
+    paid: list[str | Path], tmp_path: Path, command: str, more: list[str]
+) -> None:
+    asked = ["--epsilon", "1"] if command == "bounds" else ASK
+    claim: list[str | Path] = (
+        [] if command == "bounds" else ["--statement", tmp_path / "claim.yaml"]
+    )
+    told = run(command, *paid, *asked, *more, "--output", FULL, *claim)
+    assert told.returncode == NOT_WRITTEN
+    assert "--output '/dev/full' cannot be written: No space left on device" in told.stderr
+    assert "--request charge-1 " in told.stderr
+    assert json.loads(told.stdout) == stored(tmp_path)
+    assert all(path.stat().st_size for path in claim if isinstance(path, Path))  # the rest is there
+    again = run(command, *paid, *asked, *more, "--request", "charge-1", "--output", tmp_path / "o")
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "o").stat().st_size
+    assert hg.Budget(str(tmp_path / "b.db"), "b").balance().charges == 1
+
+
+@pytest.mark.parametrize("option", ["statement", "plot"])
+def test_another_part_that_cannot_be_written(
+    paid: list[str | Path], tmp_path: Path, option: str
+) -> None:
+    path = tmp_path / "full.png"
+    path.symlink_to(FULL)
+    told = run("mean", *paid, *ASK, *BY, "--format", "json", f"--{option}", path)
+    assert told.returncode == NOT_WRITTEN
+    assert f"--{option} '{path}' cannot be written: No space left on device" in told.stderr
+    assert "--request charge-1 " in told.stderr
+    assert len(json.loads(told.stdout)["groups"]) == 3  # printed once, where it was asked for
+
+
+def test_without_a_budget_the_answer_is_printed_all_the_same(paid: list[str | Path]) -> None:
+    told = run("mean", *paid[:2], *ASK, "--output", FULL)
+    assert told.returncode == NOT_WRITTEN
+    assert "No budget was charged" in told.stderr
+    assert "--request" not in told.stderr
+    assert json.loads(told.stdout)["epsilon"] == "1"
+
+
+@pytest.mark.parametrize("format_", ["table", "json"])
+def test_a_full_disk_behind_standard_output(
+    paid: list[str | Path], tmp_path: Path, format_: str
+) -> None:
+    told = spawn("mean", *paid, *ASK, "--format", format_, shell="> /dev/full")
+    assert told.returncode == NOT_WRITTEN
+    error = told.stderr.decode()
+    assert "standard output cannot be written: No space left on device" in error
+    assert "--request charge-1 " in error
+    assert json.loads(error[error.index("\n{") :]) == stored(tmp_path)
+
+
+def test_closed_streams(paid: list[str | Path], tmp_path: Path) -> None:
+    told = spawn("mean", *paid, *ASK, shell=">&-")
+    assert told.returncode == 2
+    assert b"standard output is closed" in told.stderr
+    assert not hg.Budget(str(tmp_path / "b.db"), "b").history()
+    both = spawn("mean", *paid, *ASK, "--output", FULL, shell="> /dev/full 2> /dev/full")
+    assert both.returncode == NOT_WRITTEN
+
+
+def test_a_reader_that_goes_away_has_seen_enough(paid: list[str | Path]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    told = spawn("mean", *paid, *ASK, "--format", "json", stdout=writing)
+    os.close(writing)
+    assert told.returncode == NOT_WRITTEN
+    assert b"--request charge-1 " in told.stderr
+    assert b"noisy_totals" not in told.stderr
+
+
+def test_half_a_file_does_not_stay_behind(paid: list[str | Path], tmp_path: Path) -> None:
+    """A limit on the size of files ends a write in its middle, as a full disk does."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    new, old = tmp_path / "new.json", tmp_path / "old.json"
+    old.write_text("before")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limit[1]))
+    try:
+        told = [run("mean", *paid[:2], *ASK, "--format", "json", "--output", p) for p in (new, old)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    for one in told:
+        assert one.returncode == NOT_WRITTEN
+        assert "File too large" in one.stderr
+        assert json.loads(one.stdout)["epsilon"] == "1"
+    assert not new.exists()
+    assert old.exists()
+
+
+def test_an_interrupt_names_the_request(paid: list[str | Path], tmp_path: Path) -> None:
+    account = Account(str(tmp_path / "b.db"), "b")
+    account.reserve(1, question="{}", request="of march")
+    delivery, told = Delivery(None, account), io.StringIO()
+    with redirect_stderr(told), pytest.raises(KeyboardInterrupt), delivery.part("output", None):
+        raise KeyboardInterrupt
+    assert "--request 'of march'" in told.getvalue()
+
+
+def test_an_error_of_others_is_told_by_its_kind() -> None:
+    def fails() -> None:
+        raise RuntimeError("a cell of the data")
+
+    told = io.StringIO()
+    delivery = Delivery(hg.mean([1.0], bounds=(0, 2), epsilon=1), None)
+    with redirect_stderr(told), delivery.part("statement", Path("claim.yaml")):
+        fails()
+    assert "cannot be written: RuntimeError" in told.getvalue()
+    assert "cell" not in told.getvalue()
