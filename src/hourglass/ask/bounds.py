@@ -22,6 +22,7 @@ from ..mechanisms.scan import RETURN_PART
 from ..noise.bits import SECURE, Bits
 from ..read.column import Column
 from ..read.column import column as memory_column
+from ..read.engines.base import value_field
 from ..read.kernel import CHUNK, Chunk
 from ..read.open import is_table, open_table, place_of
 from ..read.sql.histogram import Histogram
@@ -97,7 +98,7 @@ def checked(
     wanted = tuple(dict.fromkeys([column, *([whose.person] if whose.person else [])]))
     opened = open_table(data, wanted, engine)
     schema = opened.schema()
-    value = schema.field(column, "column").value(parse if opened.parses else None, opened.parse)
+    value = value_field(opened, schema, column, parse)
     person = schema.person(whose.person) if whose.person else None
     candidates = _scale(scale, value.kind)
     histogram = Histogram(value, candidates, whose, person)

@@ -17,6 +17,7 @@ from ..estimate.point import check_estimator
 from ..mechanisms.base import Algorithm, make
 from ..mechanisms.threshold import threshold
 from ..read.column import column as memory_column
+from ..read.engines.base import value_field
 from ..read.keys import PublicKeys, public_keys
 from ..read.open import is_table, open_table, place_of
 from ..read.sql.query import Query
@@ -86,7 +87,7 @@ def checked(
     wanted = tuple(dict.fromkeys([column, *names, *([whose.person] if whose.person else [])]))
     opened = open_table(data, wanted, engine)
     schema = opened.schema()
-    value = schema.field(column, "column").value(parse if opened.parses else None, opened.parse)
+    value = value_field(opened, schema, column, parse)
     groups = tuple(schema.key(name) for name in names)
     person = schema.person(whose.person) if whose.person else None
     averaged = person is not None and whose.rows is None

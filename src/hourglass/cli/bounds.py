@@ -25,6 +25,7 @@ from .options import (
     Rows,
     Source,
     Table,
+    Trusted,
 )
 from .output import check_targets
 
@@ -43,6 +44,7 @@ def bounds(
         typer.Option(help="The price; it adds to what the mean costs.", show_default=False),
     ],
     table: Table = None,
+    trusted: Trusted = False,
     scale: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Public candidates in increasing order."),
@@ -77,7 +79,7 @@ def bounds(
     if master:
         start_spark(engine, master)
     asked = checked(
-        data_of(source, table),
+        data_of(source, table, trusted),
         column,
         epsilon=epsilon,
         scale=_scale(scale, scale_from),

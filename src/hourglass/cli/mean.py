@@ -28,6 +28,7 @@ from .options import (
     Rows,
     Source,
     Table,
+    Trusted,
 )
 from .output import FORMATS, check_targets, write
 
@@ -54,6 +55,7 @@ def mean(
         typer.Option(help="Instead: the range that hourglass bounds --format json wrote here."),
     ] = None,
     table: Table = None,
+    trusted: Trusted = False,
     by: Annotated[
         list[str] | None, typer.Option(help="Group by this column; may be given again.")
     ] = None,
@@ -125,7 +127,7 @@ def mean(
     if master:
         start_spark(engine, master)
     asked = checked(
-        data_of(source, table),
+        data_of(source, table, trusted),
         column,
         bounds=_bounds(bounds, bounds_from),
         epsilon=epsilon,
