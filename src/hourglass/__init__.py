@@ -34,6 +34,8 @@ from .ledger import Budget, create_budget
 from .noise import (
     DiscreteLaplace,
     Hourglass,
+    HourglassBox,
+    HourglassTriangle,
     SecureBits,
     SeededBits,
     Staircase,
@@ -59,7 +61,9 @@ __all__ = [
     "FoundBounds",
     "GridError",
     "Hourglass",
+    "HourglassBox",
     "HourglassError",
+    "HourglassTriangle",
     "Interval",
     "LedgerError",
     "OptionError",

@@ -7,7 +7,7 @@ marked line stands under the same mark in ``body.proof.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -112,8 +112,9 @@ class HourglassBox:
 
     def level(self, x: Sequence[int], k: int) -> int:
         """How many steps of exp(-epsilon) below the top (x, k) lies.  [B4]"""
-        up, down = zip(*(self._stairs(i, value) for i, value in enumerate(x)), strict=True)
-        return max(abs(k), 2 * max(up) - k, 2 * max(down) + k)
+        stairs = [self._stairs(i, value) for i, value in enumerate(x)]
+        up, down = max(pair[0] for pair in stairs), max(pair[1] for pair in stairs)
+        return max(abs(k), 2 * up - k, 2 * down + k)
 
     def levels(self, x: npt.NDArray[Any], k: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The level of every row of x, of shape (..., d), with its count k."""
@@ -152,13 +153,15 @@ class HourglassBox:
     ) -> Enclosure:
         """P(X_i = x, K = k), or P(X_i = x) if k is left out.  [B5]"""
         up, down = self._stairs(column, x)
-        others = [prod(self._widths(up + down + L, column)) for L in range(self.columns + 1)]
-        if k is None:
-            values = [(L + 1) * points for L, points in enumerate(others)]
-            start, law = up + down, Radial.of(self.epsilon, values)
+        if k is None:  # one of the two is zero: the other is L - m or m at the least
+            start = up + down
+            values = [
+                (n + 1) * prod(self._widths(start + n, column)) for n in range(self.columns + 1)
+            ]
+            law = Radial.of(self.epsilon, values)
         else:
             start = max(abs(k), 2 * up - k, 2 * down + k)
-            values = [prod(self._widths(start + 2 * h, column)) for h in range(self.columns)]
+            values = [prod(self._widths(start + 2 * n, column)) for n in range(self.columns)]
             law = Radial.of(2 * self.epsilon, values)
         return power(self.epsilon, start, bits) * law.total(bits) / self.normaliser(bits)
 
@@ -173,17 +176,23 @@ class HourglassBox:
         first = max(abs(k), 2 * up - k)
         part = max(first, 2 * down + k)  # from here on the region has cells on both sides of x
 
-        def from_level(L: int, *, beyond: bool) -> Enclosure:
-            values = [
-                prod(self._widths(L + 2 * h, column))
-                * (centre + grid * ((L + k) // 2 + h) - x + 1 if beyond else 2 * centre + 1 + grid * (L + 2 * h))
-                for h in range(self.columns + 1)
-            ]
-            return power(self.epsilon, L, bits) * Radial.of(2 * self.epsilon, values).total(bits)
+        def beyond(L: int) -> int:
+            return centre + grid * ((L + k) // 2) - x + 1
 
-        cut = from_level(part, beyond=True)
+        def whole(L: int) -> int:
+            return 2 * centre + 1 + grid * L
+
+        def summed(start: int, cells: Callable[[int], int]) -> Enclosure:
+            values = [
+                cells(L) * prod(self._widths(L, column))
+                for L in range(start, start + 2 * self.columns + 1, 2)
+            ]
+            law = Radial.of(2 * self.epsilon, values)
+            return power(self.epsilon, start, bits) * law.total(bits)
+
+        cut = summed(part, beyond)
         if part > first:
-            cut = cut + from_level(first, beyond=False) - from_level(part, beyond=False)
+            cut = cut + summed(first, whole) - summed(part, whole)
         return cut / self.normaliser(bits)
 
     # --- moments ----------------------------------------------------------------------
@@ -197,13 +206,16 @@ class HourglassBox:
     def variance(self) -> tuple[tuple[Enclosure, ...], Enclosure]:
         """((Var X_1, ..., Var X_d), Var K), X in cells.  [B5]"""
         count = self._mean_of(lambda L: L * (L + 2)) / 3
-        columns = tuple(
-            self._mean_of(lambda L, c=c, g=g: (2 * c + 1 + g * L) ** 2 - 1 + g**2 * L * (L + 2)) / 12  # type: ignore[misc]
-            for g, c in zip(self.grids, self.centres, strict=True)
-        )
-        return columns, count
 
-    def _mean_of(self, f: Any) -> Enclosure:
+        def spread(grid: int, centre: int) -> Enclosure:
+            return self._mean_of(
+                lambda L: (2 * centre + 1 + grid * L) ** 2 - 1 + grid**2 * L * (L + 2)
+            )
+
+        sides = zip(self.grids, self.centres, strict=True)
+        return tuple(spread(grid, centre) / 12 for grid, centre in sides), count
+
+    def _mean_of(self, f: Callable[[int], int]) -> Enclosure:
         """E f(L), f a polynomial of degree 2 at most."""
         regions = self._regions
         return regions.expected(
@@ -211,7 +223,7 @@ class HourglassBox:
         )
 
     def covariance(self, column: int, other: int | None = None) -> Enclosure:
-        """Cov(X_i, K) = G_i Var K / 2, or of two columns Cov(X_i, X_j) = G_i G_j Var K / 4.  [B5]"""
+        """Cov(X_i, K) = G_i Var K / 2, or Cov(X_i, X_j) = G_i G_j Var K / 4 of two columns.  [B5]"""
         columns, count = self.variance
         if other is None:
             return self.grids[column] * count / 2

@@ -189,4 +189,3 @@ def _signs(low: list[int], high: list[int]) -> list[int]:
         for a, b in zip(low, high, strict=True)
         if not a == b == 0
     ]
-

@@ -1,12 +1,12 @@
 """The law of how far out a draw of a body lies: a polynomial times a geometric.
 
-P(l) = p(l) b^l / Z on l = 0, 1, 2, ..., b = exp(-rate), p a polynomial that is given by its
+P(n) = p(n) b^n / Z on n = 0, 1, 2, ..., b = exp(-rate), p a polynomial that is given by its
 differences at zero, integers that are not negative. Two exact samplers, chosen by the law
 and the width of a word alone, never by a draw:
 
 * ``table``: one word a sample, looked up among the first digits of the cumulated
   probabilities, for laws whose table is short;
-* ``mixture``: by Newton's series P is a mixture over k = 0..n of the laws of k plus k+1
+* ``mixture``: by Newton's series P is a mixture over k = 0..deg p of the laws of k plus k+1
   independent geometrics, with weights D^k p(0) beta^k.  [B3]
 """
 
@@ -34,7 +34,7 @@ TABLE_LIMIT: Final = 8192
 
 @dataclass(frozen=True)
 class Radial:
-    """P(l) = p(l) b^l / Z; ``coefficients`` are the differences D^k p(0), k = 0..n.
+    """P(n) = p(n) b^n / Z; ``coefficients`` are the differences D^k p(0), k = 0..deg p.
 
     Contract: ``sample(size, bits)`` is distributed as ``size`` independent draws.
     """
@@ -44,8 +44,11 @@ class Radial:
 
     @classmethod
     def of(cls, rate: Fraction, values: list[int]) -> Radial:
-        """The law with p(0), p(1), ..., p(n) as given, n the degree of p."""
-        return cls(rate, differences(values))
+        """The law with p(0), p(1), ... as given, at least one more than the degree of p."""
+        found = differences(values)
+        while len(found) > 1 and found[-1] == 0:
+            found = found[:-1]
+        return cls(rate, found)
 
     def total(self, bits: int = DEFAULT_BITS) -> Enclosure:
         """Z, the sum of all weights."""
@@ -53,21 +56,21 @@ class Radial:
 
     def total_from(self, start: int, bits: int = DEFAULT_BITS) -> Enclosure:
         """The sum of the weights of start, start + 1, ..."""
-        values = [value_at(self.coefficients, start + l) for l in range(len(self.coefficients))]
+        values = [value_at(self.coefficients, start + n) for n in range(len(self.coefficients))]
         rest = geometric_sum(differences(values), self.rate, bits)
         return power(self.rate, start, bits) * rest
 
-    def pmf(self, l: int, bits: int = DEFAULT_BITS) -> Enclosure:
-        """P(l), enclosed."""
-        if l < 0:
+    def pmf(self, n: int, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(n), enclosed."""
+        if n < 0:
             return Enclosure.of(0)
-        return value_at(self.coefficients, l) * power(self.rate, l, bits) / self.total(bits)
+        return value_at(self.coefficients, n) * power(self.rate, n, bits) / self.total(bits)
 
-    def tail(self, l: int, bits: int = DEFAULT_BITS) -> Enclosure:
-        """P(at least l), enclosed."""
-        if l <= 0:
+    def tail(self, n: int, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(at least n), enclosed."""
+        if n <= 0:
             return Enclosure.of(1)
-        return self.total_from(l, bits) / self.total(bits)
+        return self.total_from(n, bits) / self.total(bits)
 
     # --- sampling ---------------------------------------------------------------------
 
@@ -97,19 +100,23 @@ class Radial:
         table, reach = _table(self, bits.width), self.reach(bits.width)
         return invert(table, words, bits, self.threshold, reach)
 
-    def threshold(self, l: int, digits: int) -> int:
-        """floor(2^digits F(l)), F the probability of at most l."""
-        return floor_scaled(lambda precision: 1 - self.tail(l + 1, precision), digits)
+    def threshold(self, n: int, digits: int) -> int:
+        """floor(2^digits F(n)), F the probability of at most n."""
+        if value_at(self.coefficients, n) == 0:
+            return 0  # p never falls, so all before it are zero as well
+        return floor_scaled(lambda precision: 1 - self.tail(n + 1, precision), digits)
 
     def sample_by_mixture(self, size: int, bits: Bits) -> npt.NDArray[Any]:
-        """k by one word, then k plus k+1 geometrics; all n+1 are drawn, whatever k is."""
+        """k by one word, then k plus k+1 geometrics; as many are drawn whatever k is."""
         order = self.order_at(bits.words(size), bits)
-        return self.geometrics(order, bits)
+        return self.add_geometrics(order, len(self.coefficients), bits)
 
-    def geometrics(self, order: npt.NDArray[np.int64], bits: Bits) -> npt.NDArray[Any]:
-        """order + (order + 1 independent geometrics), of n+1 that are drawn for each."""
+    def add_geometrics(
+        self, order: npt.NDArray[np.int64], most: int, bits: Bits
+    ) -> npt.NDArray[Any]:
+        """order + (order + 1 independent geometrics), of ``most`` that are drawn for each."""
         total: npt.NDArray[Any] = order
-        for place in range(len(self.coefficients)):
+        for place in range(most):
             drawn = self.geometric.sample(order.size, bits)
             total = total + np.where(place <= order, drawn, 0)
         return total
@@ -194,14 +201,14 @@ def _frozen(thresholds: list[int]) -> Words:
 
 
 def _thresholds(law: Radial, width: int, precision: int) -> list[int] | None:
-    """floor(2^width F(l)) for l = 0, 1, ... up to the first that is 2^width - 1.
+    """floor(2^width F(n)) for n = 0, 1, ... up to the first that is 2^width - 1.
 
-    Integer enclosures of b^l by repeated products; None if they leave a floor open.
+    Integer enclosures of b^n by repeated products; None if they leave a floor open.
     """
     b, total = exp_minus(law.rate, precision), law.total(precision)
     b_low, b_high = _outward(b, precision)
     total_low, total_high = _outward(total, precision)
-    row = list(law.coefficients)  # the differences of p at l
+    row = list(law.coefficients)  # the differences of p at n
     power_low = power_high = 1 << precision
     low = high = 0
     table: list[int] = []

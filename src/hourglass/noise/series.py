@@ -72,4 +72,6 @@ def geometric_sum(
     # 1/(1-b) = 1 + beta
     one = 1 << digits
     scale = one * one
-    return Enclosure(Fraction(low * (one + beta_low), scale), Fraction(high * (one + beta_high), scale))
+    return Enclosure(
+        Fraction(low * (one + beta_low), scale), Fraction(high * (one + beta_high), scale)
+    )
