@@ -72,6 +72,13 @@ def golden() -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(scope="session")
+def bodies() -> dict[str, Any]:
+    """Values of the laws of bodies, computed elsewhere in 60 digits."""
+    found: dict[str, Any] = json.loads((Path(__file__).parent / "bodies.json").read_text())
+    return found
+
+
 # --- real engines, started once -----------------------------------------------------------------
 
 

@@ -223,7 +223,7 @@ class HourglassBox:
         )
 
     def covariance(self, column: int, other: int | None = None) -> Enclosure:
-        """Cov(X_i, K) = G_i Var K / 2, or Cov(X_i, X_j) = G_i G_j Var K / 4 of two columns.  [B5]"""
+        """Cov(X_i, K) = G_i Var K / 2; of two columns Cov(X_i, X_j) = G_i G_j Var K / 4.  [B5]"""
         columns, count = self.variance
         if other is None:
             return self.grids[column] * count / 2
