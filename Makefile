@@ -9,7 +9,7 @@ DEMO := $(if $(wildcard $(STAMP)),$(VENV),build/demo)
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-.PHONY: help demo test test-fast test-long test-lowest check format bench peers test-peers paper clean
+.PHONY: help demo test test-fast test-long test-lowest check format bench peers test-peers paper proof clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -64,6 +64,13 @@ test-peers: $(STAMP)  ## the ways into OpenDP and dp_accounting, against the rea
 
 paper: $(STAMP)  ## every experiment and picture of the paper, at its own size
 	$(BIN)/hourglass paper --out paper
+
+proof:  ## check the privacy proof of proof/Bodies.v by machine, with Coq 8.16 or later
+	@command -v coqc >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	  && apt-get update -qq && apt-get install -y -qq coq >/dev/null; } \
+	  || { echo "coqc is not installed; install it with: sudo apt-get install coq"; exit 1; }
+	@mkdir -p build/proof && cp proof/Bodies.v build/proof/
+	coqc -q build/proof/Bodies.v
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) build paper spark-warehouse .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

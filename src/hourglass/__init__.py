@@ -35,6 +35,8 @@ from .ledger import Budget, create_budget
 from .noise import (
     DiscreteLaplace,
     Hourglass,
+    HourglassBox,
+    HourglassTriangle,
     SecureBits,
     SeededBits,
     Staircase,
@@ -60,7 +62,9 @@ __all__ = [
     "FoundBounds",
     "GridError",
     "Hourglass",
+    "HourglassBox",
     "HourglassError",
+    "HourglassTriangle",
     "Interval",
     "LedgerError",
     "OptionError",

@@ -101,7 +101,6 @@ def test_no_records_to_speak_of(nothing: Any) -> None:
         ({"scale": 7}, hg.BoundsError, "scale"),
         ({"values": [True, False]}, None, ""),
         ({"values": np.array([True])}, hg.BoundsError, "booleans"),
-        ({"values": ["a"]}, hg.DataError, "str"),
         ({"values": np.zeros((2, 2))}, hg.DataError, "dimensions"),
         ({"values": "text"}, hg.DataError, "table"),
         ({"unit": hg.per_person("u")}, hg.OptionError, "unit= is about tables"),

@@ -1,0 +1,234 @@
+"""The law of how far out a draw of a body lies: a polynomial times a geometric.
+
+P(n) = p(n) b^n / Z on n = 0, 1, 2, ..., b = exp(-rate), p a polynomial that is given by its
+differences at zero, integers that are not negative. Two exact samplers, chosen by the law
+and the width of a word alone, never by a draw:
+
+* ``table``: one word a sample, looked up among the first digits of the cumulated
+  probabilities, for laws whose table is short;
+* ``mixture``: by Newton's series P is a mixture over k = 0..deg p of the laws of k plus k+1
+  independent geometrics, with weights D^k p(0) beta^k.  [B3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus, floor_scaled
+from .bits import Bits, Words, next_word
+from .ladder import WINDOWS, Ladder
+from .series import differences, geometric_sum, power, value_at
+
+__all__ = ["Radial"]
+
+#: Longest table of cumulated probabilities.
+TABLE_LIMIT: Final = 8192
+
+
+@dataclass(frozen=True)
+class Radial:
+    """P(n) = p(n) b^n / Z; ``coefficients`` are the differences D^k p(0), k = 0..deg p.
+
+    Contract: ``sample(size, bits)`` is distributed as ``size`` independent draws.
+    """
+
+    rate: Fraction
+    coefficients: tuple[int, ...]
+
+    @classmethod
+    def of(cls, rate: Fraction, values: list[int]) -> Radial:
+        """The law with p(0), p(1), ... as given, at least one more than the degree of p."""
+        found = differences(values)
+        while len(found) > 1 and found[-1] == 0:
+            found = found[:-1]
+        return cls(rate, found)
+
+    def total(self, bits: int = DEFAULT_BITS) -> Enclosure:
+        """Z, the sum of all weights."""
+        return geometric_sum(self.coefficients, self.rate, bits)
+
+    def total_from(self, start: int, bits: int = DEFAULT_BITS) -> Enclosure:
+        """The sum of the weights of start, start + 1, ..."""
+        values = [value_at(self.coefficients, start + n) for n in range(len(self.coefficients))]
+        rest = geometric_sum(differences(values), self.rate, bits)
+        return power(self.rate, start, bits) * rest
+
+    def pmf(self, n: int, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(n), enclosed."""
+        if n < 0:
+            return Enclosure.of(0)
+        return value_at(self.coefficients, n) * power(self.rate, n, bits) / self.total(bits)
+
+    def tail(self, n: int, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(at least n), enclosed."""
+        if n <= 0:
+            return Enclosure.of(1)
+        return self.total_from(n, bits) / self.total(bits)
+
+    # --- sampling ---------------------------------------------------------------------
+
+    def sample(self, size: int, bits: Bits) -> npt.NDArray[Any]:
+        """``size`` independent draws: int64, or Python integers where those could overflow."""
+        if self.is_short(bits.width):
+            return self.sample_by_table(size, bits)
+        return self.sample_by_mixture(size, bits)
+
+    def is_short(self, width: int) -> bool:
+        """Whether the table for words of this width has at most TABLE_LIMIT entries."""
+        return _is_short(self, width)
+
+    def reach(self, width: int) -> int:
+        """No draw is larger: one that would be has probability below 2^-400 and raises."""
+        if self.is_short(width):
+            return WINDOWS * len(_table(self, width))
+        terms = len(self.coefficients)
+        return terms * (1 + (WINDOWS << self.geometric.digits_needed(width)))
+
+    def sample_by_table(self, size: int, bits: Bits) -> npt.NDArray[np.int64]:
+        """Invert the cumulated law by one word; read on where the word does not settle it."""
+        return self.at(bits.words(size), bits)
+
+    def at(self, words: Words, bits: Bits) -> npt.NDArray[np.int64]:
+        """The draws that these words make, by table."""
+        table, reach = _table(self, bits.width), self.reach(bits.width)
+        return invert(table, words, bits, self.threshold, reach)
+
+    def threshold(self, n: int, digits: int) -> int:
+        """floor(2^digits F(n)), F the probability of at most n."""
+        if value_at(self.coefficients, n) == 0:
+            return 0  # p never falls, so all before it are zero as well
+        return floor_scaled(lambda precision: 1 - self.tail(n + 1, precision), digits)
+
+    def sample_by_mixture(self, size: int, bits: Bits) -> npt.NDArray[Any]:
+        """k by one word, then k plus k+1 geometrics; as many are drawn whatever k is."""
+        order = self.order_at(bits.words(size), bits)
+        return self.add_geometrics(order, len(self.coefficients), bits)
+
+    def add_geometrics(
+        self, order: npt.NDArray[np.int64], most: int, bits: Bits
+    ) -> npt.NDArray[Any]:
+        """order + (order + 1 independent geometrics), of ``most`` that are drawn for each."""
+        total: npt.NDArray[Any] = order
+        for place in range(most):
+            drawn = self.geometric.sample(order.size, bits)
+            total = total + np.where(place <= order, drawn, 0)
+        return total
+
+    @cached_property
+    def geometric(self) -> Ladder:
+        """P(n) = (1-b) b^n."""
+        return Ladder(self.rate, 1, 1)
+
+    def order_at(self, words: Words, bits: Bits) -> npt.NDArray[np.int64]:
+        """The k of the mixture that each word picks: weights D^k p(0) beta^k."""
+        table = _order_table(self, bits.width)
+        return invert(table, words, bits, self.order_threshold, len(self.coefficients))
+
+    def order_threshold(self, k: int, digits: int) -> int:
+        """floor(2^digits P(order at most k))."""
+        if k >= len(self.coefficients) - 1:
+            return 1 << digits
+
+        def cumulated(precision: int) -> Enclosure:
+            part = geometric_sum(self.coefficients[: k + 1], self.rate, precision)
+            return part / self.total(precision)
+
+        return floor_scaled(cumulated, digits)
+
+
+def invert(
+    table: Words,
+    words: Words,
+    bits: Bits,
+    threshold: Callable[[int, int], int],
+    reach: int,
+) -> npt.NDArray[np.int64]:
+    """For each word the number of F(i) that are at most U, U the number that it begins.
+
+    The table holds the first digits of F(0), F(1), ... A word settles every comparison but
+    those with an F(i) that has the same first digits; then U is read on.
+    """
+    found = np.searchsorted(table, words, side="left")
+    if len(table):
+        for index in np.flatnonzero(table[np.minimum(found, len(table) - 1)] == words):
+            found[index] = _settle(int(words[index]), int(found[index]), bits, threshold)
+            if found[index] > reach:
+                raise ArithmeticError(f"a radial draw passed {reach}")
+    return found.astype(np.int64, copy=False)
+
+
+def _settle(prefix: int, rung: int, bits: Bits, threshold: Callable[[int, int], int]) -> int:
+    """Read U on until it differs from every F(i); ``rung`` of them are below it so far."""
+    digits = bits.width
+    while True:
+        prefix = prefix << bits.width | next_word(bits)
+        digits += bits.width
+        while (limit := threshold(rung, digits)) < prefix:
+            rung += 1
+        if prefix < limit:
+            return rung
+
+
+@lru_cache(maxsize=256)
+def _is_short(law: Radial, width: int) -> bool:
+    return law.tail(TABLE_LIMIT).high < Fraction(1, 1 << width)
+
+
+@lru_cache(maxsize=64)
+def _table(law: Radial, width: int) -> Words:
+    precision = 2 * width + 128
+    while (found := _thresholds(law, width, precision)) is None:
+        precision *= 2
+    return _frozen(found)
+
+
+@lru_cache(maxsize=64)
+def _order_table(law: Radial, width: int) -> Words:
+    return _frozen([law.order_threshold(k, width) for k in range(len(law.coefficients) - 1)])
+
+
+def _frozen(thresholds: list[int]) -> Words:
+    table = np.array(thresholds, dtype=np.uint64)
+    table.flags.writeable = False
+    return table
+
+
+def _thresholds(law: Radial, width: int, precision: int) -> list[int] | None:
+    """floor(2^width F(n)) for n = 0, 1, ... up to the first that is 2^width - 1.
+
+    Integer enclosures of b^n by repeated products; None if they leave a floor open.
+    """
+    b, total = exp_minus(law.rate, precision), law.total(precision)
+    b_low, b_high = _outward(b, precision)
+    total_low, total_high = _outward(total, precision)
+    row = list(law.coefficients)  # the differences of p at n
+    power_low = power_high = 1 << precision
+    low = high = 0
+    table: list[int] = []
+    while not table or table[-1] != (1 << width) - 1:
+        low, high = low + row[0] * power_low, high + row[0] * power_high
+        floor = (low << width) // total_high
+        if floor != (high << width) // total_low:
+            return None
+        table.append(floor)
+        for k in range(len(row) - 1):
+            row[k] += row[k + 1]
+        power_low = power_low * b_low >> precision
+        power_high = -(-power_high * b_high >> precision)
+    return table
+
+
+def _outward(value: Enclosure, digits: int) -> tuple[int, int]:
+    """2^digits times the enclosure, its ends rounded outward to integers."""
+    low, high = value.low, value.high
+    return (
+        (low.numerator << digits) // low.denominator,
+        -((-high.numerator << digits) // high.denominator),
+    )

@@ -1,0 +1,96 @@
+"""Uniform integers below many bounds at once, with a fixed number of words.
+
+floor(U n), U uniform in [0, 1), is uniform in 0..n-1. One word fixes the first 64 digits of
+U and with them floor(U n), unless U n could still pass an integer, which happens for one
+word in 2^64 / n; then U is read on. Unlike a redraw, this never throws a word away: how many
+words are read does not depend on what comes out.  [B4]
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .bits import Bits, Words, next_word
+
+__all__ = ["sample_scaled"]
+
+_HALF: Final = np.uint64(32)
+_LOW: Final = np.uint64((1 << 32) - 1)
+_ZERO: Final = np.uint64(0)
+#: Above this bound one word leaves too many cases open: a second is read for all.
+_ONE_WORD: Final = 1 << 48
+#: Bounds stay below this in int64; beyond it they are Python integers.
+MAX_INT64_BOUND: Final = 1 << 62
+
+
+def sample_scaled(bounds: npt.NDArray[Any], bits: Bits, *, largest: int) -> npt.NDArray[Any]:
+    """One uniform integer in [0, n) for each bound n >= 1, exactly.
+
+    ``largest`` is a bound on the bounds that does not depend on any draw: it alone decides
+    how many words are read and whether the result is int64 or Python integers.
+    """
+    if largest >= MAX_INT64_BOUND:
+        return _sample_integers(bounds, bits, largest)
+    each = bounds.astype(np.int64, copy=False).view(np.uint64)
+    shift = np.uint64(64 - bits.width)
+    words = bits.words(each.size)
+    whole, rest = _product(words << shift, each, largest)
+    if bits.width < 64:
+        open_still = (each >> np.uint64(bits.width) != _ZERO) | (rest > _ZERO - (each << shift))
+        return _settled(whole, open_still, [words], each, bits)
+    if largest <= _ONE_WORD:
+        return _settled(whole, rest > _ZERO - each, [words], each, bits)
+    more = bits.words(each.size)
+    carried, last = _product(more, each, largest)
+    total = rest + carried
+    whole += total < rest
+    open_still = (total == ~_ZERO) & (last > _ZERO - each)
+    return _settled(whole, open_still, [words, more], each, bits)
+
+
+def _product(words: Words, each: Words, largest: int) -> tuple[Words, Words]:
+    """The high and the low 64 digits of words * each, by halves of 32 digits."""
+    top, bottom = words >> _HALF, words & _LOW
+    if largest <= 1 << 32:
+        return (top * each + (bottom * each >> _HALF)) >> _HALF, words * each
+    each_top, each_bottom = each >> _HALF, each & _LOW
+    cross, other = top * each_bottom, bottom * each_top
+    middle = (bottom * each_bottom >> _HALF) + (cross & _LOW) + (other & _LOW)
+    high = top * each_top + (cross >> _HALF) + (other >> _HALF) + (middle >> _HALF)
+    return high, words * each
+
+
+def _settled(
+    whole: Words, open_still: npt.NDArray[np.bool_], read: list[Words], each: Words, bits: Bits
+) -> npt.NDArray[np.int64]:
+    """The integers, those that are open still read on one by one."""
+    for index in np.flatnonzero(open_still):
+        prefix = 0
+        for words in read:
+            prefix = prefix << bits.width | int(words[index])
+        whole[index] = _read_on(prefix, bits.width * len(read), int(each[index]), bits)
+    return whole.view(np.int64)
+
+
+def _read_on(prefix: int, digits: int, bound: int, bits: Bits) -> int:
+    """floor(U bound), U read on until the first ``digits`` of it decide."""
+    while prefix * bound >> digits != (prefix * bound + bound - 1) >> digits:
+        prefix = prefix << bits.width | next_word(bits)
+        digits += bits.width
+    return prefix * bound >> digits
+
+
+def _sample_integers(bounds: npt.NDArray[Any], bits: Bits, largest: int) -> npt.NDArray[Any]:
+    """The same in Python integers, with at least 24 digits more than the largest bound has."""
+    count = -(-(largest.bit_length() + 24) // bits.width) if bits.width == 64 else 1
+    prefixes = [0] * bounds.size
+    for _ in range(count):
+        drawn = bits.words(bounds.size).tolist()
+        prefixes = [old << bits.width | new for old, new in zip(prefixes, drawn, strict=True)]
+    found = np.empty(bounds.size, dtype=object)
+    for index, (prefix, bound) in enumerate(zip(prefixes, bounds.tolist(), strict=True)):
+        found[index] = _read_on(prefix, count * bits.width, bound, bits)
+    return found

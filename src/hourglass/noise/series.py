@@ -1,0 +1,77 @@
+"""Sums of a polynomial times a geometric sequence, in closed form.
+
+Newton's series writes a polynomial p of degree n by its differences at zero,
+p(l) = sum_k D^k p(0) C(l, k), and sum_l C(l, k) b^l = b^k/(1-b)^(k+1). So
+
+    sum_l p(l) b^l = (1/(1-b)) sum_k D^k p(0) beta^k,     beta = b/(1-b).
+
+All differences met here are integers and not negative: nothing cancels, and fixed-point
+integers rounded outward enclose the sum to as many digits as are asked for.  [B3]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+
+from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
+
+__all__ = ["differences", "geometric_sum", "power", "value_at"]
+
+#: More digits than this are never added to keep a tiny power's relative precision.
+_MOST_EXTRA = 4096
+
+
+def power(rate: Fraction, exponent: int, bits: int = DEFAULT_BITS) -> Enclosure:
+    """exp(-rate * exponent), with ``bits`` significant digits unless it is below 2^-4096."""
+    x = exponent * rate
+    return exp_minus(x, bits + min(int(x * 3 / 2) + 1, _MOST_EXTRA))
+
+
+def differences(values: Sequence[int]) -> tuple[int, ...]:
+    """D^k p(0), k = 0..n, of the polynomial of degree n with these values at 0..n."""
+    row, found = list(values), []
+    while row:
+        found.append(row[0])
+        row = [after - before for before, after in pairwise(row)]
+    return tuple(found)
+
+
+def value_at(coefficients: Sequence[int], place: int) -> int:
+    """p(place) from the differences of p at zero, place >= 0."""
+    total, choose = 0, 1
+    for k, coefficient in enumerate(coefficients):
+        total += coefficient * choose
+        choose = choose * (place - k) // (k + 1)
+    return total
+
+
+@lru_cache(maxsize=1024)
+def beta_scaled(rate: Fraction, bits: int) -> tuple[int, int]:
+    """2^bits b/(1-b), rounded down and up."""
+    b = exp_minus(rate, bits)
+    low, high = b.low / (1 - b.low), b.high / (1 - b.high)
+    return (
+        (low.numerator << bits) // low.denominator,
+        -((-high.numerator << bits) // high.denominator),
+    )
+
+
+def geometric_sum(
+    coefficients: Sequence[int], rate: Fraction, bits: int = DEFAULT_BITS
+) -> Enclosure:
+    """sum_l p(l) b^l, b = exp(-rate), from the differences of p at zero (none negative)."""
+    digits = bits + min(int(rate * 3 / 2) + 1, _MOST_EXTRA) + 32
+    beta_low, beta_high = beta_scaled(rate, digits)
+    low = high = 0
+    for coefficient in reversed(coefficients):
+        low = (low * beta_low >> digits) + (coefficient << digits)
+        high = -(-high * beta_high >> digits) + (coefficient << digits)
+    # 1/(1-b) = 1 + beta
+    one = 1 << digits
+    scale = one * one
+    return Enclosure(
+        Fraction(low * (one + beta_low), scale), Fraction(high * (one + beta_high), scale)
+    )
