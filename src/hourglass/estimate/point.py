@@ -88,19 +88,19 @@ def _shares(cells: Any, rest: Any, estimator: str) -> npt.NDArray[np.float64]:
 
 def mean(noisy: NoisyTotals, mechanism: MeanMechanism, estimator: str = "projected") -> Any:
     """The mean in the units of the data."""
-    grid, bayesian = mechanism.grid, estimator in BAYESIAN
-    many = isinstance(noisy.cells, np.ndarray)
-    if many and not bayesian and len(noisy.cells) <= EXACT:
-        return _one_by_one(lambda one: mean(one, mechanism, estimator), noisy)
-    if bayesian:
-        part: Any = posterior_shares(noisy, mechanism.law, estimator)  # type: ignore[attr-defined]
-        part = part if many else Fraction(float(part[0]))
+    grid, many = mechanism.grid, isinstance(noisy.cells, np.ndarray)
+    if estimator in BAYESIAN:
+        shares: Any = posterior_shares(noisy, mechanism.law, estimator)  # type: ignore[attr-defined]
+    elif many and len(noisy.cells) > EXACT:
+        shares = share(noisy, estimator)
     else:
-        part = share(noisy, estimator)
-    if many:
-        values = grid.lower * (1.0 - part) + grid.upper * part
+        shares = [share(one, estimator) for one in (each(noisy) if many else [noisy])]
+    if len(shares) > EXACT:
+        values = grid.lower * (1.0 - shares) + grid.upper * shares
         return np.clip(values, grid.lower, grid.upper)
-    return float(Fraction(grid.bounds.lower) + grid.bounds.width * part)
+    lower, width = Fraction(grid.bounds.lower), grid.bounds.width
+    means = [float(lower + width * Fraction(part)) for part in shares]
+    return np.array(means, dtype=np.float64) if many else means[0]
 
 
 def sum_(noisy: NoisyTotals, grid: Grid) -> Any:
