@@ -11,7 +11,7 @@ from scipy import stats
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.estimate import point as estimate
-from hourglass.mechanisms.base import HourglassMean, make
+from hourglass.mechanisms.hourglass import HourglassMean
 
 PLACES = [
     *[(n, 0.0) for n in (2, 4, 8, 32)],
@@ -37,8 +37,7 @@ def densities(alpha: Floats) -> dict[str, Floats]:
 def gains(n: int, mean: float) -> dict[str, float]:
     """MSE of the ratio over MSE of the posterior mean, by plain summation over 400 alphas."""
     grid = Grid.choose(Bounds(0.0, 1.0))
-    mechanism = make("hourglass", Fraction(1), grid)
-    assert isinstance(mechanism, HourglassMean)
+    mechanism = HourglassMean(Fraction(1), grid)
     noisy = mechanism.noise(Totals(int(mean * n * grid.cells), n), size=RUNS)
     cells = np.asarray(noisy.cells, dtype=float)[:, None] / grid.cells
     sizes = np.asarray(noisy.weight, dtype=float)[:, None] / grid.cells
@@ -55,7 +54,7 @@ def gains(n: int, mean: float) -> dict[str, float]:
             mass[name] += likelihood @ weight
             moment[name] += likelihood @ (weight * alpha)
     ratio, projected = (
-        ((estimate.shares(noisy, name) - mean) ** 2).mean() for name in ("ratio", "projected")
+        ((estimate.share(noisy, name) - mean) ** 2).mean() for name in ("ratio", "projected")
     )
     found = {name: ratio / ((moment[name] / mass[name] - mean) ** 2).mean() for name in weights}
     return {"projected": ratio / projected, **found}

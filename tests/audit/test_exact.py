@@ -10,11 +10,12 @@ import pytest
 
 import hourglass as hg
 from hourglass.audit.exact import enumerate_losses, exact_audit, exact_finding
-from hourglass.audit.lattice import Lattice, Part, hourglass_lattice, lattice_of, some_cells
 from hourglass.audit.suite import audit_exact
 from hourglass.core.exact import Enclosure
 from hourglass.core.grid import DEFAULT_GRID, Bounds, Grid
 from hourglass.mechanisms.base import ALGORITHMS, make
+from hourglass.mechanisms.hourglass import hourglass_lattice
+from hourglass.mechanisms.lattice import Lattice, Part, some_cells
 
 EPSILONS = ["1/100", "1/2", "1", "4"]
 BOUNDS = Bounds(-1.0, 3.0)
@@ -67,7 +68,7 @@ def test_the_edges_of_a_fine_grid_show_what_all_points_show(c: int) -> None:
     law = hg.Hourglass(1, 6, c)
     whole = hourglass_lattice(law, moves=[(q, 1) for q in range(8)])
     edges = tuple(s * (c + i * 6) for i in range(4) for s in (1, -1))
-    some = enumerate_losses(replace(whole, window=((), whole.window[1]), edges=edges))
+    some = enumerate_losses(replace(whole, window=((), whole.window[1]), edges=(edges, ())))
     everything = enumerate_losses(whole)
     assert (some.least, some.greatest) == (everything.least, everything.greatest)
     assert some.worst > 1
@@ -123,7 +124,7 @@ def test_masses_above_one_are_caught() -> None:
 
 def test_product_laws_add_their_losses() -> None:
     """Half of epsilon on the sum and half on the count: with all of it on each, twice."""
-    right = lattice_of(make("shifted", Fraction(1), Grid(BOUNDS, 4)))
+    right = make("shifted", Fraction(1), Grid(BOUNDS, 4)).lattice()
     wrong = tuple(Part(part.level, 2 * part.rate) for part in right.parts)
     losses = enumerate_losses(replace(right, parts=wrong))
     assert losses.worst == 2

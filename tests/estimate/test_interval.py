@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,26 +21,33 @@ from hourglass.estimate.interval import (
     Reaches,
     interval,
     mean_ends,
-    mean_shares,
-    shares_left,
+    reaches_of,
 )
-from hourglass.mechanisms.base import ALGORITHMS, HourglassMean, make
-from hourglass.mechanisms.tails import Line, tails_of
+from hourglass.estimate.interval import _records as records
+from hourglass.estimate.interval import _shares_of_many as shares_of_many
+from hourglass.estimate.interval import _shares_of_one as shares_of_one
+from hourglass.mechanisms import tails
+from hourglass.mechanisms.base import ALGORITHMS, MeanMechanism, make
+from hourglass.mechanisms.hourglass import HourglassMean
+from hourglass.mechanisms.tails import Line
 
 pytestmark = pytest.mark.enumeration
 
 CONFIDENCE = 0.8
+PIVOTS = ((0.0, 0.0), (0.25, 0.25), (0.5, 0.5), (0.1875, 0.25), (0.75, 0.75), (1.0, 1.0))
 
 
 def noisy_pair(G: int, cells: int, count: int) -> NoisyTotals:
     return NoisyTotals(cells, G * count - cells, G)
 
 
+def mean_shares(algorithm: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
+    return shares_of_one(algorithm, *records(noisy), miss)
+
+
 def own(G: int, epsilon: str) -> HourglassMean:
     """On the own grid of whole numbers in 0..G."""
-    algorithm = make("hourglass", Fraction(epsilon), Grid(Bounds(0, G), G, True))
-    assert isinstance(algorithm, HourglassMean)
-    return algorithm
+    return HourglassMean(Fraction(epsilon), Grid(Bounds(0, G), G, True))
 
 
 def coverage(G: int, epsilon: str, S: int, N: int, narrower: float = 1.0) -> float:
@@ -88,8 +96,7 @@ def test_the_coverage_test_sees_an_interval_too_narrow() -> None:
 @pytest.mark.parametrize("G", [1, 4, 2**32])
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
 def test_count_reach_is_the_least_that_covers(epsilon: str, G: int, confidence: float) -> None:
-    algorithm = make("hourglass", Fraction(epsilon), Grid(Bounds(0.0, 1.0), G))
-    assert isinstance(algorithm, HourglassMean)
+    algorithm = HourglassMean(Fraction(epsilon), Grid(Bounds(0.0, 1.0), G))
     low, high = interval(algorithm, noisy_pair(G, 0, 1000), confidence, "count", 1000)
     reach = int(high) - 1000
     assert (low, high) == (1000 - reach, 1000 + reach)
@@ -98,60 +105,50 @@ def test_count_reach_is_the_least_that_covers(epsilon: str, G: int, confidence: 
     assert float(2 * algorithm.law.count_tail(reach)) > 1 - confidence
 
 
-def small(name: str, epsilon: str, G: int) -> dict[tuple[int, int], float]:
-    """The joint law of the integer pair (x, y) that an algorithm's tails are made of."""
-    algorithm = make(name, Fraction(epsilon), Grid(Bounds(1, G + 1), G, True))
-    reach = math.ceil(34 / float(Fraction(epsilon)))
-    law = getattr(algorithm, "law", None)
-    masses: dict[tuple[int, int], float] = {}
-    if name == "hourglass":
-        assert law is not None
-        for x in range(-reach * law.grid, reach * law.grid + 1):
-            for k in range(-reach, reach + 1):
-                masses[x, k] = float(law.pmf(x, k, bits=64))
-    elif name == "staircase":
-        for x in range(-reach * G, reach * G + 1):
-            for y in range(-reach * G, reach * G + 1):
-                masses[x, y] = float(law.pmf(x, y, bits=64))  # type: ignore[union-attr]
-    elif name == "laplace":
-        one = {x: float(law.pmf(x, bits=64)) for x in range(-reach * G, reach * G + 1)}  # type: ignore[union-attr]
-        masses = {(x, y): p * q for x, p in one.items() for y, q in one.items()}
-    elif name == "swap":
-        masses = {(x, 0): float(law.pmf(x, bits=64)) for x in range(-reach * G, reach * G + 1)}  # type: ignore[union-attr]
-    else:
-        s, c = algorithm.sum_law, algorithm.count_law  # type: ignore[attr-defined]
-        far = int(reach * float(algorithm.epsilon) / float(s.rate))
-        sums = {x: float(s.pmf(x, bits=64)) for x in range(-far, far + 1)}
-        counts = {k: float(c.pmf(k, bits=64)) for k in range(-2 * reach, 2 * reach + 1)}
-        masses = {(x, k): p * q for x, p in sums.items() for k, q in counts.items()}
-    return masses
+#: Errors of the sum, in widths of the range, and of the count; and their probability.
+Masses = tuple[Any, Any, Any]
+
+
+def errors_of(algorithm: Any) -> Masses:
+    """The joint law of the errors, made of the law in ``lattice()``, which is audited exactly."""
+    lattice, unit = algorithm.lattice(), algorithm.parts * algorithm.grid.cells
+    far = [math.ceil(34 / float(part.rate)) for part in lattice.parts]
+    xs = far[0] if len(far) > 1 else far[0] * unit
+    ys = {"swap": 0, "laplace": xs, "staircase": xs}.get(algorithm.name, far[-1])
+    points = list(product(range(-xs, xs + 1), range(-ys, ys + 1)))
+    mass = np.array([float(lattice.pmf(*point)) for point in points])
+    x, y = np.array(points, dtype=np.longdouble).T
+    if algorithm.name in ("laplace", "staircase"):  # y is the noise on G N - S
+        return x / unit, (x + y) / unit, mass
+    return (x - getattr(algorithm, "offset", 0) * y) / unit, y, mass
+
+
+def true_miss(masses: Masses, lines: list[Line], reach: float) -> float:
+    x, y, mass = masses
+    far = [abs(np.longdouble(p.sum) * x - np.longdouble(p.count) * y) for p in lines]
+    return float(mass[np.maximum.reduce(far) >= reach - 1e-15].sum())
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_tails_are_sums_of_the_pmf(name: str) -> None:
-    epsilon, G = "3", 3
-    algorithm = make(name, Fraction(epsilon), Grid(Bounds(1, G + 1), G, True))
-    tails = tails_of(algorithm)
-    masses = small(name, epsilon, G)
-
-    def true_miss(lines: list[Line], reach: float) -> float:
-        return sum(
-            mass
-            for (x, y), mass in masses.items()
-            if any(abs(x - line.slope * y) >= reach * line.unit - 1e-9 for line in lines)
-        )
-
-    for alpha, beta in ((0.0, 0.0), (0.25, 0.25), (0.5, 0.5), (0.2, 0.3), (0.75, 0.75), (1.0, 1.0)):
-        for reach in (0.3, 1.0, 2.5):
-            lines = [tails.line(alpha), tails.line(beta)]
-            found, true = tails.miss(lines[0], lines[1], reach), true_miss(lines, reach)
-            assert true <= found + 1e-12
-            assert found <= true + 1e-8 or (alpha != beta and found <= 2 * true)
-    line = tails.sum_line()
-    for reach in (1.0, 4.0):
-        found, true = tails.miss(line, line, reach), true_miss([line], reach)
-        assert true <= found + 1e-12
-        assert found <= true + 1e-8
+    """Of the mean's pivot, of the sum near zero and far from it, and of the count."""
+    G, epsilon = 2, Fraction(3)
+    masses: Masses | None = None
+    for lower in (1, 0, -1, 40, -(10**6)):
+        algorithm = make(name, epsilon, Grid(Bounds(lower, lower + G), G, True))
+        if masses is None or name == "independent":  # its noise depends on the bounds
+            if abs(lower) > 1 and name == "independent":
+                continue
+            masses = errors_of(algorithm)
+        largest = max(abs(lower), abs(lower + G))
+        total = Line(Fraction(G, largest), Fraction(-lower, largest))
+        pivots = [(Line(1.0, a), Line(1.0, b)) for a, b in PIVOTS]
+        for first, second in [(total, total), (Line(0.0, 1.0), Line(0.0, 1.0)), *pivots]:
+            for reach in (0.3, 1.0, 1.999, 2.5, 0.7 * G / largest):
+                found = algorithm.tails.miss(first, second, reach)
+                true = true_miss(masses, [first, second], reach)
+                assert true <= found + 1e-12, (lower, first, second, reach)
+                assert found <= true + 1e-8 or (first != second and found <= 2 * true)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -175,29 +172,29 @@ def test_coverage_on_the_finest_grid_at_any_epsilon(name: str, epsilon: str) -> 
 
 
 @pytest.mark.parametrize("name", ["hourglass", "laplace", "staircase", "shifted"])
+@pytest.mark.parametrize("lower", [0, 5, -40, 10**5])
 def test_merging_neighbours_only_widens_and_hardly(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, lower: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same tail with every value of y and with blocks of them."""
-    import hourglass.mechanisms.tails as module
+    """The same tail with every value and with blocks of them: of the mean, and of the sum with
+    bounds near zero and far away (where a sum over the count in blocks was 7 times too wide)."""
+    grid = Grid(Bounds(lower, lower + 6), 6, True)
+    largest = max(abs(lower), abs(lower + 6))
+    lines = [Line(1.0, a) for a in (0.0, 0.25, 0.75)]
+    lines.append(Line(Fraction(6, largest), Fraction(-lower, largest)))
 
-    algorithm = make(name, Fraction(1, 60), Grid(Bounds(0, 6), 6, True))
-    kind: Any = type(tails_of(algorithm))
-    every = kind(algorithm)
-    monkeypatch.setattr(module, "NODES", 10**9)
-    full = [
-        every.miss(every.line(a), every.line(a), v) for a in (0.0, 0.3, 0.9) for v in (5.0, 60.0)
-    ]
-    monkeypatch.setattr(module, "NODES", 200 if name in ("hourglass", "shifted") else 1500)
-    merged = kind(algorithm)
-    widest = np.max(np.diff(merged._blocks[0])) if name == "staircase" else merged._nodes[1]
-    assert widest > 1
-    rough = [
-        merged.miss(merged.line(a), merged.line(a), v) for a in (0.0, 0.3, 0.9) for v in (5.0, 60.0)
-    ]
-    for exact, bound in zip(full, rough, strict=True):
+    def misses(nodes: int) -> list[float]:
+        monkeypatch.setattr(tails, "NODES", nodes)
+        algorithm: Any = kind(Fraction(1, 60), grid)
+        return [algorithm.tails.miss(p, p, reach) for p in lines for reach in (5.0, 60.0, 150.0)]
+
+    kind = ALGORITHMS[name]
+    few = 200 if name in ("hourglass", "shifted") else 1500
+    for exact, bound in zip(misses(30_000), misses(few), strict=True):
         assert exact <= bound * (1 + 1e-9)
-        assert bound <= exact * 1.25 + 1e-8
+        assert bound <= exact * 1.3 + 1e-8
+    widest = tails.blocks(1 / 60 if few == 200 else 1 / 360)[1]
+    assert widest > 1
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -265,7 +262,7 @@ def test_one_by_one_as_all_at_once_for_small_groups(name: str, epsilon: str, gri
     noisy = algorithm.noise(Totals(2 * grid.cells, 6), bits=hg.SeededBits(3), size=400)
     unit = noisy.parts * noisy.grid
     cells, sizes = (np.asarray(p, dtype=np.float64) / unit for p in (noisy.cells, noisy.weight))
-    low, high = shares_left(algorithm, cells, sizes, 0.05)
+    low, high = shares_of_many(reaches_of(algorithm, 0.05).all, cells, sizes)
     for i, (x, rest) in enumerate(zip(noisy.cells.tolist(), noisy.rest.tolist(), strict=True)):
         one = mean_shares(algorithm, NoisyTotals(x, rest, noisy.grid, noisy.parts), 0.05)
         assert one == pytest.approx((low[i], high[i]), abs=1e-12)
@@ -298,12 +295,12 @@ def test_no_alpha_is_lost_and_hardly_one_too_many(name: str, cells: int, count: 
     """Beside the definition: what is outside the interval is excluded, what is just inside not."""
     G, miss = 6, 0.1
     algorithm = make(name, Fraction(1, 2), Grid(Bounds(0, G), G, True))
-    tails, noisy = tails_of(algorithm), NoisyTotals(cells, G * count - cells, G)
+    tails, noisy = algorithm.tails, NoisyTotals(cells, G * count - cells, G)
     low, high = mean_shares(algorithm, noisy, miss)
 
     def excluded(alpha: float) -> bool:
         value = abs(cells / G - alpha * count)
-        return value > 0 and tails.miss(tails.line(alpha), tails.line(alpha), value) <= miss
+        return value > 0 and tails.miss(Line(1.0, alpha), Line(1.0, alpha), value) <= miss
 
     outside = [*np.linspace(0.0, low, 50, endpoint=False), *np.linspace(1.0, high, 50, False)]
     assert all(excluded(alpha) for alpha in outside if not low <= alpha <= high)
@@ -315,7 +312,8 @@ def test_an_impossible_answer_says_nothing() -> None:
     """Totals that no dataset makes likely: the set is empty and the whole range is given."""
     algorithm = make("hourglass", Fraction(8), Grid(Bounds(0, 5), 5, True))
     assert mean_shares(algorithm, noisy_pair(5, -500, 1), 0.05) == (0.0, 1.0)
-    low, high = shares_left(algorithm, np.array([-100.0]), np.array([1.0]), 0.05)
+    reaches = reaches_of(algorithm, 0.05).all
+    low, high = shares_of_many(reaches, np.array([-100.0]), np.array([1.0]))
     assert (low[0], high[0]) == (0.0, 1.0)
 
 
@@ -326,7 +324,7 @@ def test_rounding_to_the_grid_is_allowed_for() -> None:
     cut = make("hourglass", Fraction(1, 2), Grid(Bounds(0.0, 8.0), 8))
     assert whole.parts == 1  # the same noise on both
     noisy = noisy_pair(8, 400, 100)
-    narrow = interval(whole, noisy, 0.9, "mean", estimate.mean(noisy, whole.grid))
-    wide = interval(cut, noisy, 0.9, "mean", estimate.mean(noisy, cut.grid))
+    narrow = interval(whole, noisy, 0.9, "mean", estimate.mean(noisy, whole))
+    wide = interval(cut, noisy, 0.9, "mean", estimate.mean(noisy, cut))
     assert wide.low == pytest.approx(narrow.low - 1)  # half a cell, and half for a person's mean
     assert wide.high == pytest.approx(narrow.high + 1)

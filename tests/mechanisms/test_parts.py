@@ -12,7 +12,8 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.estimate import accuracy
 from hourglass.estimate import point as estimate
-from hourglass.mechanisms.base import COARSE, MOST_PARTS, HourglassMean, make
+from hourglass.mechanisms.base import make
+from hourglass.mechanisms.hourglass import COARSE, MOST_PARTS, HourglassMean
 
 pytestmark = pytest.mark.enumeration
 
@@ -71,11 +72,11 @@ def test_the_error_is_the_predicted_one(bounds: tuple[int, int]) -> None:
     totals = Totals(G * records // 4, records)
     noisy = algorithm.noise(totals, size=runs)
     grid, mean = algorithm.grid, bounds[0] + G / 4
-    squares = (estimate.means(noisy, grid) - mean) ** 2 * (records / G) ** 2
+    squares = (estimate.mean(noisy, algorithm) - mean) ** 2 * (records / G) ** 2
     slack = 5 * float(squares.std()) / np.sqrt(runs)
     wanted = accuracy.leading_error(epsilon, mean=mean, bounds=bounds, grid=G)
     assert abs(squares.mean() - wanted) < slack + 0.001 * wanted
-    sums = (estimate.sums(noisy, grid) - records * mean) ** 2
+    sums = (estimate.sum_(noisy, grid) - records * mean) ** 2
     law, parts = algorithm.law, algorithm.parts
     x, k = (float(v) for v in law.variance)
     both = float(law.covariance)
@@ -92,7 +93,7 @@ def test_large_totals_do_not_wrap() -> None:
     assert algorithm.parts > 2
     noisy = algorithm.noise(totals, size=100)
     assert all(abs(int(c) - algorithm.parts * 2**59) < 10**4 for c in noisy.cells)
-    means = estimate.means(noisy, algorithm.grid)
+    means = estimate.mean(noisy, algorithm)
     assert np.allclose(means, 2.0, atol=1e-12)
 
 
@@ -106,7 +107,7 @@ def test_large_counts_do_not_wrap_either() -> None:
 
 def test_what_was_drawn_in_other_parts_is_read_as_it_was_drawn() -> None:
     """An answer of a version that cut cells otherwise keeps its law, and so its intervals."""
-    whole = HourglassMean(Fraction(3), Grid(Bounds(1, 5), 4, own=True), drawn_in=1)
+    whole = HourglassMean(Fraction(3), Grid(Bounds(1, 5), 4, own=True), stored_parts=1)
     noisy = NoisyTotals(500, 300, 4)
     stored = hg.Release.of(whole, noisy, estimator="posterior", private=True)
     read = hg.Release.from_dict(stored.to_dict())

@@ -82,7 +82,7 @@ def test_no_noise_gives_the_truth(bounds: tuple[float, float], algorithm: str) -
 
 class TestEstimates:
     def share(self, cells: int, rest: int, estimator: str = "projected") -> Fraction:
-        return estimate.share(NoisyTotals(cells, rest, 10), estimator)
+        return Fraction(estimate.share(NoisyTotals(cells, rest, 10), estimator))
 
     def test_projected(self) -> None:
         assert self.share(3, 1) == Fraction(3, 4)
@@ -112,18 +112,18 @@ class TestEstimates:
         count = np.array([0, 20, 30, 2**71], dtype=object)
         noisy = mechanism.noise(Totals(cells, count), bits=hg.SeededBits(4))
         assert noisy.cells.dtype == object
-        many = estimate.means(noisy, mechanism.grid, estimator)
+        many = estimate.mean(noisy, mechanism, estimator)
         for i in range(4):
             one = NoisyTotals(noisy.cells[i], noisy.rest[i], noisy.grid, noisy.parts)
             assert type(noisy.cells[i]) is int
             assert many[i] == pytest.approx(
-                estimate.mean(one, mechanism.grid, estimator), rel=1e-12, abs=1e-12
+                estimate.mean(one, mechanism, estimator), rel=1e-12, abs=1e-12
             )
             if i < 3:
-                assert estimate.counts(
+                assert estimate.count(
                     NoisyTotals(noisy.cells[:3], noisy.rest[:3], noisy.grid, noisy.parts)
                 )[i] == estimate.count(one)
-            assert estimate.sums(noisy, mechanism.grid)[i] == pytest.approx(
+            assert estimate.sum_(noisy, mechanism.grid)[i] == pytest.approx(
                 estimate.sum_(one, mechanism.grid), rel=1e-9, abs=1e-9
             )
 

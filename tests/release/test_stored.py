@@ -22,9 +22,9 @@ import hourglass as hg
 from hourglass.cli.output import rendered
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
+from hourglass.estimate import point
 from hourglass.estimate.point import BAYESIAN
 from hourglass.mechanisms.base import ALGORITHMS, make
-from hourglass.release import figures
 from hourglass.release.figures import figure_names
 
 OLD = Path(__file__).parent / "old"
@@ -47,7 +47,12 @@ def check_said(release: hg.Release, said: dict[str, Any]) -> None:
     assert (release.sum, release.count) == (said["sum"], said["count"])
     for of, ends in said["intervals"].items():
         for sure, *end in ends:
-            assert list(release.interval(sure, of=of)) == pytest.approx(end, rel=near, abs=0.0)
+            low, high = release.interval(sure, of=of)
+            if of == "sum":  # that version's were a little wide
+                assert end[0] <= low <= high <= end[1]
+                assert high - low >= 0.99 * (end[1] - end[0])
+            else:
+                assert [low, high] == pytest.approx(end, rel=near, abs=0.0)
     assert release.bounds.origin == said["origin"]
     for name in ("epsilon", "delta", "bounds", "grid", "algorithm", "estimator", "adjacency",
                  "unit", "private"):  # fmt: skip
@@ -279,7 +284,7 @@ def test_rows_past_those_that_are_computed_exactly(
     exact = answers(("i",), keys, totals=totals, estimator=estimator)
     assert exact.sums.tolist() == [release.sum for release in exact.values()]
     columns = exact.columns(0.9)
-    monkeypatch.setattr(figures, "EXACT_ROWS", 99)
+    monkeypatch.setattr(point, "EXACT", 99)
     doubles = answers(("i",), keys, totals=totals, estimator=estimator).columns(0.9)
     for name in ("mean", "sum", "count", "expected_error"):
         assert doubles[name] == pytest.approx(columns[name], rel=1e-12, abs=1e-12)

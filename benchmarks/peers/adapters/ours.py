@@ -41,16 +41,15 @@ def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> Any:
     from hourglass.estimate import point as estimate
 
     mechanism, noisy = _noisy(column, bounds, epsilon, min(runs, AT_ONCE))
-    return estimate.means(noisy, mechanism.grid)
+    return estimate.mean(noisy, mechanism)
 
 
 def repeat_small(column: Any, bounds: Any, epsilon: float, runs: int) -> Any:
     """``estimator="jeffreys"``."""
-    from hourglass.estimate.posterior import posterior_shares
+    from hourglass.estimate import point as estimate
 
     mechanism, noisy = _noisy(column, bounds, epsilon, min(runs, AT_ONCE))
-    shares = posterior_shares(noisy, mechanism.law, "jeffreys")
-    return bounds[0] + (bounds[1] - bounds[0]) * shares
+    return estimate.mean(noisy, mechanism, "jeffreys")
 
 
 def _noisy(column: Any, bounds: Any, epsilon: float, runs: int) -> tuple[Any, Any]:

@@ -24,7 +24,7 @@ from ..core.totals import Groups, NoisyTotals, Totals
 from ..core.unit import Unit, as_unit
 from ..errors import OptionError
 from ..estimate.point import check_estimator
-from ..mechanisms.base import Algorithm, make
+from ..mechanisms.base import MeanMechanism, find, make, names_with
 from ..mechanisms.threshold import threshold
 from ..noise.bits import SECURE, Bits, SeededBits
 from ..read.engines.base import Source, value_field
@@ -175,7 +175,7 @@ class MeanQuestion:
     epsilon: Fraction
     delta: Fraction
     sql: str | None = field(repr=False)
-    mechanism: Algorithm
+    mechanism: MeanMechanism
     estimator: str
     unit: Unit
     source: Source = field(repr=False)
@@ -330,13 +330,18 @@ def mean_question(
 
 
 def _check_algorithm(algorithm: str, by: tuple[str, ...], delta: Fraction, unit: Unit) -> None:
-    if algorithm == "swap" and by:
-        raise OptionError("algorithm='swap' takes the number of records as public: not by group")
-    if algorithm == "swap" and unit.records > 1:
-        raise OptionError("algorithm='swap' takes persons once; leave out rows= of the unit")
-    if delta and algorithm != "hourglass":
-        raise OptionError(f"delta= is offered with algorithm='hourglass', not {algorithm!r}")
+    mechanism = find(algorithm)
+    if by and not mechanism.by_group:
+        raise OptionError(
+            f"algorithm={algorithm!r} takes the number of records as public: not by group"
+        )
+    if unit.records > 1 and not mechanism.several_records:
+        raise OptionError(
+            f"algorithm={algorithm!r} takes persons once; leave out rows= of the unit"
+        )
+    if delta and not mechanism.secret_keys:
+        raise OptionError(f"delta= is offered with {names_with('secret_keys')}, not {algorithm!r}")
 
 
-def _threshold(mechanism: Algorithm, delta: Fraction, unit: Unit) -> int:
-    return threshold(mechanism.law, delta, unit.records, unit.groups)  # type: ignore[attr-defined]
+def _threshold(mechanism: Any, delta: Fraction, unit: Unit) -> int:
+    return threshold(mechanism, delta, unit.records, unit.groups)

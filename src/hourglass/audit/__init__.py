@@ -11,11 +11,11 @@
 from .bench import Bench, Mutant, MutantRow
 from .empirical import LowerBound, empirical_finding, lower_bound, one_by_one
 from .exact import exact_audit, exact_finding
+from .finding import Finding
 from .greybox import Path, greybox_finding, neighbours
 from .mutants import run_mutants
 from .replay import RecordingBits, ReplayedBits, ReplayError
 from .suite import audit_empirical, audit_exact, audit_greybox
-from .verdict import Finding, Verdict
 
 __all__ = [
     "Bench",
@@ -27,7 +27,6 @@ __all__ = [
     "RecordingBits",
     "ReplayError",
     "ReplayedBits",
-    "Verdict",
     "audit_empirical",
     "audit_exact",
     "audit_greybox",

@@ -19,9 +19,9 @@ from ..errors import BudgetError
 from ..ledger import Budget, create_budget
 from ..noise import Hourglass
 from ..read.column import Column
+from .finding import Finding
 from .greybox import greybox_finding
 from .paths import person_path
-from .verdict import Finding
 
 __all__ = ["keys_finding", "ledger_finding", "persons_finding"]
 

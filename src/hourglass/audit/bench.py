@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from ..core.grid import Bounds, Grid
 from ..core.totals import Totals
-from ..mechanisms.base import HourglassMean, make
+from ..mechanisms.hourglass import HourglassMean
 from ..noise import Hourglass
 from .empirical import Sampler, empirical_finding, lower_bound
+from .finding import Finding
 from .greybox import Path, greybox_finding, neighbours
 from .paths import path_of_totals, sampler_of
-from .verdict import Finding
 
 __all__ = ["REAL", "Bench", "Check", "Mutant", "MutantRow"]
 
@@ -38,9 +38,7 @@ class Bench:
     @property
     def algorithm(self) -> HourglassMean:
         """The right algorithm, for values in [0, 1]."""
-        found = make("hourglass", self.epsilon, Grid(Bounds(0.0, 1.0), self.grid))
-        assert isinstance(found, HourglassMean)
-        return found
+        return HourglassMean(self.epsilon, Grid(Bounds(0.0, 1.0), self.grid))
 
     def sampled(self, name: str, sampler: Sampler, *pairs: tuple[Any, Any]) -> Check:
         """The empirical check, on the pair that looks worst."""

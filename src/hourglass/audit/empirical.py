@@ -24,7 +24,7 @@ import numpy.typing as npt
 from ..errors import OptionError
 from .binomial import lower_limit, upper_limit
 from .events import Binning, Event, learn_binning, learn_event
-from .verdict import Finding
+from .finding import Finding
 
 __all__ = ["ALPHA", "LowerBound", "empirical_finding", "lower_bound", "one_by_one"]
 

@@ -12,15 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import product
+from itertools import product, starmap
+from operator import add
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import Enclosure, exp_minus
-from ..mechanisms.base import Algorithm
-from .lattice import Lattice, Point, lattice_of
-from .verdict import Finding
+from ..mechanisms.base import Mechanism
+from ..mechanisms.lattice import Lattice, Point
+from .finding import Finding
 
 __all__ = ["Losses", "enumerate_losses", "exact_audit", "exact_finding"]
 
@@ -44,9 +45,9 @@ class Losses:
         return max(-self.least, self.greatest)
 
 
-def exact_audit(algorithm: Algorithm) -> Finding:
-    """The exact audit of one of the algorithms."""
-    return exact_finding(lattice_of(algorithm))
+def exact_audit(mechanism: Mechanism) -> Finding:
+    """The exact audit of a mechanism."""
+    return exact_finding(mechanism.lattice())
 
 
 def exact_finding(lattice: Lattice, *, claimed: Fraction | None = None) -> Finding:
@@ -87,7 +88,7 @@ def enumerate_losses(lattice: Lattice, table: _Table | None = None) -> Losses:
     else:
         found = _edge_losses(lattice)
     least = greatest = Fraction(0)
-    point = move = (0, 0)
+    point = move = _origin(lattice)
     ratios = 0
     for low, high, low_at, high_at, step, tried in found:
         ratios += tried
@@ -105,40 +106,47 @@ class _Table:
     """The exponents of the window and of all that it can move to, in units of 1/unit."""
 
     unit: int
-    left: int
-    low: int
+    first: Point
     exponents: npt.NDArray[np.int64]
-    window: tuple[Sequence[int], Sequence[int]]
+    window: tuple[Sequence[int], ...]
 
     def moved(self, step: Point) -> npt.NDArray[np.int64]:
         """The exponents of the window's points, each moved by ``step``."""
-        xs, ys = self.window
-        x, y = xs[0] - self.left + step[0], ys[0] - self.low + step[1]
-        return self.exponents[x : x + len(xs), y : y + len(ys)]
+        starts = [
+            axis[0] - first + by
+            for axis, first, by in zip(self.window, self.first, step, strict=True)
+        ]
+        ends = [start + len(axis) for start, axis in zip(starts, self.window, strict=True)]
+        return self.exponents[tuple(map(slice, starts, ends))]
 
     def point(self, place: int) -> Point:
         """The point of the window with that place in it."""
-        xs, ys = self.window
-        return xs[place // len(ys)], ys[place % len(ys)]
+        places = np.unravel_index(place, [len(axis) for axis in self.window])
+        return tuple(axis[int(at)] for axis, at in zip(self.window, places, strict=True))
 
 
 def _table(lattice: Lattice) -> _Table:
-    xs, ys = lattice.window
-    dx = [0, *(move[0] for move in lattice.moves)]
-    dy = [0, *(move[1] for move in lattice.moves)]
-    wide = range(xs[0] + min(dx), xs[-1] + max(dx) + 1)
-    tall = range(ys[0] + min(dy), ys[-1] + max(dy) + 1)
+    steps = zip(_origin(lattice), *lattice.moves, strict=True)
+    axes = [
+        range(axis[0] + min(by), axis[-1] + max(by) + 1)
+        for axis, by in zip(lattice.window, steps, strict=True)
+    ]
+    shape = [len(axis) for axis in axes]
     unit = math.lcm(*(part.rate.denominator for part in lattice.parts))
-    exponents = np.zeros((len(wide), len(tall)), dtype=np.int64)
+    exponents = np.zeros(shape, dtype=np.int64)
     for part in lattice.parts:
-        levels = [[part.level(x, y) for y in tall] for x in wide]
-        exponents += np.array(levels, dtype=np.int64) * int(part.rate * unit)
-    return _Table(unit, wide[0], tall[0], exponents, lattice.window)
+        levels = np.fromiter(starmap(part.level, product(*axes)), np.int64, math.prod(shape))
+        exponents += levels.reshape(shape) * int(part.rate * unit)
+    return _Table(unit, tuple(axis[0] for axis in axes), exponents, lattice.window)
+
+
+def _origin(lattice: Lattice) -> Point:
+    return (0,) * len(lattice.window)
 
 
 def _all_losses(lattice: Lattice, table: _Table) -> Iterator[_Found]:
     """Every point of the window, every move: losses as differences of exponents."""
-    before = table.moved((0, 0))
+    before = table.moved(_origin(lattice))
     for step in lattice.moves:
         loss = table.moved(step) - before
         down, up = int(loss.argmin()), int(loss.argmax())
@@ -153,27 +161,34 @@ def _all_losses(lattice: Lattice, table: _Table) -> Iterator[_Found]:
 
 
 def _edge_losses(lattice: Lattice) -> Iterator[_Found]:
-    """On a fine grid: x and x + move on both sides of every edge, one step at a time."""
+    """On a fine grid: a point and the point moved on both sides of every edge."""
     assert lattice.edges is not None
-    window = lattice.window
     exponent = lru_cache(maxsize=None)(partial(_exponent, lattice))
     for step in lattice.moves:
-        xs = {edge + d - moved for edge in lattice.edges for d in (0, 1) for moved in (0, step[0])}
-        xs |= set(window[0])
-        ys = {y - moved for y in window[1] for moved in (0, step[1])}
+        axes = [
+            sorted(_near(*axis)) for axis in zip(lattice.window, lattice.edges, step, strict=True)
+        ]
         losses = {
-            (x, y): exponent((x + step[0], y + step[1])) - exponent((x, y))
-            for x, y in product(sorted(xs), sorted(ys))
+            point: exponent(tuple(map(add, point, step))) - exponent(point)
+            for point in product(*axes)
         }
         low_at, high_at = min(losses, key=losses.__getitem__), max(losses, key=losses.__getitem__)
         yield losses[low_at], losses[high_at], low_at, high_at, step, len(losses)
+
+
+def _near(window: Sequence[int], edges: Sequence[int], step: int) -> set[int]:
+    """The values of a coordinate with edges next to them; of one without, all that it takes."""
+    if not edges:
+        return {value - moved for value in window for moved in (0, step)}
+    return {*window, *(edge + d - moved for edge in edges for d in (0, 1) for moved in (0, step))}
 
 
 def _pmf_follows(lattice: Lattice) -> bool:
     """P(point) exp(exponent) is the same number wherever one looks, to thirty digits."""
     if lattice.pmf is None:
         return True
-    top = lattice.pmf(0, 0) / exp_minus(_exponent(lattice, (0, 0)))
+    origin = _origin(lattice)
+    top = lattice.pmf(*origin) / exp_minus(_exponent(lattice, origin))
     for point in _landmarks(lattice):
         ratio = lattice.pmf(*point) / exp_minus(_exponent(lattice, point)) / top
         if 1 not in ratio or ratio.high - ratio.low > _SLACK:
@@ -187,9 +202,14 @@ def _exponent(lattice: Lattice, point: Point) -> Fraction:
 
 def _landmarks(lattice: Lattice) -> Iterable[Point]:
     """Points at which the pmf is compared: a spread over the window, and the edges."""
-    xs, ys = lattice.window
-    near = lattice.edges if lattice.edges is not None else ()
-    points = product(sorted({*near, *xs[:: len(xs) // 40 + 1]}), ys[:: len(ys) // 8 + 1])
+    shown = (40, *[8] * (len(lattice.window) - 1))
+    near = lattice.edges or [()] * len(shown)
+    points = product(
+        *(
+            sorted({*edges, *axis[:: len(axis) // most + 1]})
+            for axis, edges, most in zip(lattice.window, near, shown, strict=True)
+        )
+    )
     # Farther out a mass of 160 bits would have no digits left.
     return (point for point in points if _exponent(lattice, point) < 40)
 
@@ -198,7 +218,8 @@ def _tail(lattice: Lattice, table: _Table | None) -> Enclosure | None:
     """One minus the mass of the window, summed level by level; None on a fine grid."""
     if table is None or lattice.pmf is None:
         return None
-    _, first, counts = np.unique(table.moved((0, 0)), return_index=True, return_counts=True)
+    exponents = table.moved(_origin(lattice))
+    _, first, counts = np.unique(exponents, return_index=True, return_counts=True)
     inside = Enclosure.of(0)
     for place, count in zip(first.tolist(), counts.tolist(), strict=True):
         inside = inside + count * lattice.pmf(*table.point(place))

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from ..noise.bits import Bits
 from ..release.release import Release
+from .finding import Finding
 from .replay import RecordingBits, ReplayError
-from .verdict import Finding
 
 __all__ = ["Path", "Problem", "compare", "greybox_finding", "neighbours"]
 

@@ -17,6 +17,7 @@ from ..ask.run import run
 from ..core.totals import Totals
 from ..core.unit import per_row
 from ..ledger import Budget
+from ..mechanisms.hourglass import hourglass_lattice
 from ..mechanisms.threshold import threshold
 from ..noise import Hourglass, SeededBits
 from ..noise.bits import SECURE, Bits
@@ -26,11 +27,10 @@ from .around import keys_finding, ledger_finding, persons_finding
 from .bench import REAL, Bench, Mutant, MutantRow
 from .empirical import Array, Sampler
 from .exact import exact_finding
+from .finding import Finding
 from .greybox import Path
-from .lattice import hourglass_lattice
 from .paths import memory_paths, sampler_of
 from .scripts import sampler_finding
-from .verdict import Finding
 
 __all__ = ["mutants", "run_mutants"]
 

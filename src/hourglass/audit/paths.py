@@ -15,7 +15,7 @@ import numpy as np
 from ..ask.mean import mean
 from ..core.totals import Totals
 from ..core.unit import Unit
-from ..mechanisms.base import Algorithm
+from ..mechanisms.base import MeanMechanism
 from ..noise.bits import SECURE, Bits
 from ..read.database import sql
 from ..release.release import Release
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def sampler_of(algorithm: Algorithm, *, bits: Bits = SECURE) -> Sampler:
+def sampler_of(algorithm: MeanMechanism, *, bits: Bits = SECURE) -> Sampler:
     """Many releases at once of totals (S, N): the noisy S and G N that all else follows from."""
 
     def sampler(data: Any, size: int) -> list[Array]:
@@ -43,7 +43,7 @@ def sampler_of(algorithm: Algorithm, *, bits: Bits = SECURE) -> Sampler:
 
 
 def path_of_totals(
-    name: str, algorithm: Algorithm, totals: Callable[[Sequence[Any]], Totals]
+    name: str, algorithm: MeanMechanism, totals: Callable[[Sequence[Any]], Totals]
 ) -> Path:
     """A path that aggregates in its own way and noises as the product does: for mutants."""
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.exact import Enclosure
 from ..noise.bits import Bits, Words
-from .verdict import Finding
+from .finding import Finding
 
 __all__ = ["ScriptEndedError", "ScriptedBits", "enumerate_draws", "sampler_finding"]
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from ..ask.bounds import BoundsQuestion, bounds_question
 from ..core.scale import Counts, Scale, counts_from_histogram
+from .finding import Finding
 from .greybox import greybox_finding, neighbours
 from .paths import grouped_path
-from .verdict import Finding
 
 __all__ = ["audit_bounds", "audit_groups", "bounds_finding", "group_pairs"]
 

@@ -11,7 +11,7 @@ from ..ask.run import run
 from ..core.exact import Enclosure
 from ..core.grid import DEFAULT_GRID, Bounds, Grid
 from ..core.unit import per_person
-from ..mechanisms.base import HourglassMean, make
+from ..mechanisms.base import make
 from ..mechanisms.threshold import threshold
 from ..noise import Hourglass
 from ..noise.bits import Bits
@@ -19,10 +19,10 @@ from ..noise.ladder import Ladder
 from .around import keys_finding, ledger_finding, persons_finding
 from .empirical import ALPHA, LowerBound, Progress, empirical_finding, lower_bound
 from .exact import exact_audit
+from .finding import Finding
 from .greybox import Path, greybox_finding, neighbours
 from .paths import sampler_of
 from .scripts import sampler_finding
-from .verdict import Finding
 
 __all__ = [
     "audit_around",
@@ -42,9 +42,10 @@ def audit_exact(
     Where noise on whole numbers is drawn in parts of a cell, that law too.
     """
     for G, name in product(grids, algorithms):
-        laws = {f"grid {_shown(G)}": make(name, epsilon, Grid(Bounds(-1.0, 3.0), G))}
+        real = make(name, epsilon, Grid(Bounds(-1.0, 3.0), G))
         whole = make(name, epsilon, Grid(Bounds(0, G), G, own=True))
-        if isinstance(whole, HourglassMean) and whole.parts > 1:
+        laws = {f"grid {_shown(G)}": real}
+        if whole.parts != real.parts:
             laws[f"whole numbers 0..{G} in {whole.parts} parts"] = whole
         for where, algorithm in laws.items():
             found = exact_audit(algorithm)

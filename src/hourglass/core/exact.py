@@ -143,8 +143,10 @@ def sign_of(value: Callable[[int], Enclosure]) -> int:
         precision *= 2
 
 
-def to_double(value: Fraction) -> float:
+def to_double(value: Fraction | Enclosure) -> float:
     """The nearest double; past the largest, the largest: never an infinity."""
+    if isinstance(value, Enclosure):
+        value = (value.low + value.high) / 2
     try:
         return float(value)
     except OverflowError:

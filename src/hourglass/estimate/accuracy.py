@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from ..core.exact import to_double
 from ..core.grid import Bounds, Grid
 from ..core.numbers import MAX_EPSILON, MIN_EPSILON, exact_epsilon
 from ..errors import OptionError
-from ..mechanisms.base import ALGORITHMS, Algorithm, make
+from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
 
 __all__ = ["Plan", "compare", "expected_error", "gamma", "leading_error", "plan", "sigma2"]
 
@@ -63,7 +63,7 @@ def leading_error(
     of integer bounds for a column of integers. Otherwise the bounds matter for "independent"
     alone.
     """
-    return _leading(make(algorithm, exact_epsilon(epsilon), _cut(bounds, grid)), mean)
+    return float(_leading(make(algorithm, exact_epsilon(epsilon), _cut(bounds, grid)), mean))
 
 
 def expected_error(
@@ -93,24 +93,20 @@ def compare(
     return dict(sorted(errors.items(), key=lambda item: item[1]))
 
 
-def error_at(algorithm: Algorithm, records: float, mean: float | None = None) -> float:
-    """:func:`expected_error` of an algorithm already made."""
-    width = to_double(algorithm.grid.bounds.width)
-    if records <= 0:
-        return width
-    return min(width, width * math.sqrt(_leading(algorithm, mean)) / records)
-
-
-def errors_at(algorithm: Algorithm, records: Floats, means: Floats) -> Floats:
-    """:func:`error_at` for many groups at once."""
-    bounds, moments = algorithm.grid.bounds, algorithm.moments
-    V1, V2, C = float(moments.cells), float(moments.rest), float(moments.both)
-    width, lower = to_double(bounds.width), float(bounds.lower)
-    a = np.clip(means / width - lower / width, 0.0, 1.0)
-    leading = (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
-    errors = np.full_like(leading, width)
-    np.divide(width * np.sqrt(leading), records, out=errors, where=records > 0)
-    return np.minimum(errors, width)
+@overload
+def error_at(mechanism: MeanMechanism, records: float, mean: float | None = None) -> float: ...
+@overload
+def error_at(mechanism: MeanMechanism, records: Floats, mean: Floats) -> Floats: ...
+def error_at(mechanism: MeanMechanism, records: Any, mean: Any = None) -> Any:
+    """:func:`expected_error` of a mechanism already made; of arrays, for many groups at once."""
+    width = to_double(mechanism.grid.bounds.width)
+    with np.errstate(over="ignore"):  # the width is less
+        most = width * np.sqrt(_leading(mechanism, mean))
+    if isinstance(records, np.ndarray):
+        errors = np.full_like(records, width)
+        np.divide(most, records, out=errors, where=records > 0)
+        return np.minimum(errors, width)
+    return min(width, float(most) / records) if records > 0 else width
 
 
 def _cut(bounds: Any, cells: int | None) -> Grid:
@@ -119,18 +115,28 @@ def _cut(bounds: Any, cells: int | None) -> Grid:
     return Grid.choose(range_, cells, integers=cells is not None and cells == range_.width)
 
 
-def _leading(algorithm: Algorithm, mean: float | None) -> float:
+def _leading(mechanism: MeanMechanism, mean: Any) -> Any:
     """(1-a)^2 V1 + a^2 V2 - 2a(1-a) C; over all a in [0, 1] a convex parabola or a line."""
-    moments = algorithm.moments
-    V1, V2, C = float(moments.cells), float(moments.rest), float(moments.both)
+    moments = mechanism.moments
+    V1, V2, C = (to_double(moment) for moment in (moments.cells, moments.rest, moments.both))
     if mean is None:
         return max(V1, V2)
-    bounds = algorithm.grid.bounds
-    if not float(bounds.lower) <= mean <= float(bounds.upper):
-        raise OptionError(f"mean={mean!r} is outside the bounds ({bounds.lower}, {bounds.upper})")
+    a = _place(mechanism.grid, mean)
+    with np.errstate(over="ignore"):
+        return (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
+
+
+def _place(grid: Grid, mean: Any) -> Any:
+    """Where a mean lies between the bounds, from 0 to 1; those of an array, in doubles."""
+    lower, upper = grid.bounds
+    if isinstance(mean, np.ndarray):
+        shrink = grid.shrink
+        width = float(grid.bounds.width * Fraction(shrink))
+        return np.clip(mean * shrink / width - grid.lower * shrink / width, 0.0, 1.0)
+    if not float(lower) <= mean <= float(upper):
+        raise OptionError(f"mean={mean!r} is outside the bounds ({lower}, {upper})")
     # A bound past 2^53 can lie a little off its double, which the mean was rounded to.
-    a = min(max(float((Fraction(mean) - Fraction(bounds.lower)) / bounds.width), 0.0), 1.0)
-    return (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
+    return min(max(float((Fraction(mean) - Fraction(lower)) / grid.bounds.width), 0.0), 1.0)
 
 
 @dataclass(frozen=True)

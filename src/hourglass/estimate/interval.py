@@ -17,7 +17,7 @@ hang on the law alone: many groups share them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
@@ -30,8 +30,9 @@ from ..core.exact import to_double
 from ..core.grid import Grid
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
-from ..mechanisms.base import Algorithm
-from ..mechanisms.tails import tails_of
+from ..mechanisms.base import MeanMechanism
+from ..mechanisms.tails import Line
+from .point import each
 
 __all__ = ["Interval", "check_confidence", "interval", "mean_ends"]
 
@@ -79,19 +80,19 @@ def check_confidence(confidence: float) -> None:
 
 @lru_cache(maxsize=4096)
 def interval(
-    algorithm: Algorithm, noisy: NoisyTotals, confidence: float, of: str, estimate: float
+    mechanism: MeanMechanism, noisy: NoisyTotals, confidence: float, of: str, estimate: float
 ) -> Interval:
     """The interval of "mean", "sum" or "count"; ``estimate`` always lies inside it."""
     check_confidence(confidence)
     kinds = {"mean": _mean, "sum": _sum, "count": _count}
     if of not in kinds:
         raise OptionError(f"of={of!r} is not one of mean, sum, count")
-    low, high = kinds[of](algorithm, noisy, 1.0 - float(confidence))
+    low, high = kinds[of](mechanism, noisy, 1.0 - float(confidence))
     return Interval(min(low, estimate), max(high, estimate), float(confidence), of)
 
 
 def mean_ends(
-    algorithm: Algorithm, noisy: NoisyTotals, confidence: float, *, exact: bool
+    mechanism: MeanMechanism, noisy: NoisyTotals, confidence: float, *, exact: bool
 ) -> tuple[Floats, Floats]:
     """The intervals of many means at once.
 
@@ -99,32 +100,23 @@ def mean_ends(
     doubles, and wider by what those lose.
     """
     check_confidence(confidence)
-    grid, miss = algorithm.grid, 1.0 - float(confidence)
+    grid, miss = mechanism.grid, 1.0 - float(confidence)
     if exact:
-        pairs = zip(noisy.cells, noisy.rest, strict=True)
-        ones = [
-            NoisyTotals(int(cells), int(rest), noisy.grid, noisy.parts) for cells, rest in pairs
-        ]
-        if len(ones) < FEW:
-            shares = [mean_shares(algorithm, one, miss) for one in ones]
-        else:
-            found = np.array([_records(one) for one in ones])
-            left = shares_left(algorithm, found[:, 0], found[:, 1], miss)
-            shares = list(zip(*(ends.tolist() for ends in left), strict=True))
-        values = [_values(grid, *ends) for ends in shares]
-        lows, highs = np.array(values, dtype=np.float64).reshape(-1, 2).T
-        return lows, highs
+        cells, weight = _columns(_records(one) for one in each(noisy))
+        left = (ends.tolist() for ends in shares_left(mechanism, cells, weight, miss))
+        return _columns(_values(grid, *ends) for ends in zip(*left, strict=True))
     unit = float(noisy.parts * noisy.grid)
     cells, weight = (np.asarray(p, dtype=np.float64) / unit for p in (noisy.cells, noisy.weight))
-    low, high = shares_left(algorithm, cells, weight, miss)
-    slack = float(grid.slack) + 4.0 * math.ulp(max(abs(grid.lower), abs(grid.upper)))
-    lows = grid.lower * (1.0 - low) + grid.upper * low - slack
-    highs = grid.lower * (1.0 - high) + grid.upper * high + slack
+    low, high = shares_left(mechanism, cells, weight, miss)
+    slack = to_double(grid.slack) + 4.0 * math.ulp(max(abs(grid.lower), abs(grid.upper)))
+    with np.errstate(over="ignore"):  # the bounds are finite
+        lows = grid.lower * (1.0 - low) + grid.upper * low - slack
+        highs = grid.lower * (1.0 - high) + grid.upper * high + slack
     return np.maximum(lows, grid.lower), np.minimum(highs, grid.upper)
 
 
-def _mean(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
-    return _values(algorithm.grid, *mean_shares(algorithm, noisy, miss))
+def _mean(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
+    return _values(mechanism.grid, *_shares_of_one(mechanism, *_records(noisy), miss))
 
 
 def _values(grid: Grid, low: float, high: float) -> tuple[float, float]:
@@ -137,7 +129,12 @@ def _values(grid: Grid, low: float, high: float) -> tuple[float, float]:
 
 def _records(noisy: NoisyTotals) -> tuple[float, float]:
     """S'/G and N', both in records."""
-    return float(Fraction(noisy.cells, noisy.parts * noisy.grid)), float(noisy.size)
+    return to_double(Fraction(noisy.cells, noisy.parts * noisy.grid)), to_double(noisy.size)
+
+
+def _columns(pairs: Iterable[tuple[float, float]]) -> tuple[Floats, Floats]:
+    first, second = np.array(list(pairs), dtype=np.float64).reshape(-1, 2).T
+    return first, second
 
 
 class Reaches:
@@ -147,16 +144,16 @@ class Reaches:
     the order in which they are asked for.
     """
 
-    def __init__(self, algorithm: Algorithm, miss: float) -> None:
-        self.tails, self.miss = tails_of(algorithm), miss
-        spread = math.sqrt(float(algorithm.moments.cells))
+    def __init__(self, mechanism: MeanMechanism, miss: float) -> None:
+        self.tails, self.miss = mechanism.tails, miss
+        spread = math.sqrt(to_double(mechanism.moments.cells))
         self._known: dict[int, int] = {}
         self._start, self._step = round(RUNGS * math.log2(2.0 * spread)), RUNGS // 8
 
     def excluded(self, first: int, last: int, reach: float) -> bool:
         """Whether all alphas of the cells first..last-1 are, at that distance from zero."""
-        low, high = self.tails.line(first / CELLS), self.tails.line(last / CELLS)
-        return self.tails.miss(low, high, reach) <= self.miss
+        low, high = Line(1.0, first / CELLS), Line(1.0, last / CELLS)
+        return reach == math.inf or self.tails.miss(low, high, reach) <= self.miss
 
     def __getitem__(self, place: int) -> float:
         if place not in self._known:
@@ -177,18 +174,26 @@ class Reaches:
 
 
 @lru_cache(maxsize=64)
-def reaches_of(algorithm: Algorithm, miss: float) -> Reaches:
-    """The reaches of an algorithm, kept for the next interval."""
-    return Reaches(algorithm, miss)
+def reaches_of(mechanism: MeanMechanism, miss: float) -> Reaches:
+    """The reaches of a mechanism, kept for the next interval."""
+    return Reaches(mechanism, miss)
 
 
-def mean_shares(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
-    """The least and the largest alpha not excluded; (0, 1) should all be.
+def shares_left(
+    mechanism: MeanMechanism, cells: Floats, sizes: Floats, miss: float
+) -> tuple[Floats, Floats]:
+    """The least and the largest alpha not excluded, for each; (0, 1) should all be."""
+    if len(cells) >= FEW:
+        return _shares_of_many(reaches_of(mechanism, miss).all, cells, sizes)
+    pairs = zip(cells.tolist(), sizes.tolist(), strict=True)
+    return _columns(_shares_of_one(mechanism, *pair, miss) for pair in pairs)
 
-    Whole runs of cells are excluded at once where they can be, so that few reaches are needed.
-    """
-    reaches = reaches_of(algorithm, miss)
-    cells, size = _records(noisy)
+
+def _shares_of_one(
+    mechanism: MeanMechanism, cells: float, size: float, miss: float
+) -> tuple[float, float]:
+    """Whole runs of cells are excluded at once where they can be: few reaches are needed."""
+    reaches = reaches_of(mechanism, miss)
     lost = LOST * (abs(cells) + abs(size))
 
     def distances(first: int, last: int) -> tuple[float, float, float]:
@@ -225,18 +230,17 @@ def mean_shares(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[
     return low, (highest + 1) / CELLS - (above / abs(size) if above else 0.0)
 
 
-def shares_left(
-    algorithm: Algorithm, cells: Floats, sizes: Floats, miss: float
-) -> tuple[Floats, Floats]:
-    """:func:`mean_shares` of many at once: every cell is tried for each."""
+def _shares_of_many(reaches: Floats, cells: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+    """Every cell is tried for each of many."""
     lows, highs = np.zeros(len(cells)), np.ones(len(cells))
-    edges, reaches = np.arange(CELLS + 1) / CELLS, reaches_of(algorithm, miss).all
+    edges = np.arange(CELLS + 1) / CELLS
     for start in range(0, len(cells), BATCH):
         part = slice(start, start + BATCH)
         value, size = cells[part, None], sizes[part, None]
         ends = value - edges * size
         far, here = np.abs(ends), np.arange(len(ends))
-        crossed = ends[:, :-1] * ends[:, 1:] <= 0.0
+        with np.errstate(over="ignore"):  # only the sign counts
+            crossed = ends[:, :-1] * ends[:, 1:] <= 0.0
         nearest = np.where(crossed, 0.0, np.minimum(far[:, :-1], far[:, 1:]))
         reach = reaches + LOST * (np.abs(value) + np.abs(size))
         left = nearest < reach
@@ -250,42 +254,53 @@ def shares_left(
     return lows, highs
 
 
-def _sum(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
-    grid = algorithm.grid
-    reach = grid.step * Fraction(_sum_reach(algorithm, miss))
+def _sum(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
+    grid = mechanism.grid
+    reach = grid.step * _sum_reach(mechanism, miss)
     cells = Fraction(noisy.cells, noisy.parts)
     middle = Fraction(grid.bounds.lower) * noisy.size + grid.step * cells
     # Each record was moved by the slack at most; there are at most so many records.
-    most = max(noisy.size + Fraction(_count_reach(algorithm, miss)), Fraction(1))
+    most = max(noisy.size + Fraction(_count_reach(mechanism, miss)), Fraction(1))
     reach += grid.slack * most
     return to_double(middle - reach), to_double(middle + reach)
 
 
-def _count(algorithm: Algorithm, noisy: NoisyTotals, miss: float) -> tuple[int, int]:
+def _count(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[int, int]:
     """The integers strictly within reach of N'."""
-    reach = Fraction(_count_reach(algorithm, miss))
+    reach = Fraction(_count_reach(mechanism, miss))
     low, high = math.floor(noisy.size - reach) + 1, math.ceil(noisy.size + reach) - 1
     return max(0, low), max(0, high)
 
 
 @lru_cache(maxsize=256)
-def _sum_reach(algorithm: Algorithm, miss: float) -> float:
-    """In cells."""
-    tails = tails_of(algorithm)
-    line = tails.sum_line()
-    return _least_reach(lambda reach: tails.miss(line, line, reach) <= miss)
+def _sum_reach(mechanism: MeanMechanism, miss: float) -> Fraction:
+    """In cells.
+
+    The combination is taken in units of the largest value, so that a narrow range far from
+    zero, with coefficients that no double holds in cells, is as good as any other.
+    """
+    grid = mechanism.grid
+    lower, width, step = Fraction(grid.bounds.lower), grid.bounds.width, grid.step
+    largest = max(abs(lower), abs(lower + width))
+    line = Line(width / largest, -lower / largest)
+    beyond = max(0, math.ceil(largest / step).bit_length() - 900)
+    cell = float(2**beyond * step / largest)
+    found = _least_reach(
+        lambda reach: mechanism.tails.miss(line, line, reach * cell) <= miss, FLOOR - beyond
+    )
+    return Fraction(found) * Fraction(2) ** beyond
 
 
 @lru_cache(maxsize=256)
-def _count_reach(algorithm: Algorithm, miss: float) -> float:
+def _count_reach(mechanism: MeanMechanism, miss: float) -> float:
     """In records."""
-    tails = tails_of(algorithm)
-    return _least_reach(lambda reach: tails.count_miss(reach) <= miss)
+    line = Line(0.0, 1.0)
+    return _least_reach(lambda reach: mechanism.tails.miss(line, line, reach) <= miss)
 
 
-def _least_reach(enough: Callable[[float], bool]) -> float:
+def _least_reach(enough: Callable[[float], bool], floor: int = FLOOR) -> float:
     """The least reach, from above, that is enough; to a relative 2^-30."""
-    return _rung(_least_rung(enough, 2**30, 0, 2**30), 2**30)
+    return _rung(_least_rung(enough, 2**30, 0, 2**30, floor), 2**30)
 
 
 def _rung_below(reach: float) -> float:
@@ -293,17 +308,19 @@ def _rung_below(reach: float) -> float:
 
 
 def _rung(number: int, rungs: int) -> float:
-    return float(2.0 ** (number / rungs))
+    return float(2.0 ** (number / rungs)) if number < 1024 * rungs else math.inf
 
 
-def _least_rung(enough: Callable[[float], bool], rungs: int, start: int, step: int) -> int:
+def _least_rung(
+    enough: Callable[[float], bool], rungs: int, start: int, step: int, floor: int = FLOOR
+) -> int:
     """The least number whose 2^(number/rungs) is enough, by steps that double, then halve."""
     low = high = start
     if enough(_rung(start, rungs)):
         while high == low or enough(_rung(low, rungs)):
             high, low, step = low, low - step, 2 * step
-            if low <= FLOOR * rungs:  # as good as zero
-                low = FLOOR * rungs
+            if low <= floor * rungs:  # as good as zero
+                low = floor * rungs
                 break
     else:
         while high == low or not enough(_rung(high, rungs)):

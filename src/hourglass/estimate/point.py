@@ -1,11 +1,13 @@
 """From noisy totals to a mean, a sum and a count: post-processing, free of privacy cost.
 
-Floats go out here. One answer is computed from exact integers and rounded once at the end,
-so that equal noisy totals give equal bytes; many answers at once are computed in doubles.
+Floats go out here. Each function takes the noisy totals of one answer, or of many as arrays. Up
+to :data:`EXACT` answers are computed from exact integers and rounded once at the end, so that
+equal noisy totals give equal bytes; more than that are computed in doubles.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, Final
 
@@ -16,29 +18,49 @@ from ..core.exact import to_double
 from ..core.grid import Grid
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
+from ..mechanisms.base import MeanMechanism, find, names_with
+from .posterior import posterior_shares
 
-__all__ = ["BAYESIAN", "ESTIMATORS", "check_estimator", "counts", "mean", "means", "sum_", "sums"]
+__all__ = [
+    "BAYESIAN",
+    "ESTIMATORS",
+    "EXACT",
+    "check_estimator",
+    "count",
+    "each",
+    "mean",
+    "share",
+    "sum_",
+]
 
 #: How a mean is read off noisy totals; the first is the default.
 ESTIMATORS: Final = ("projected", "ratio", "posterior", "jeffreys")
 #: Those that are means of a posterior (posterior.py).
 BAYESIAN: Final = ("posterior", "jeffreys")
+#: Up to so many answers are each computed from exact integers.
+EXACT: Final = 10_000
 
 
 def check_estimator(estimator: str, algorithm: str) -> str:
     """The estimator's name if it is offered for this algorithm."""
     if estimator not in ESTIMATORS:
         raise OptionError(f"estimator={estimator!r} is not one of {', '.join(ESTIMATORS)}")
-    if estimator in BAYESIAN and algorithm != "hourglass":
+    if estimator in BAYESIAN and not find(algorithm).posterior:
         raise OptionError(
-            f"estimator={estimator!r} is a posterior under hourglass noise; with "
+            f"estimator={estimator!r} is offered with {names_with('posterior')}; with "
             f"algorithm={algorithm!r} use 'projected' or 'ratio'"
         )
     return estimator
 
 
-def share(noisy: NoisyTotals, estimator: str) -> Fraction:
-    """The mean as a fraction of the range, exactly.
+def each(noisy: NoisyTotals) -> Iterator[NoisyTotals]:
+    """Many noisy totals one by one, in Python's integers."""
+    for cells, rest in zip(noisy.cells, noisy.rest, strict=True):
+        yield NoisyTotals(int(cells), int(rest), noisy.grid, noisy.parts)
+
+
+def share(noisy: NoisyTotals, estimator: str = "projected") -> Any:
+    """The mean as a fraction of the range: an exact one, or for many an array of doubles.
 
     ``projected``: both transformed sums are raised to zero first, so the result lies in
     [0, 1] by itself. Equals the paper's clipped ratio wherever N' > 0, and is defined
@@ -46,6 +68,8 @@ def share(noisy: NoisyTotals, estimator: str) -> Fraction:
     ``ratio``: the paper's S'/(G N') clipped to [0, 1]; the middle where N' = 0.
     """
     cells, rest = noisy.cells, noisy.rest
+    if isinstance(cells, np.ndarray):
+        return _shares(cells.astype(np.float64), rest.astype(np.float64), estimator)
     if estimator == "projected":
         cells, rest = max(cells, 0), max(rest, 0)
     if cells + rest == 0:
@@ -53,53 +77,61 @@ def share(noisy: NoisyTotals, estimator: str) -> Fraction:
     return min(max(Fraction(cells, cells + rest), Fraction(0)), Fraction(1))
 
 
-def mean(noisy: NoisyTotals, grid: Grid, estimator: str = "projected") -> float:
-    """The mean in the units of the data, rounded once."""
-    lower, width = Fraction(grid.bounds.lower), grid.bounds.width
-    return float(lower + width * share(noisy, estimator))
-
-
-def sum_(noisy: NoisyTotals, grid: Grid) -> float:
-    """lower N' + step S', rounded once: unbiased, and so not clipped."""
-    cells = Fraction(noisy.cells, noisy.parts)
-    return to_double(Fraction(grid.bounds.lower) * noisy.size + grid.step * cells)
-
-
-def count(noisy: NoisyTotals) -> int:
-    """N' to the nearest integer, raised to zero."""
-    return max(0, round(noisy.size))
-
-
-def shares(noisy: NoisyTotals, estimator: str = "projected") -> npt.NDArray[np.float64]:
-    """:func:`share` for many at once, in doubles."""
-    cells, rest = (np.asarray(part, dtype=np.float64) for part in (noisy.cells, noisy.rest))
+def _shares(cells: Any, rest: Any, estimator: str) -> npt.NDArray[np.float64]:
     if estimator == "projected":
         cells, rest = np.maximum(cells, 0.0), np.maximum(rest, 0.0)
     weight = cells + rest
-    empty = weight == 0.0
-    ratio = np.divide(cells, weight, out=np.full_like(weight, 0.5), where=~empty)
-    return np.clip(ratio, 0.0, 1.0)
+    ratio = np.divide(cells, weight, out=np.full_like(weight, 0.5), where=weight != 0.0)
+    shares: npt.NDArray[np.float64] = np.clip(ratio, 0.0, 1.0)
+    return shares
 
 
-def means(noisy: NoisyTotals, grid: Grid, estimator: str = "projected") -> npt.NDArray[np.float64]:
-    """The means of many, in the units of the data."""
-    part = shares(noisy, estimator)
-    values = grid.lower * (1.0 - part) + grid.upper * part
-    return np.clip(values, grid.lower, grid.upper)
+def mean(noisy: NoisyTotals, mechanism: MeanMechanism, estimator: str = "projected") -> Any:
+    """The mean in the units of the data."""
+    grid, many = mechanism.grid, isinstance(noisy.cells, np.ndarray)
+    if estimator in BAYESIAN:
+        shares: Any = posterior_shares(noisy, mechanism.law, estimator)  # type: ignore[attr-defined]
+    elif many and len(noisy.cells) > EXACT:
+        shares = share(noisy, estimator)
+    else:
+        shares = [share(one, estimator) for one in (each(noisy) if many else [noisy])]
+    if len(shares) > EXACT:
+        values = grid.lower * (1.0 - shares) + grid.upper * shares
+        return np.clip(values, grid.lower, grid.upper)
+    lower, width = Fraction(grid.bounds.lower), grid.bounds.width
+    means = [float(lower + width * Fraction(part)) for part in shares]
+    return np.array(means, dtype=np.float64) if many else means[0]
 
 
-def sums(noisy: NoisyTotals, grid: Grid) -> npt.NDArray[np.float64]:
-    """The sums of many, in the units of the data."""
-    cells, weight = (np.asarray(part, dtype=np.float64) for part in (noisy.cells, noisy.weight))
-    size = weight / (noisy.parts * noisy.grid)
+def sum_(noisy: NoisyTotals, grid: Grid) -> Any:
+    """lower N' + step S': unbiased, and so not clipped but to the largest double."""
+    if not isinstance(noisy.cells, np.ndarray):
+        cells = Fraction(noisy.cells, noisy.parts)
+        return to_double(Fraction(grid.bounds.lower) * noisy.size + grid.step * cells)
+    if len(noisy.cells) <= EXACT:
+        return _one_by_one(lambda one: sum_(one, grid), noisy)
+    # Near the ends of the doubles' range a power of two keeps products within it.
+    large = max(abs(Fraction(end)) for end in grid.bounds)
+    power = Fraction(2) ** (-100 if large > 2**900 else 200 if large < Fraction(1, 2**800) else 0)
+    lower, step = float(power * Fraction(grid.bounds.lower)), float(power * grid.step)
+    size = noisy.weight.astype(np.float64) / (noisy.parts * noisy.grid)
     most = np.finfo(np.float64).max
-    with np.errstate(over="ignore"):  # past the largest double, the largest
-        totals = grid.lower * size + float(grid.step) * cells / noisy.parts
+    with np.errstate(over="ignore"):
+        totals = (lower * size + step * noisy.cells.astype(np.float64) / noisy.parts) / float(power)
     return np.clip(totals, -most, most)
 
 
-def counts(noisy: NoisyTotals) -> npt.NDArray[np.int64]:
-    """The counts of many: N' to the nearest integer, raised to zero."""
+def count(noisy: NoisyTotals) -> Any:
+    """N' to the nearest integer, halves to the even one, raised to zero."""
     unit = noisy.parts * noisy.grid
-    rounded: Any = (2 * noisy.weight + unit) // (2 * unit)
-    return np.maximum(np.asarray(rounded, dtype=np.int64), 0)
+    whole, rest = noisy.weight // unit, noisy.weight % unit
+    rounded = whole + ((2 * rest > unit) | ((2 * rest == unit) & (whole % 2 == 1)))
+    if isinstance(noisy.weight, np.ndarray):
+        return np.maximum(np.asarray(rounded, dtype=np.int64), 0)
+    return max(0, int(rounded))
+
+
+def _one_by_one(
+    figure: Callable[[NoisyTotals], float], noisy: NoisyTotals
+) -> npt.NDArray[np.float64]:
+    return np.fromiter(map(figure, each(noisy)), np.float64, len(noisy.cells))

@@ -11,15 +11,25 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from typing import Protocol
 
-from ..core.exact import sign_of
-from ..noise import Hourglass
+from ..core.exact import Enclosure, sign_of
 
-__all__ = ["threshold"]
+__all__ = ["Counted", "threshold"]
+
+
+class Counted(Protocol):
+    """Noise whose count K has a known tail: a law, or a mechanism with ``secret_keys``."""
+
+    def count_tail(self, k: int, *, bits: int) -> Enclosure:
+        """P(K >= k), enclosed to so many bits."""
+
+    def __hash__(self) -> int:
+        """Equal laws share their thresholds."""
 
 
 @lru_cache(maxsize=256)
-def threshold(law: Hourglass, delta: Fraction, records: int = 1, groups: int = 1) -> int:
+def threshold(law: Counted, delta: Fraction, records: int = 1, groups: int = 1) -> int:
     """The least t with P(records + K >= t) <= delta / groups, exactly.
 
     ``law`` is the noise as it is drawn, ``records`` how many of a group one person can be,

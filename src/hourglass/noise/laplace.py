@@ -59,6 +59,6 @@ class DiscreteLaplace:
 
     @cached_property
     def variance(self) -> Enclosure:
-        """2a/(1-a)^2."""
-        a = exp_minus(self.rate)
+        """2a/(1-a)^2, with enough bits to tell a from 1."""
+        a = exp_minus(self.rate, DEFAULT_BITS + 2 * int(1 / self.rate).bit_length())
         return 2 * a / (1 - a) ** 2

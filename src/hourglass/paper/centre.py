@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.grid import Bounds, Grid
 from ..core.totals import NoisyTotals
-from ..estimate.point import shares
+from ..estimate.point import share
 from ..noise import Hourglass
 from . import charts
 from .data import Data, grid_data_set
@@ -88,7 +88,7 @@ def _measure(law: Hourglass, data: Data, settings: Settings) -> Error:
     x, k = law.sample(settings.runs, bits=settings.bits)
     cells = data.totals.cells + x
     rest = GRID.cells * (data.totals.count + k) - cells
-    return error_of(shares(NoisyTotals(cells, rest, GRID.cells), "ratio"), data)
+    return error_of(share(NoisyTotals(cells, rest, GRID.cells), "ratio"), data)
 
 
 def _average(errors: list[Error]) -> tuple[float, float]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from ..estimate.point import shares
+from ..estimate.point import share
 from ..estimate.posterior import posterior_shares
-from ..mechanisms.base import HourglassMean
+from ..mechanisms.hourglass import HourglassMean
 from . import charts
 from .data import UNIT, data_sets
 from .exhibit import Claim, Exhibit, Point, Settings, Table, Tick
@@ -45,8 +45,8 @@ def _points(settings: Settings, tick: Tick) -> Iterator[Point]:
             data = data_sets(mean, records, study.runs, study.bits)
             noisy = algorithm.noise(data.totals, bits=study.bits)
             estimates = {
-                "ratio": shares(noisy, "ratio"),
-                "projected": shares(noisy, "projected"),
+                "ratio": share(noisy, "ratio"),
+                "projected": share(noisy, "projected"),
                 "posterior": posterior_shares(noisy, algorithm.law),
             }
             for name, estimate in estimates.items():

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..estimate.interval import mean_ends
-from ..estimate.point import means
+from ..estimate.point import mean
 from ..mechanisms.base import make
 from . import charts
 from .data import UNIT, Data, Floats, data_set
@@ -70,7 +70,7 @@ def _intervals(
     """The widths of as many intervals as there are runs, and whether each holds the mean."""
     algorithm = make("hourglass", epsilon, UNIT)
     many = algorithm.noise(data.totals, bits=settings.bits, size=settings.runs)
-    estimates = means(many, UNIT)
+    estimates = mean(many, algorithm)
     lows, highs = mean_ends(algorithm, many, CONFIDENCE, exact=False)
     lows, highs = np.minimum(lows, estimates), np.maximum(highs, estimates)
     return highs - lows, (lows <= data.mean) & (data.mean <= highs)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..estimate.point import shares
-from ..mechanisms.base import Algorithm
+from ..estimate.point import share
+from ..mechanisms.base import MeanMechanism
 from .data import Data, Floats
 from .exhibit import Settings
 
@@ -23,14 +23,14 @@ class Error:
 
 
 def measure(
-    algorithm: Algorithm, data: Data, settings: Settings, *, estimator: str = "ratio"
+    algorithm: MeanMechanism, data: Data, settings: Settings, *, estimator: str = "ratio"
 ) -> Error:
     """Noise the data's totals once a run and hold the estimate against the data's own mean.
 
     The estimator is the paper's: the ratio, clipped; the middle where the count is zero.
     """
     noisy = algorithm.noise(data.totals, bits=settings.bits, size=settings.runs)
-    return error_of(shares(noisy, estimator), data)
+    return error_of(share(noisy, estimator), data)
 
 
 def error_of(estimates: Floats, data: Data) -> Error:

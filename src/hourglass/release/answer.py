@@ -19,7 +19,8 @@ import numpy as np
 from ..core.grid import Bounds
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
-from ..mechanisms.base import Algorithm
+from ..estimate import point
+from ..mechanisms.base import MeanMechanism
 from . import figures
 from .rendering import decimal, html_table, paragraphs, text_table
 from .statement import Statement, stated
@@ -43,7 +44,7 @@ class Answer:
     estimator: str
     unit: str
     private: bool
-    _algorithm: Algorithm
+    _algorithm: MeanMechanism
     by: tuple[str, ...] = ()
     groups: tuple[tuple[Any, ...], ...] = ((),)
     threshold: int | None = None
@@ -77,15 +78,15 @@ class Answer:
 
     @cached_property
     def _mean(self) -> Any:
-        return figures.means(self._algorithm, self.noisy_totals, self.estimator)
+        return point.mean(self.noisy_totals, self._algorithm, self.estimator)
 
     @cached_property
     def _sum(self) -> Any:
-        return figures.sums(self._algorithm, self.noisy_totals)
+        return point.sum_(self.noisy_totals, self._algorithm.grid)
 
     @cached_property
     def _count(self) -> Any:
-        return figures.counts(self.noisy_totals)
+        return point.count(self.noisy_totals)
 
     @cached_property
     def _error(self) -> Any:

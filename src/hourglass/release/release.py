@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from ..core.totals import NoisyTotals
 from ..estimate.interval import Interval, interval
-from ..mechanisms.base import Algorithm
+from ..mechanisms.base import MeanMechanism
 from .answer import Answer
 from .rendering import decimals_for, number
 from .stored import stored_terms
@@ -39,7 +39,7 @@ class Release(Answer):
     @classmethod
     def of(
         cls,
-        algorithm: Algorithm,
+        algorithm: MeanMechanism,
         noisy: NoisyTotals,
         *,
         estimator: str,

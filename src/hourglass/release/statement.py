@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ..core.grid import Bounds
 from ..errors import OptionError
+from ..mechanisms.base import find
 from .rendering import decimal, yaml_text
 
 __all__ = ["Statement", "stated"]
@@ -21,14 +22,6 @@ _CITATION: Final = (
     'Kulesza, Suresh, Wang: "Mean estimation in the add-remove model of differential privacy", '
     "ICML 2024"
 )
-_MECHANISMS: Final = {
-    "hourglass": "hourglass mechanism (optimal for means with a secret number of records)",
-    "staircase": "two-dimensional staircase mechanism on the transformed sums",
-    "laplace": "discrete Laplace mechanism on the transformed sums",
-    "shifted": "discrete Laplace mechanism on the centred sum and the count",
-    "independent": "discrete Laplace mechanism on the sum and the count",
-    "swap": "staircase mechanism on the sum; the number of records is public",
-}
 FILL_IN: Final = "(fill in)"
 
 
@@ -160,7 +153,7 @@ class Statement:
             else ""
         )
         return (
-            f"{_MECHANISMS[self.algorithm]}, on integers, sampled exactly from the operating "
+            f"{find(self.algorithm).words}, on integers, sampled exactly from the operating "
             f"system's generator, in time independent of the outcome{keys}; {_CITATION}"
         )
 
@@ -185,7 +178,7 @@ class Statement:
             f"It hides the presence of any one {self.unit}: {self._adjacent}.",
             f"Values were clamped to {self.bounds.lower} to {self.bounds.upper}; the bounds were "
             f"{self.bounds_origin}.",
-            f"The noise is the {_MECHANISMS[self.algorithm]}.",
+            f"The noise is the {find(self.algorithm).words}.",
             f"Not protected: {self._unprotected}.",
             f"Composition: {self._composition}.",
             "Not covered: who can read the raw data, the time its own database takes, bounds "

@@ -1,0 +1,205 @@
+"""The hourglass mechanism: optimal for means with a secret number of records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Final
+
+import numpy as np
+
+from ..core.exact import DEFAULT_BITS, Enclosure
+from ..core.totals import NoisyTotals, Totals
+from ..noise import Hourglass
+from ..noise.bits import SECURE, Bits
+from .base import Moments, OnGrid, addable, draws, register
+from .lattice import FULL_GRID, Lattice, Level, Part, Point, outer_edges, some_cells, span
+from .tails import FAR, SLACK, TOUCH, Floats, Line, blocks, laplace_upper, merged, summed
+
+__all__ = ["COARSE", "MOST_PARTS", "HourglassMean", "hourglass_lattice"]
+
+#: With more cells than this the centre is fine enough: cutting them gains under 0.1 % up to
+#: epsilon 8 (docs/decisions/parts-of-a-cell.md).
+COARSE: Final = 256
+#: A cell is cut into so many parts at most.
+MOST_PARTS: Final = 8
+#: About as many points as the window of an exact audit may have.
+WINDOW: Final = 20_000
+
+
+@register
+@dataclass(frozen=True)
+class HourglassMean(OnGrid):
+    """(S + X, N + K) with hourglass noise.
+
+    The centre of the noise is a whole number of cells wide. Where whole numbers have a few cells
+    of their own, none may be near the best width; so S is counted in parts of a cell. A record
+    adds whole cells all the same, which are some of what the proof allows on the finer grid.
+
+    ``stored_parts`` are the parts of noise that was drawn before and read back.
+    """
+
+    stored_parts: int | None = None
+
+    name: ClassVar[str] = "hourglass"
+    words: ClassVar[str] = "hourglass mechanism (optimal for means with a secret number of records)"
+    secret_keys: ClassVar[bool] = True
+    posterior: ClassVar[bool] = True
+
+    @cached_property
+    def parts(self) -> int:
+        """Into how many parts a cell is cut: the fewest with an error next to the least."""
+        if self.stored_parts is not None:
+            return self.stored_parts
+        if not self.grid.own or self.grid.cells > COARSE:
+            return 1
+        errors = [self._error(parts) for parts in range(1, MOST_PARTS + 1)]
+        return next(i for i, error in enumerate(errors, 1) if error <= 1.001 * min(errors))
+
+    def _error(self, parts: int) -> float:
+        """The variance of X in cells."""
+        law = Hourglass(self.epsilon, parts * self.grid.cells)
+        return float(law.variance[0] / parts**2)
+
+    def drawn_in(self, parts: int) -> HourglassMean:
+        """An earlier version may have cut cells otherwise: its noise keeps its own law."""
+        return self if parts == self.parts else HourglassMean(self.epsilon, self.grid, parts)
+
+    @cached_property
+    def law(self) -> Hourglass:
+        """The joint law of the noise on S, in parts of a cell, and N."""
+        return Hourglass(self.epsilon, self.parts * self.grid.cells)
+
+    def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(K >= k), for the threshold of secret keys."""
+        return self.law.count_tail(k, bits=bits)
+
+    def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
+        """(S + X, G (N + K) - (S + X)), in parts of a cell."""
+        G, parts = self.grid.cells, self.parts
+        x, k = addable(self.law.sample(draws(totals, size), bits=bits), totals, parts * G)
+        cells = parts * totals.cells + x
+        return NoisyTotals(cells, parts * G * (totals.count + k) - cells, G, parts)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Equal variances, whatever the centre."""
+        variance = self.law.variance[0] / self.unit
+        return Moments(variance, variance, self.law.covariance / self.unit)
+
+    @cached_property
+    def tails(self) -> HourglassTails:
+        """Of X in parts of a cell, and K."""
+        return HourglassTails(self.law)
+
+    def lattice(self) -> Lattice:
+        """(X, K), which a record moves by (q, 1)."""
+        return hourglass_lattice(self.law)
+
+
+def hourglass_lattice(
+    law: Hourglass, *, level: Level | None = None, moves: Sequence[Point] | None = None
+) -> Lattice:
+    """The law with the moves of a record; a mutant has another level, or moves no record makes."""
+    G, c = law.grid, law.c
+    stairs, fine = _stairs_shown(law.epsilon, G), G > FULL_GRID
+    return Lattice(
+        HourglassMean.name,
+        law.epsilon,
+        (Part(level or law.level, law.epsilon),),
+        tuple(moves) if moves is not None else tuple((q, 1) for q in some_cells(G, c)),
+        (() if fine else span(c + stairs * G + 1), span(stairs + 3)),
+        law.pmf if level is None else None,
+        (outer_edges(G, c), ()) if fine else None,
+    )
+
+
+def _stairs_shown(epsilon: Fraction, G: int) -> int:
+    """Three stairs hold every pattern; more, until the tail is small or the window large."""
+    stairs = 3
+    while G <= FULL_GRID and stairs * epsilon < 21 and 4 * (stairs + 2) * G * (stairs + 4) < WINDOW:
+        stairs += 1
+    return stairs
+
+
+class HourglassTails:
+    """The error of the sum is X / G in widths of the range, that of the count K."""
+
+    def __init__(self, law: Hourglass) -> None:
+        self.law, self.grid, self.centre = law, float(law.grid), float(law.c)
+        self.epsilon = float(law.epsilon)
+        b = math.exp(-self.epsilon)
+        self.normaliser = 2 * self.centre + 1 + 2 * self.grid / math.expm1(self.epsilon)
+        self.top = (1 - b) / (1 + b) / self.normaliser
+        self.far = self.grid * (3 * FAR / self.epsilon + 3)  # where nothing is left
+        self.twice = 1 / math.expm1(2 * self.epsilon)  # b^2 / (1 - b^2)
+
+    def miss(self, first: Line, second: Line, reach: float) -> float:
+        """A sum over K; where its blocks would be too coarse, over the stairs of X."""
+        if not first.sum:  # the closed form of K's own law
+            tail = self.law.count_tail(math.ceil(reach * (1 - TOUCH) / abs(first.count)))
+            return min(1.0, 2 * float(tail) + SLACK)
+        block = blocks(self.epsilon)[1]
+        if block > 1 and max(abs(line.count) / line.sum for line in (first, second)) > 1:
+            return min(1.0, sum(self._over_stairs(line, reach) for line in {first, second}))
+        # Moving K by one and X by up to a record costs one epsilon (that is the privacy), moving
+        # X the other way costs two more for the stair that X and K are then further apart.
+        together = min(first.count, second.count) >= 0
+        weight = merged(block, self.epsilon * (1 if together else 3))
+        pairs = [(float(line.sum) / self.grid, -float(line.count)) for line in (first, second)]
+        return summed(self.epsilon, weight, pairs, reach, self.upper)
+
+    def upper(self, y: Floats, x0: Floats) -> Floats:
+        """P(K = y, X >= x0): the cells of the first stair from x0 on, and all stairs above it."""
+        G, c = self.grid, self.centre
+        x0 = np.clip(x0, -self.far, self.far)
+        above = np.maximum(0.0, np.ceil((x0 - c) / G))
+        below = np.maximum(0.0, np.ceil((-x0 - c) / G))
+        j = above - below
+        last = np.where(j >= 0, c + j * G, -c - 1 - (-j - 1) * G)
+        first_stair = (last - x0 + 1) * self._power(np.abs(j) + np.abs(y - j))
+        return self.top * (first_stair + self._stairs(j + 1, y))
+
+    def _stairs(self, j: Floats, y: Floats) -> Floats:
+        """The weight of all cells in stairs j, j+1, ...; levels are flat between 0 and y."""
+        low, high = np.minimum(0.0, y), np.maximum(0.0, y)
+        flat = np.clip(high - j + 1, 0.0, high - low + 1)
+        right = self.twice * self._power(2 * np.maximum(0.0, j - high - 1))
+        left = self.twice * -np.expm1(-2 * self.epsilon * np.maximum(0.0, low - j))
+        wide = np.where(j <= 0, 2 * self.centre + 1 - self.grid, 0.0)
+        return self._power(np.abs(y)) * (self.grid * (flat + right + left) + wide)
+
+    def _power(self, level: Floats) -> Floats:
+        return np.exp(-self.epsilon * level)
+
+    def _over_stairs(self, line: Line, reach: float) -> float:
+        """P(|s X / G - n K| >= reach) for |n| >= s, as a sum over the stairs j of X.
+
+        K is j + T, T two-sided geometric. Across the G cells of a stair the least K that
+        counts moves by one at most: it takes two values, on cells that can be counted. (The
+        centre is wider; it is cut in two at 0.) From a stair to the next, the weight of the
+        stair changes by one epsilon and what is asked of T by two at most.
+        """
+        G, c, size = self.grid, self.centre, abs(float(line.count))
+        slope = float(line.sum / abs(line.count)) / G  # how far K moves for one cell of X
+        sign = -1.0 if line.count > 0 else 1.0
+        j, block = blocks(self.epsilon)
+        total = 0.0
+        for side in (1.0, -1.0):
+            inner = np.where(j == 0, 0.0 if side > 0 else 1.0, c + 1 + (j - 1) * G)
+            outer = c + j * G
+            cells = outer - inner + 1
+            least = reach / size - slope * (outer if side > 0 else -inner)  # at the topmost cell
+            touch = 1e-9 + 2.0**-44 * np.abs(least)
+            whole = np.ceil(least - touch)
+            with np.errstate(over="ignore"):  # all cells, then
+                easy = np.minimum(cells, np.floor((whole - least + touch) / slope) + 1)
+            asked = whole - sign * side * j
+            tail = easy * laplace_upper(asked, self.epsilon)
+            tail += (cells - easy) * laplace_upper(asked + 1, self.epsilon)
+            tail *= self._power(j) / self.normaliser
+            total += float(tail[0]) + merged(block, 3 * self.epsilon) * float(tail[1:].sum())
+        return min(1.0, 2 * total + SLACK)

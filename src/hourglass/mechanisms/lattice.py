@@ -1,0 +1,121 @@
+"""A law on a lattice and the moves of one record, in the form that the exact audit reads.
+
+Every law here has P(point) proportional to exp(-(sum of rate * level)), the levels whole
+numbers. A neighbour moves the point, so the privacy loss of a move is a whole-number combination
+of rates: a rational, compared with epsilon exactly. (That two numbers e^epsilon are *equal* no
+enclosure could ever show.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..core.exact import Enclosure
+from ..noise import DiscreteLaplace
+
+__all__ = [
+    "FULL_GRID",
+    "Lattice",
+    "Level",
+    "Part",
+    "Point",
+    "landmarks",
+    "outer_edges",
+    "product_lattice",
+    "some_cells",
+    "span",
+]
+
+Point = tuple[int, ...]
+#: The level of a point, given by its coordinates.
+Level = Callable[..., int]
+
+#: Up to this grid every point and every move is tried; past it, those that matter.
+FULL_GRID = 128
+
+
+@dataclass(frozen=True)
+class Part:
+    """A factor exp(-rate * level) of a law."""
+
+    level: Level
+    rate: Fraction
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A law on tuples of integers, and what a neighbour may do to them.
+
+    ``pmf`` is None where only the levels are known (a mutant's). ``window`` holds the values
+    of each coordinate that are tried, every one of them with every other. ``edges`` are, for
+    each coordinate, the values at which a level can change: where the grid is too fine to try
+    all, points are taken on both sides of each, before and after each move.
+    """
+
+    name: str
+    epsilon: Fraction
+    parts: tuple[Part, ...]
+    moves: tuple[Point, ...]
+    window: tuple[Sequence[int], ...]
+    pmf: Callable[..., Enclosure] | None
+    edges: tuple[Sequence[int], ...] | None = None
+
+    @property
+    def full(self) -> bool:
+        """Whether every point of the window is tried."""
+        return self.edges is None
+
+
+def product_lattice(
+    name: str,
+    epsilon: Fraction,
+    first: DiscreteLaplace,
+    second: DiscreteLaplace,
+    moves: Sequence[Point],
+) -> Lattice:
+    """Independent noise on two coordinates; |x| turns at zero, so that is where to look."""
+    reach = max(abs(end) for move in moves for end in move) + 1
+    tried = span(reach) if reach <= FULL_GRID else landmarks(reach - 1, 0)
+    return Lattice(
+        name,
+        epsilon,
+        (Part(lambda x, _: abs(x), first.rate), Part(lambda _, y: abs(y), second.rate)),
+        tuple(moves),
+        (tried, tried),
+        lambda x, y: first.pmf(x) * second.pmf(y),
+        None if reach <= FULL_GRID else ((0,), ()),
+    )
+
+
+def some_cells(G: int, c: int = 0) -> Sequence[int]:
+    """All cells of a record, or on a fine grid those around which anything can happen.
+
+    The stairs (j, j') before and after a move q are fixed by where x and x+q lie against the
+    edges. A pair of stairs is reached by an interval of q, whose ends are differences of edges
+    cut off at 0 and G: here they are, each with its two neighbours.
+    """
+    if G <= FULL_GRID:
+        return range(G + 1)
+    ends = (0, c, 2 * c + 1, G - 2 * c - 1, G - c, G // 2, G)
+    near = {end + step for end in ends for step in (-1, 0, 1)}
+    return sorted(q for q in near if 0 <= q <= G)
+
+
+def outer_edges(G: int, c: int) -> tuple[int, ...]:
+    """The last cells of the first three stairs on either side, and of stairs far out."""
+    stairs = (0, 1, 2, 3, 100, 1_000_003)
+    right = [c + i * G for i in stairs]
+    return tuple(sorted({0, *right, *(-x for x in right)}))
+
+
+def span(reach: int) -> Sequence[int]:
+    """All integers up to ``reach`` on either side."""
+    return range(-reach, reach + 1)
+
+
+def landmarks(G: int, c: int) -> Sequence[int]:
+    """The integers around which stairs of width G with a centre of c begin and end."""
+    ends = (0, c, G - c, G, G + c, 2 * G + c)
+    return sorted({s * (end + d) for end in ends for d in (-1, 0, 1) for s in (1, -1)})

@@ -1,0 +1,120 @@
+"""The two-dimensional staircase mechanism on the transformed sums."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from ..core.exact import Enclosure
+from ..core.totals import NoisyTotals, Totals
+from ..noise import Staircase2D
+from ..noise.bits import SECURE, Bits
+from . import tails
+from .base import Moments, OnGrid, addable, draws, register
+from .lattice import FULL_GRID, Lattice, Part, landmarks, outer_edges, some_cells, span
+from .tails import FAR, SLACK, TOUCH, Floats, Line
+
+__all__ = ["StaircaseMean"]
+
+
+@register
+class StaircaseMean(OnGrid):
+    """(S + X, G N - S + Y), of which a record moves G in all."""
+
+    name: ClassVar[str] = "staircase"
+    words: ClassVar[str] = "two-dimensional staircase mechanism on the transformed sums"
+
+    @cached_property
+    def law(self) -> Staircase2D:
+        """The joint law of the noise on the two."""
+        return Staircase2D(self.epsilon, self.grid.cells)
+
+    def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
+        """(S + X, G N - S + Y)."""
+        G = self.grid.cells
+        x, y = addable(self.law.sample(draws(totals, size), bits=bits), totals, G)
+        return NoisyTotals(totals.cells + x, G * totals.count - totals.cells + y, G)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Uncorrelated and equal."""
+        variance = self.law.variance[0] / self.unit
+        return Moments(variance, variance, Enclosure.of(0))
+
+    @cached_property
+    def tails(self) -> StaircaseTails:
+        """Of X and Y."""
+        return StaircaseTails(self.law)
+
+    def lattice(self) -> Lattice:
+        """(X, Y), which a record moves by (q, G - q)."""
+        law, G, c = self.law, self.law.grid, self.law.c
+        full = G <= FULL_GRID // 2
+        tried = span(c + 2 * G + 1) if full else landmarks(G, c)
+        return Lattice(
+            self.name,
+            law.epsilon,
+            (Part(law.level, law.epsilon),),
+            tuple((q, G - q) for q in some_cells(G, c)),
+            (tried, tried),
+            law.pmf,
+            None if full else (outer_edges(G, c), ()),
+        )
+
+
+class StaircaseTails:
+    """The error of the sum is X / G in widths of the range, that of the count (X + Y) / G."""
+
+    def __init__(self, law: Staircase2D) -> None:
+        self.epsilon, self.grid, self.centre = float(law.epsilon), float(law.grid), float(law.c)
+        self.normaliser = float(law.normaliser())
+
+    @cached_property
+    def _blocks(self) -> tuple[Floats, Floats]:
+        """First and last y of each block, 0 by itself: even ones, and finer towards the centre.
+
+        For large epsilon all of the law lies in a centre that is far narrower than an even block.
+        """
+        far = math.ceil(FAR * self.grid / self.epsilon) + 1
+        even = np.linspace(1, far, min(far, tails.NODES))
+        finer = np.geomspace(1, far, tails.NODES // 2)
+        first = np.unique(np.floor(np.concatenate([[0.0], even, finer])))
+        return first, np.append(first[1:] - 1.0, far)
+
+    def miss(self, first: Line, second: Line, reach: float) -> float:
+        """Each block as if all of it were at its end next to zero, where the law is largest.
+
+        The law is the same with X and Y exchanged, and with the sign of either changed.
+        """
+        lines = [sorted(abs(float(c)) for c in (p.sum - p.count, p.count)) for p in (first, second)]
+        near, far = self._blocks
+        total = 0.0
+        for sign in (1.0, -1.0):
+            ends = [
+                (sign - TOUCH) * (small / large) * y + reach * (1 - TOUCH) * (self.grid / large)
+                for small, large in lines
+                for y in (near, far)
+            ]
+            tail = self.upper(near, np.ceil(np.minimum.reduce(ends))) * (far - near + 1)
+            total += float(tail[0]) + 2.0 * float(tail[1:].sum())
+        return min(1.0, total + SLACK)
+
+    def upper(self, y: Floats, x0: Floats) -> Floats:
+        """P(Y = y, X >= x0), from the sum over radii at least |y| + x0."""
+        y = np.abs(y)
+        beyond = self._beyond(y + np.maximum(x0, 1.0))
+        before = self._beyond(y + np.maximum(1.0 - x0, 1.0))
+        whole = 2 * self._beyond(y) - np.exp(-self.epsilon * self._level(y))
+        return np.where(x0 >= 1, beyond, whole - before) / self.normaliser
+
+    def _level(self, radius: Floats) -> Floats:
+        return np.maximum(0.0, np.ceil((radius - self.centre) / self.grid))
+
+    def _beyond(self, radius: Floats) -> Floats:
+        """The sum of b^level over the radii from this one on."""
+        level = self._level(radius)
+        here = self.centre + level * self.grid - radius + 1
+        return np.exp(-self.epsilon * level) * (here + self.grid / math.expm1(self.epsilon))

@@ -1,0 +1,85 @@
+"""The staircase mechanism on the sum, where the number of records is public."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import ClassVar
+
+from ..core.totals import NoisyTotals, Totals
+from ..noise import Staircase
+from ..noise.bits import SECURE, Bits
+from ..noise.staircase import stair
+from .base import Moments, OnGrid, addable, draws, register
+from .lattice import FULL_GRID, Lattice, Part, outer_edges, some_cells, span
+from .tails import SLACK, TOUCH, Line
+
+__all__ = ["SwapMean"]
+
+
+@register
+class SwapMean(OnGrid):
+    """The baseline with a public number of records: NOT add-remove, n is not protected."""
+
+    name: ClassVar[str] = "swap"
+    words: ClassVar[str] = "staircase mechanism on the sum; the number of records is public"
+    adjacency: ClassVar[str] = "swap"
+    by_group: ClassVar[bool] = False
+    several_records: ClassVar[bool] = False
+
+    @cached_property
+    def law(self) -> Staircase:
+        """The law of the noise on S: replacing a record moves S by at most G."""
+        return Staircase(self.epsilon, self.grid.cells)
+
+    def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
+        """S + X, and N as it is."""
+        G = self.grid.cells
+        (x,) = addable((self.law.sample(draws(totals, size), bits=bits),), totals, G)
+        cells = totals.cells + x
+        return NoisyTotals(cells, G * totals.count - cells, G)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The rest moves against the cells: their sum is exact."""
+        variance = self.law.variance / self.unit
+        return Moments(variance, variance, -variance)
+
+    @cached_property
+    def tails(self) -> SwapTails:
+        """Of X."""
+        return SwapTails(self.law)
+
+    def lattice(self) -> Lattice:
+        """X, which replacing a record moves by up to G either way."""
+        law, G, fine = self.law, self.law.grid, self.law.grid > FULL_GRID
+        return Lattice(
+            self.name,
+            self.epsilon,
+            (Part(lambda x, _: abs(stair(x, G, law.c)), self.epsilon),),
+            tuple((sign * q, 0) for q in some_cells(G) for sign in (1, -1)),
+            (() if fine else span(law.c + 3 * G + 1), (0,)),
+            lambda x, _: law.pmf(x),
+            (outer_edges(G, law.c), ()) if fine else None,
+        )
+
+
+class SwapTails:
+    """The error of the sum is X / G in widths of the range; the count has none."""
+
+    def __init__(self, law: Staircase) -> None:
+        self.law, self.epsilon = law, float(law.epsilon)
+        self.normaliser = float(law.normaliser())
+
+    def miss(self, first: Line, second: Line, reach: float) -> float:
+        """2 P(X >= x0): the rest of x0's stair and all stairs above it."""
+        if reach <= 0:
+            return 1.0
+        most = max(float(first.sum), float(second.sum))
+        if not most:
+            return 0.0
+        law = self.law
+        x0 = max(1, math.ceil(reach * (1 - TOUCH) * law.grid / most))
+        j = max(0, math.ceil((x0 - law.c) / law.grid))
+        cells = law.c + j * law.grid - x0 + 1 + law.grid / math.expm1(self.epsilon)
+        return min(1.0, 2 * cells * math.exp(-self.epsilon * j) / self.normaliser + SLACK)
