@@ -184,7 +184,7 @@ def test_merging_neighbours_only_widens_and_hardly(
     algorithm = make(name, Fraction(1, 60), Grid(Bounds(0, 6), 6, True))
     kind: Any = type(tails_of(algorithm))
     every = kind(algorithm)
-    monkeypatch.setattr(module, "NODES", 10**9)
+    monkeypatch.setattr(module, "NODES", 10**5)
     full = [
         every.miss(every.line(a), every.line(a), v) for a in (0.0, 0.3, 0.9) for v in (5.0, 60.0)
     ]
