@@ -1,4 +1,4 @@
-"""The figures that an answer states for each of its rows, computed from their noisy totals.
+"""The figures of an answer from its noisy totals, for one row and for many.
 
 A function here takes the totals of one row (integers) and gives one number, or those of many
 rows (arrays) and gives an array. One row, and each of up to EXACT_ROWS, is computed from exact
@@ -7,7 +7,7 @@ integers and rounded once; more rows than that are computed in doubles.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from ..estimate.interval import mean_ends
 from ..estimate.posterior import posterior_shares
 from ..mechanisms.base import Algorithm
 
-__all__ = ["EXACT_ROWS", "counts", "ends", "errors", "figure_names", "means", "row", "sums"]
+__all__ = ["EXACT_ROWS", "counts", "ends", "errors", "means", "row", "sums"]
 
 #: Up to this many rows are computed from exact integers.
 EXACT_ROWS: Final = 10_000
@@ -77,22 +77,6 @@ def ends(
 def row(noisy: NoisyTotals, place: int) -> NoisyTotals:
     """The totals of one of many rows, in Python's integers."""
     return NoisyTotals(int(noisy.cells[place]), int(noisy.rest[place]), noisy.grid, noisy.parts)
-
-
-def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
-    """The column that each figure is in: of its own name, unless ``by`` has a column of that name.
-
-    Then "private_" is put before it, as often as it takes. Names that differ in case alone are
-    taken to be the same, as many readers of tables take them.
-    """
-    taken = {name.casefold() for name in by}
-    names = {}
-    for figure in figures:
-        name = figure
-        while name.casefold() in taken:
-            name = f"private_{name}"
-        names[figure] = name
-    return names
 
 
 def _is_one(noisy: NoisyTotals) -> bool:
