@@ -8,6 +8,7 @@ here, for either.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,7 +27,7 @@ from .rendering import decimal, html_table, paragraphs, text_table
 from .statement import Statement, stated
 from .stored import keys_from, terms_from
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "figure_names"]
 
 _CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
 
@@ -117,7 +118,7 @@ class Answer:
         """
         keys = {name: [group[i] for group in self.groups] for i, name in enumerate(self.by)}
         found = self._figures(confidence)
-        names = figures.figure_names(self.by, list(found))
+        names = figure_names(self.by, list(found))
         return keys | {names[name]: np.atleast_1d(column) for name, column in found.items()}
 
     def to_pandas(self, confidence: float | None = None) -> Any:
@@ -193,3 +194,19 @@ class Answer:
         if not self.private:
             notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
         return notes
+
+
+def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
+    """The column that each figure is in: of its own name, unless ``by`` has a column of that name.
+
+    Then "private_" is put before it, as often as it takes. Names that differ in case alone are
+    taken to be the same, as many readers of tables take them.
+    """
+    taken = {name.casefold() for name in by}
+    names = {}
+    for figure in figures:
+        name = figure
+        while name.casefold() in taken:
+            name = f"private_{name}"
+        names[figure] = name
+    return names

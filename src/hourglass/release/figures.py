@@ -5,7 +5,6 @@ A function here takes the noisy totals of one row (integers) or those of many (a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..estimate.accuracy import error_at
 from ..estimate.interval import mean_ends
 from ..mechanisms.base import MeanMechanism
 
-__all__ = ["ends", "errors", "figure_names", "row"]
+__all__ = ["ends", "errors", "row"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,19 +42,3 @@ def ends(
 def row(noisy: NoisyTotals, place: int) -> NoisyTotals:
     """The totals of one of many rows, in Python's integers."""
     return NoisyTotals(int(noisy.cells[place]), int(noisy.rest[place]), noisy.grid, noisy.parts)
-
-
-def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
-    """The column that each figure is in: of its own name, unless ``by`` has a column of that name.
-
-    Then "private_" is put before it, as often as it takes. Names that differ in case alone are
-    taken to be the same, as many readers of tables take them.
-    """
-    taken = {name.casefold() for name in by}
-    names = {}
-    for figure in figures:
-        name = figure
-        while name.casefold() in taken:
-            name = f"private_{name}"
-        names[figure] = name
-    return names
