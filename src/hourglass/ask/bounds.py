@@ -17,7 +17,7 @@ from ..core.unit import Unit, as_unit
 from ..errors import BoundsError, OptionError
 from ..mechanisms.scan import RETURN_PART, Ends, Search
 from ..noise.bits import SECURE, Bits, SeededBits
-from ..read.engines.base import Source
+from ..read.engines.base import Source, value_field
 from ..read.open import open_source, place_of
 from ..read.sql.histogram import Histogram
 from ..release.found import FoundBounds
@@ -189,9 +189,7 @@ def bounds_question(
     wanted = tuple(n for n in dict.fromkeys([column, whose.person]) if n is not None)
     source = open_source(data, wanted, engine)
     schema = source.schema()
-    value = schema.field(column or "", "column").value(
-        parse if source.parses else None, source.parse
-    )
+    value = value_field(source, schema, column or "", parse)
     if value.kind == "boolean":
         raise BoundsError("a column of booleans needs no search; give bounds=(0, 1)")
     person = schema.person(whose.person) if whose.person else None

@@ -27,7 +27,7 @@ from ..estimate.point import check_estimator
 from ..mechanisms.base import Algorithm, make
 from ..mechanisms.threshold import threshold
 from ..noise.bits import SECURE, Bits, SeededBits
-from ..read.engines.base import Source
+from ..read.engines.base import Source, value_field
 from ..read.keys import PublicKeys, public_keys
 from ..read.open import open_source, place_of
 from ..read.sql.query import Query
@@ -293,9 +293,7 @@ def mean_question(
     wanted = tuple(n for n in dict.fromkeys([column, *names, whose.person]) if n is not None)
     source = open_source(data, wanted, engine)
     schema = source.schema()
-    value = schema.field(column or "", "column").value(
-        parse if source.parses else None, source.parse
-    )
+    value = value_field(source, schema, column or "", parse)
     groups = tuple(schema.key(name) for name in names)
     person = schema.person(whose.person) if whose.person else None
     averaged = person is not None and whose.rows is None

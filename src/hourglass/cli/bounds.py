@@ -27,6 +27,7 @@ from .options import (
     Rows,
     Source,
     Table,
+    Trusted,
 )
 from .output import check_targets, encoded, write_file
 
@@ -46,6 +47,7 @@ def bounds(
         typer.Option(help="The price; it adds to what the mean costs.", show_default=False),
     ],
     table: Table = None,
+    trusted: Trusted = False,
     scale: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Public candidates in increasing order."),
@@ -80,7 +82,7 @@ def bounds(
     if master:
         start_spark(engine, master)
     ask: dict[str, Any] = {
-        "data": data_of(source, table),
+        "data": data_of(source, table, trusted),
         "column": column,
         "epsilon": epsilon,
         "scale": _scale(scale, scale_from),

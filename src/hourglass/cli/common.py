@@ -45,12 +45,14 @@ def account(budget: str | None, ledger: str | None, request: str | None) -> Acco
     return Account(ledger, budget)
 
 
-def data_of(source: str, table: str | None) -> Any:
+def data_of(source: str, table: str | None, trusted: bool = False) -> Any:
     """A path, or a table of a database."""
     if source.startswith(_URLS):
         if table is None:
             raise OptionError("a database needs --table: a table's name, or a SELECT")
-        return sql(source, table)
+        return sql(source, table, trusted=trusted)
+    if trusted:
+        raise OptionError("--trusted is about a SELECT in --table; the source is a file")
     if table is not None:
         raise OptionError("--table is about databases; the source is a file")
     return source

@@ -30,6 +30,7 @@ from .options import (
     Rows,
     Source,
     Table,
+    Trusted,
 )
 from .output import FORMATS, check_targets, encoded, write, write_file
 
@@ -57,6 +58,7 @@ def mean(
         typer.Option(help="Instead: the range that hourglass bounds --format json wrote here."),
     ] = None,
     table: Table = None,
+    trusted: Trusted = False,
     by: Annotated[
         list[str] | None, typer.Option(help="Group by this column; may be given again.")
     ] = None,
@@ -128,7 +130,7 @@ def mean(
     if master:
         start_spark(engine, master)
     ask: dict[str, Any] = {
-        "data": data_of(source, table),
+        "data": data_of(source, table, trusted),
         "column": column,
         "bounds": _bounds(bounds, bounds_from),
         "epsilon": epsilon,

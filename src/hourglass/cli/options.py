@@ -11,7 +11,7 @@ from ..read.open import FILE_ENGINES
 
 __all__ = [
     "BudgetName", "EngineName", "Explain", "LedgerPlace", "Master", "Output", "Parse", "Person",
-    "RequestName", "Rows", "Source", "Table",
+    "RequestName", "Rows", "Source", "Table", "Trusted",
 ]  # fmt: skip
 
 Source = Annotated[
@@ -22,6 +22,13 @@ Source = Annotated[
     ),
 ]
 Table = Annotated[str | None, typer.Option(help="In a database: the table's name, or a SELECT.")]
+Trusted = Annotated[
+    bool,
+    typer.Option(
+        "--trusted",
+        help="With a SELECT in --table: each row of the base table makes at most one row of it.",
+    ),
+]
 Person = Annotated[
     str | None, typer.Option(help="Hide persons, named by this column, instead of rows.")
 ]

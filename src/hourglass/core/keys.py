@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any
+from typing import Any, Final
 
 from ..errors import OptionError
 
-__all__ = ["key_value", "sort_key"]
+__all__ = ["LONGEST", "key_value", "sort_key"]
+
+#: The longest name of a group or a person, in bytes of UTF-8; a longer text is treated as NULL.
+LONGEST: Final = 4096
 
 
 def key_value(value: Any, kind: str, column: str, place: int = 0) -> Any:
@@ -20,7 +23,7 @@ def key_value(value: Any, kind: str, column: str, place: int = 0) -> Any:
     if found is None:
         raise OptionError(
             f"keys[{place}] is {_a(value)}, which column {column!r} ({kind}) cannot hold; give "
-            "keys of that kind"
+            f"keys of that kind, and texts of up to {LONGEST} bytes of UTF-8"
         )
     return found
 
@@ -39,7 +42,12 @@ def _absent(value: Any) -> bool:
 def _text(value: Any) -> str | None:
     if isinstance(value, bool):
         return None
-    return str(value) if isinstance(value, str | int) else None
+    if not isinstance(value, str | int):
+        return None
+    try:
+        return str(value) if len(str(value).encode()) <= LONGEST else None
+    except ValueError:  # half of a surrogate pair, or an integer of thousands of digits
+        return None
 
 
 def _integer(value: Any) -> int | None:

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DataError
 from .engines.base import guarded_schema
+from .objects import clean, declared, holds_objects
 
 __all__ = ["Frame", "frame_of"]
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The names of all columns, and what to scan: the wanted columns alone."""
+    """The names of all columns, and what to scan: the wanted columns alone.
+
+    Where there are columns of Python objects, ``scanned`` has the types alone, and ``filled``
+    makes what is scanned for the answer.
+    """
 
     names: tuple[str, ...]
     scanned: Any
+    filled: Callable[[], Any] | None = None
 
 
 def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
@@ -48,7 +55,10 @@ def _pandas(data: Any, pandas: Any, wanted: tuple[str, ...]) -> Frame | None:
     if not isinstance(data, pandas.DataFrame):
         return None
     names = tuple(data.columns)
-    return Frame(names, data[_known(names, wanted)])
+    narrow = data[_known(names, wanted)]
+    if not holds_objects(narrow):
+        return Frame(names, narrow)
+    return Frame(names, declared(narrow), lambda: clean(narrow))
 
 
 def _polars(data: Any, polars: Any, wanted: tuple[str, ...]) -> Frame | None:

@@ -34,9 +34,15 @@ class PublicKeys:
     keys: tuple[tuple[Any, ...], ...]
 
     def allowed(self) -> tuple[tuple[Any, ...] | None, ...]:
-        """For each column the values to keep rows of: all that any key has there."""
-        columns = [list(dict.fromkeys(column)) for column in zip(*self.keys, strict=True)]
-        return tuple(tuple(column) if len(column) <= LISTED else None for column in columns)
+        """For each column the values to keep rows of: all that any key has there.
+
+        None where they are not listed: too many, or with a NUL, which SQL cannot say everywhere.
+        """
+        columns = [tuple(dict.fromkeys(column)) for column in zip(*self.keys, strict=True)]
+        return tuple(
+            None if len(column) > LISTED or any("\0" in str(v) for v in column) else column
+            for column in columns
+        )
 
     def written(self) -> list[list[str | None]]:
         """The keys as text, NULL apart from the text 'None'."""

@@ -39,7 +39,7 @@ def place_of(data: Any) -> str:
     if is_path(data):
         return str(data)
     if isinstance(data, SqlSource):
-        return f"{data.url} {data.relation}"
+        return data.place
     return type(data).__qualname__
 
 

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import DataError, HourglassError, SourceError
-from ..schema import Schema
+from ...errors import DataError, HourglassError, OptionError, SourceError
+from ..schema import Field, Schema
 from ..sql.query import Question
 
-__all__ = ["Source", "guarded", "guarded_schema", "missing_extra"]
+__all__ = ["Source", "guarded", "guarded_schema", "missing_extra", "value_field"]
 
 
 class Source(Protocol):
@@ -63,6 +63,18 @@ def guarded_schema(what: str, work: Callable[[], Any]) -> Any:
     except Exception as error:
         kind = type(error).__name__
     raise DataError(f"{what} ({kind})")
+
+
+def value_field(engine: Source, schema: Schema, column: str, parse: str | None) -> Field:
+    """The column to average, text read as the request or the engine declares."""
+    field = schema.field(column, "column")
+    if parse and field.kind == "text" and not engine.parses:
+        raise OptionError(
+            f"parse={parse!r}: {engine.name} cannot read text as numbers in such a way that no "
+            f"cell ends the query; store column {column!r} as numbers, or read it from a file or "
+            "a frame"
+        )
+    return field.value(parse, engine.parse)
 
 
 def missing_extra(engine: str, package: str, extra: str) -> DataError:

@@ -6,12 +6,14 @@ from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import OptionError
+from ...errors import OptionError, SourceError
 from ..files import FileSet
 from ..schema import Field, Schema
+from ..spill import spill_directory
 from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, with_source
 from ..sql.query import Question
+from ..sql.text import LONGEST, names, with_fields
 from .base import guarded, guarded_schema, missing_extra
 
 __all__ = ["DataFusion", "of_files"]
@@ -41,29 +43,52 @@ class DataFusion:
     parse: str | None = None
     parses = False
 
-    def __init__(self, context: Any) -> None:
-        self._context = context
+    def __init__(self, context: Any, files: FileSet, declared: Any) -> None:
+        self._context, self._files, self._declared = context, files, declared
 
     def schema(self) -> Schema:
         """The files' own schema."""
-        arrow = guarded_schema(
-            "data: DataFusion cannot read the columns", lambda: self._context.table(_TABLE).schema()
-        )
-        return Schema(tuple(_field(field) for field in arrow))
+        return Schema(tuple(_field(field) for field in self._declared))
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the columns that it needs."""
-        columns = ", ".join(_present(f) for f in query.fields)
+        texts = names(query)
+        columns = ", ".join(_name(f) if f.name in texts else _present(f) for f in query.fields)
         native = f"SELECT {columns} FROM {_TABLE}"
         return with_source(native, _DIALECT.write(query.text("halves")))
 
     def run(self, sql: str, query: Question) -> Groups:
-        """Run it; the answer comes as Arrow."""
-        groups: Groups = guarded(
-            "data: DataFusion failed while reading",
-            lambda: Groups.of_arrow(self._context.sql(sql).to_arrow_table(), len(query.by)),
-        )
-        return groups
+        """Run it; the answer comes as Arrow.
+
+        DataFusion ends a query at a text that is no UTF-8. DuckDB's totals are the same, bit for
+        bit, and it can take such a text for missing: then it gives the answer.
+        """
+        try:
+            groups: Groups = guarded(
+                "data: DataFusion failed while reading",
+                lambda: Groups.of_arrow(self._context.sql(sql).to_arrow_table(), len(query.by)),
+            )
+        except SourceError:
+            if not names(query):
+                raise
+        else:
+            return groups
+        return self._from_duckdb(query)
+
+    def _from_duckdb(self, query: Question) -> Groups:
+        from . import duckdb
+
+        other = duckdb.of_files(self._files, tuple(field.name for field in query.fields))
+        schema = other.schema()
+        asked = with_fields(query, lambda field: schema.field(field.name, "column"))
+        return other.run(other.sql(asked, Bounds(0, 1)), asked)
+
+
+def _name(field: Field) -> str:
+    """Text that names groups or persons, from its bytes: what is no UTF-8 is NULL."""
+    column = identifier(field.name)
+    text = f"TRY_CAST({column} AS VARCHAR)"
+    return f"CASE WHEN octet_length({text}) <= {LONGEST} THEN {text} END AS {column}"
 
 
 def _present(field: Field) -> str:
@@ -77,7 +102,7 @@ def _present(field: Field) -> str:
 def of_files(files: FileSet) -> DataFusion:
     """Parquet or Arrow files; text is left to engines that read it by a declared rule."""
     try:
-        from datafusion import SessionConfig, SessionContext
+        from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
     except ImportError:
         SessionContext = None  # type: ignore[assignment,misc]
     if SessionContext is None:
@@ -88,14 +113,33 @@ def of_files(files: FileSet) -> DataFusion:
     def registered() -> Any:
         import pyarrow.dataset
 
-        context = SessionContext(SessionConfig(_NO_STATISTICS))
+        runtime = RuntimeEnvBuilder().with_disk_manager_specified(spill_directory())
+        context = SessionContext(SessionConfig(_NO_STATISTICS), runtime)
         if len(files.paths) == 1:
             context.register_parquet(_TABLE, files.paths[0])
-        else:
-            context.register_dataset(_TABLE, pyarrow.dataset.dataset(list(files.paths)))
-        return context
+            return context, context.table(_TABLE).schema()
+        paths = list(files.paths)
+        declared = pyarrow.dataset.dataset(paths, format="parquet").schema
+        dataset = pyarrow.dataset.dataset(paths, _as_bytes(declared), "parquet")
+        context.register_dataset(_TABLE, dataset)
+        return context, declared
 
-    return DataFusion(guarded_schema("data: DataFusion cannot read the files", registered))
+    context, declared = guarded_schema("data: DataFusion cannot read the files", registered)
+    return DataFusion(context, files, declared)
+
+
+def _as_bytes(schema: Any) -> Any:
+    """The schema with text as bytes: PyArrow hands text over unchecked, and DataFusion trusts it.
+
+    A dictionary is left as it is: PyArrow does check one.
+    """
+    import pyarrow
+
+    texts = (pyarrow.string(), pyarrow.large_string(), pyarrow.string_view())
+    return pyarrow.schema(
+        field.with_type(pyarrow.large_binary()) if field.type in texts else field
+        for field in schema
+    )
 
 
 def _field(field: Any) -> Field:

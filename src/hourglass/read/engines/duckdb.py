@@ -8,8 +8,6 @@ answer comes as NumPy's arrays, not as Arrow's.
 
 from __future__ import annotations
 
-import tempfile
-import uuid
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,15 +15,17 @@ import numpy as np
 
 from ...core.grid import Bounds
 from ...core.totals import HALF, Groups
-from ...errors import DataError
+from ...errors import DataError, SourceError
 from ..files import FileSet
 from ..frames import Frame
 from ..kernel import total_of_chunks
 from ..schema import Field, Schema
+from ..spill import spill_directory
 from ..sql.cells import identifier, literal
 from ..sql.dialects import with_source
 from ..sql.query import Query, Question
 from .base import guarded, guarded_schema
+from .duckdb_text import BATCH, Scans, groups_suffice, named, select
 
 __all__ = ["DuckDB", "DuckDBRelation", "of_files", "of_frame", "of_relation"]
 
@@ -51,7 +51,7 @@ class DuckDB:
 
     def __init__(
         self,
-        scan: str,
+        scan: str | Scans,
         *,
         frame: Frame | None = None,
         text: Schema | None = None,
@@ -59,7 +59,8 @@ class DuckDB:
     ) -> None:
         self._footer = footer
         self.parse = "real" if text else None
-        self._scan = scan
+        self._scans = scan if isinstance(scan, Scans) else Scans(scan)
+        self._scan = self._scans.plain
         self._frame = frame
         self._text = text
         self._connection = _connect()
@@ -104,14 +105,35 @@ class DuckDB:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the scan, of the columns that it needs."""
-        return _text(query, _select(query, self._scan))
+        return self._over(self._scans.first(query), query)
+
+    def _over(self, scan: str, query: Question) -> str:
+        return _text(query, select(query, scan, by_group=_by_group(query)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it, and drop the database."""
         try:
-            return _answer(lambda: self._connection.sql(sql), query)
+            if self._frame and self._frame.filled:
+                filled = self._frame.filled
+                guarded(
+                    "data: the frame's objects cannot be read",
+                    lambda: self._connection.register(_TABLE, filled()),
+                )
+            return self._tried(sql, query)
         finally:
             self._connection.close()
+
+    def _tried(self, sql: str, query: Question) -> Groups:
+        """The answer; from a Parquet file with a text that is no UTF-8, at the second try."""
+        second = self._scans.second(query)
+        try:
+            return _answer(lambda: self._connection.sql(sql), query)
+        except SourceError:
+            if second is None:
+                raise
+        self._connection.execute("SET preserve_insertion_order = true")  # two scans in step
+        again = self._over(second, query)
+        return _answer(lambda: self._connection.sql(again), query)
 
 
 class DuckDBRelation:
@@ -133,7 +155,9 @@ class DuckDBRelation:
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the relation; the optimiser of its connection is not ours to set."""
         opaque = _plain(query) is None  # a column that is handed over is compared with nothing
-        return _text(query, _select(query, _TABLE, opaque=opaque))
+        by_group = _by_group(query)
+        native = select(query, _TABLE, by_group=by_group, collated=True, opaque=opaque)
+        return _text(query, native)
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it on the relation's connection."""
@@ -144,8 +168,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     """A scan of files."""
     listed = "[" + ", ".join(literal(path) for path in files.paths) + "]"
     if files.format == "parquet":
-        scan = f"read_parquet({listed}, hive_types_autocast=false)"
-        return DuckDB(scan, footer=literal(files.paths[0]))
+        return DuckDB(_parquet(listed), footer=literal(files.paths[0]))
     if files.format == "json":
         columns = _struct(wanted)
         return DuckDB(
@@ -165,6 +188,12 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
         "strict_mode=false)",
         text=schema,
     )
+
+
+def _parquet(listed: str) -> Scans:
+    scan = f"read_parquet({listed}, hive_types_autocast=false"
+    replacing, ignoring = (f"{scan}, utf8_validation='{m}')" for m in ("replace", "ignore"))
+    return Scans(f"{scan})", replacing=replacing, ignoring=ignoring)
 
 
 def _of_arrow_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
@@ -197,7 +226,7 @@ def _connect() -> Any:
             "autoinstall_known_extensions": "false",
             "pandas_analyze_sample": "0",  # an object column is text, whatever it holds
             "preserve_insertion_order": "false",
-            "temp_directory": f"{tempfile.gettempdir()}/hourglass-{uuid.uuid4().hex}",
+            "temp_directory": str(spill_directory()),
         }
     )
     connection.execute("SET enable_progress_bar = false")
@@ -205,19 +234,6 @@ def _connect() -> Any:
     # ISNAN and IS NULL, and whether a NaN is counted would depend on the other rows.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     return connection
-
-
-def _select(query: Question, scan: str, *, opaque: bool = False) -> str:
-    column = _opaque if opaque else (lambda field: identifier(field.name))
-    return f"SELECT {', '.join(map(column, query.fields))} FROM {scan}"
-
-
-def _opaque(field: Field) -> str:
-    """The column; one of doubles behind a CASE, through which no statistics are handed on."""
-    column = identifier(field.name)
-    if field.kind != "real":
-        return column
-    return f"CASE WHEN {column} IS NULL THEN NULL ELSE {column} END AS {column}"
 
 
 def _struct(names: tuple[str, ...]) -> str:
@@ -245,6 +261,11 @@ def _plain(query: Question) -> Query | None:
     if isinstance(query, Query) and query.number is not None and _arrow_is_here():
         return query
     return None
+
+
+def _by_group(query: Question) -> bool:
+    """Whether names are checked by group: in the answer, which takes PyArrow."""
+    return groups_suffice(query) and _arrow_is_here()
 
 
 def _arrow_is_here() -> bool:
@@ -277,7 +298,8 @@ def _answer(asked: Callable[[], Any], query: Question) -> Groups:
         if plain:
             return _one_group(asked(), plain)
         if _arrow_is_here():
-            return Groups.of_arrow(asked().to_arrow_table(), len(query.keys), query.balance)
+            table = named(asked().to_arrow_table(BATCH), len(query.keys))
+            return Groups.of_arrow(table, len(query.keys), query.balance)
         return _of_arrays(asked().fetchnumpy(), query)
 
     groups: Groups = guarded("data: DuckDB failed while reading", found)

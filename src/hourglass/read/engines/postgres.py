@@ -7,18 +7,25 @@ from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
+from ...core.urls import shown_url
 from ...errors import SourceError
 from ..database import SqlSource
 from ..schema import Field, Schema
 from ..sql.cells import double, identifier
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Question
+from ..sql.text import LONGEST, names
 from .base import guarded, guarded_schema, missing_extra
 
 __all__ = ["Postgres"]
 
 _DIALECT: Final = Dialect("postgres")
 
+#: What a role or a database may have set otherwise: a backslash in a key is itself, every text
+#: can be handed over, and dates are written in one way.
+_SETTINGS: Final = (
+    "SET standard_conforming_strings = on; SET client_encoding = 'UTF8'; SET datestyle = 'ISO'"
+)
 #: Kinds by the number of the type in pg_type, which never changes; and whether to cast.
 _KINDS: Final = {
     16: ("boolean", "boolean", True),
@@ -49,37 +56,64 @@ class Postgres:
 
     def schema(self) -> Schema:
         """The columns of an empty answer."""
-        columns, _ = guarded_schema(
-            "table: PostgreSQL did not tell its columns",
-            lambda: self._asked(f"SELECT * FROM {self._relation} LIMIT 0"),
+        what = "table: PostgreSQL did not tell its columns"
+        columns, encoding = guarded_schema(
+            what, lambda: self._asked(f"SELECT * FROM {self._relation} LIMIT 0")[::2]
         )
-        return Schema(tuple(_field(column.name, column.type_code) for column in columns))
+        return Schema(tuple(_field(column.name, column.type_code, encoding) for column in columns))
 
-    def _asked(self, sql: str) -> tuple[list[Any], list[Any]]:
-        """The columns and the rows of an answer, on a connection of its own."""
+    def _asked(self, sql: str) -> tuple[list[Any], list[Any], str]:
+        """The columns and rows of an answer and the encoding, on a connection of its own."""
         connection = _connected(self._url)
         try:
             connection.read_only = True
+            connection.execute(_SETTINGS)
+            encoding = connection.info.parameter_status("server_encoding") or "UTF8"
             cursor = connection.execute(sql)
-            return list(cursor.description), list(cursor.fetchall())
+            return list(cursor.description), list(cursor.fetchall()), encoding
         finally:
             connection.close()
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, with decimals made doubles in a way that cannot fail."""
-        fields = [_plain(f, query.value, bounds) for f in query.fields]
+        texts = names(query)
+        fields = [
+            _name(f) if f.name in texts else _plain(f, query.value, bounds) for f in query.fields
+        ]
         native = f"SELECT {', '.join(fields)} FROM {self._relation}"
         return with_source(native, _DIALECT.write(query.text("numeric")))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it in the server."""
         what = "table: PostgreSQL failed while reading"
-        _, rows = guarded(what, lambda: self._asked(sql))
+        _, rows, _ = guarded(what, lambda: self._asked(sql))
         return Groups.of_rows(rows, len(query.by))
 
 
+#: What a failure to connect can be about, by a phrase of the driver's message. The message
+#: itself is never shown: it quotes parts of the URL, which can be parts of a password.
+_REASONS: Final = {
+    "percent-encoded": "its URL cannot be read; percent-encode the password",
+    "unexpected spaces": "its URL cannot be read; percent-encode the password",
+    "authentication failed": "it refused the user or the password",
+    "no password supplied": "it asks for a password",
+    "connection refused": "nothing listens at this host and port",
+    "timeout": "it does not answer in time",
+    "timed out": "it does not answer in time",
+    "resolve host": "the name of its host is not known; percent-encode the password, if any",
+    "translate host name": "the name of its host is not known; percent-encode the password, if any",
+    "does not exist": "there is no such user or database, or no such socket",
+    "no such file": "there is no such user or database, or no such socket",
+    "pg_hba": "it lets no such user in from here",
+    "too many": "it has no connection left",
+    "starting up": "it is starting up",
+    "shutting down": "it is shutting down",
+    "ssl": "the two do not agree about SSL",
+}
+
+
 def _connected(url: str) -> Any:
-    """A connection; what went wrong with it is no cell of the data, and is told."""
+    """A connection; why there is none is said in words of our own."""
     try:
         import psycopg
     except ImportError:
@@ -88,15 +122,29 @@ def _connected(url: str) -> Any:
         raise missing_extra("postgresql", "psycopg", "postgres")
     try:
         return psycopg.connect(url)
-    except psycopg.Error as error:
-        reason = str(error).partition("\n")[0]
-    raise SourceError(f"url: PostgreSQL cannot be reached: {reason}")
+    except Exception as error:
+        told = str(error).lower()
+        kind = type(error).__name__
+    reasons = (reason for phrase, reason in _REASONS.items() if phrase in told)
+    reason = next(reasons, f"check host, port, database, user and password ({kind})")
+    raise SourceError(f"url: PostgreSQL at {shown_url(url)} cannot be reached: {reason}")
 
 
-def _field(name: str, code: int) -> Field:
+def _field(name: str, code: int, encoding: str) -> Field:
     kind, declared, exact = _KINDS.get(code, ("other", f"type {code}", True))
+    if kind == "text" and encoding != "UTF8":
+        # Not every text of such a database can be handed over: one cell could end the query.
+        return Field(name, "other", f"{declared} in a database of encoding {encoding}, not UTF8")
     # A numeric is a double by the time that the query sees it.
     return Field(name, kind, declared, digits=0 if kind == "decimal" else 38, exact=exact)
+
+
+def _name(field: Field) -> str:
+    """Text that names groups or persons, compared as bytes."""
+    column = identifier(field.name)
+    text = f"CAST({column} AS TEXT)"
+    clean = f"CASE WHEN octet_length({text}) <= {LONGEST} THEN {text} END"
+    return f'({clean}) COLLATE "C" AS {column}'
 
 
 def _plain(field: Field, value: Field, bounds: Bounds) -> str:

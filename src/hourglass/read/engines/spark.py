@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
+from dataclasses import replace
 from typing import Any, Final
 
 from ...core.grid import Bounds
@@ -13,11 +15,26 @@ from ..files import FileSet
 from ..schema import Field, Schema
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Question
+from ..sql.text import LONGEST, names, with_fields
 from .base import guarded, guarded_schema, missing_extra
 
 __all__ = ["Spark", "of_dataframe", "of_files", "session"]
 
-_DIALECT: Final = Dialect("spark")
+#: Spark puts the value of a setting in the place of ${...}, in names and in texts alike.
+_VARIABLE: Final = "${"
+#: A text that says the same whatever the session's settings are.
+_SAFE: Final = re.compile(r"[\w .,:;+|()\[\]*?^-]*", re.ASCII)
+
+
+def _mend(node: Any, expressions: Any) -> Any:
+    """Texts by their bytes: no setting of the session changes what they say."""
+    if isinstance(node, expressions.Literal) and node.is_string and not _SAFE.fullmatch(node.this):
+        digits = expressions.HexString(this=node.this.encode().hex())
+        return expressions.Cast(this=digits, to=expressions.DataType.build("TEXT"))
+    return node
+
+
+_DIALECT: Final = Dialect("spark", _mend)
 _KINDS: Final = {
     "boolean": "boolean",
     "byte": "integer",
@@ -56,16 +73,21 @@ class Spark:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over a view of the DataFrame."""
-        columns = ", ".join(_quoted(f.name) for f in query.fields)
+        texts = names(query)
+        asked = with_fields(query, lambda field: replace(field, name=_renamed(field.name)))
+        columns = ", ".join(
+            _column(new, named=old.name in texts)
+            for old, new in zip(query.fields, asked.fields, strict=True)
+        )
         native = f"SELECT {columns} FROM {self._view}"
-        return with_source(native, _DIALECT.write(query.text("halves")))
+        return with_source(native, _DIALECT.write(asked.text("halves")))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it, and take the view away again."""
         session = self._frame.sparkSession
 
         def found() -> Groups:
-            self._frame.createOrReplaceTempView(self._view)
+            self._ready().createOrReplaceTempView(self._view)
             try:
                 return Groups.of_arrow(session.sql(sql).toArrow(), len(query.by))
             finally:
@@ -73,6 +95,13 @@ class Spark:
 
         groups: Groups = guarded("data: Spark failed while reading", found)
         return groups
+
+    def _ready(self) -> Any:
+        """The DataFrame, with no name in which Spark would see a variable."""
+        names = self._frame.columns
+        if not any(_VARIABLE in name for name in names):
+            return self._frame
+        return self._frame.toDF(*map(_renamed, names))
 
 
 def of_dataframe(frame: Any) -> Spark:
@@ -135,6 +164,22 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
     return Spark(frame, text=Schema(fields, folds=True))
 
 
+def _renamed(name: str) -> str:
+    """The name, or one made of its bytes."""
+    return f"hourglass_{name.encode().hex()}" if _VARIABLE in name else name
+
+
+def _column(field: Field, *, named: bool) -> str:
+    """A column; text as bytes, and where it names groups or persons NULL if it is no UTF-8."""
+    column = _quoted(field.name)
+    if not field.kind.startswith("text"):
+        return column
+    text = column if field.exact else f"{column} COLLATE UTF8_BINARY"
+    if named:
+        text = f"CASE WHEN octet_length({text}) <= {LONGEST} THEN try_validate_utf8({text}) END"
+    return text if text == column else f"{text} AS {column}"
+
+
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
@@ -143,4 +188,6 @@ def _field(field: Any) -> Field:
     name = field.dataType.typeName()
     kind = _KINDS.get(name, "other")
     digits = field.dataType.precision if kind == "decimal" else 38
-    return Field(field.name, kind, name, digits=digits, exact=name not in ("float", "void"))
+    collated = getattr(field.dataType, "collation", "UTF8_BINARY") != "UTF8_BINARY"
+    exact = name not in ("float", "void") and not collated
+    return Field(field.name, kind, name, digits=digits, exact=exact)

@@ -1,12 +1,14 @@
 """SQLite: a file, asked through the driver that comes with Python.
 
 SQLite lets any cell hold anything, whatever its column declares; a cell of another type
-than the declared one is missing here.
+than the declared one is missing here. Text is read by functions of ours, from its bytes: it may
+be no UTF-8, and comparisons of the result know no collation.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +19,11 @@ from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...errors import DataError
 from ..database import SqlSource
-from ..schema import Field, Schema
-from ..sql.cells import identifier
+from ..schema import INT64, Field, Schema
+from ..sql.cells import INFINITY, INTEGER, REAL, identifier
 from ..sql.dialects import Dialect, exact_real, integer_division, with_source
 from ..sql.query import Question
+from ..sql.text import LONGEST, with_fields
 from .base import guarded, guarded_schema
 
 __all__ = ["SQLite"]
@@ -47,7 +50,7 @@ class SQLite:
 
     name = "sqlite"
     parse: str | None = None
-    parses = False
+    parses = True
 
     def __init__(self, source: SqlSource) -> None:
         # sqlite:///file.db is a file here, sqlite:////srv/file.db one from the root.
@@ -61,8 +64,8 @@ class SQLite:
             raise DataError(f"url: there is no SQLite file {self._path!r}")
         connection = sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)
         try:
-            connection.create_function("MD5", 1, _md5, deterministic=True)
-            connection.execute("PRAGMA temp_store = MEMORY")
+            connection.execute("PRAGMA temp_store = MEMORY")  # nothing is spilled to a file
+            _define_functions(connection)
             connection.execute(f"CREATE TEMP VIEW {_VIEW} AS SELECT * FROM {self._relation}")
             return connection.execute(sql).fetchall()
         finally:
@@ -78,9 +81,13 @@ class SQLite:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over cells of the declared types alone."""
-        columns = ", ".join(f"{_sound(f)} AS {identifier(f.name)}" for f in query.fields)
+        value = query.value
+        number = _number(value) if value.kind.startswith("text") else value
+        asked = with_fields(query, lambda field: number if field is value else field)
+        read = {number.name: value} | {f.name: f for f in asked.fields if f is not number}
+        columns = ", ".join(f"{_sound(f)} AS {identifier(name)}" for name, f in read.items())
         native = f"SELECT {columns} FROM {self._relation}"
-        return with_source(native, _DIALECT.write(query.text("halves")))
+        return with_source(native, _DIALECT.write(asked.text("halves")))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it; booleans come back as numbers."""
@@ -93,13 +100,24 @@ class SQLite:
         return replace(groups, keys=keys)
 
 
+def _number(field: Field) -> Field:
+    """What is read of a column of text: numbers, beside the text itself, which may be a key."""
+    kind = field.kind.removeprefix("text as ")
+    return replace(field, name=f"{field.name} as {kind}", kind=kind)
+
+
 def _sound(field: Field) -> str:
     column = identifier(field.name)
+    if field.kind == "boolean":
+        return f"CASE WHEN typeof({column}) = 'integer' THEN {column} <> 0 END"
     if field.kind == "real":
         return f"CASE WHEN typeof({column}) IN ('real', 'integer') THEN CAST({column} AS REAL) END"
-    if field.kind in ("integer", "boolean"):
+    if field.kind == "integer":
         return f"CASE WHEN typeof({column}) = 'integer' THEN {column} END"
-    return f"CASE WHEN typeof({column}) <> 'blob' THEN CAST({column} AS TEXT) END"
+    read = {"text as real": "READ_REAL", "text as integer": "READ_INTEGER"}
+    function = f"HOURGLASS_{read.get(field.kind, 'NAME')}"
+    raw = f"CAST(CAST({column} AS TEXT) AS BLOB)"
+    return f"CASE WHEN typeof({column}) <> 'blob' THEN {function}({raw}) END"
 
 
 def _field(name: str, declared: str) -> Field:
@@ -114,6 +132,47 @@ def _field(name: str, declared: str) -> Field:
     if any(part in word for part in ("REAL", "FLOA", "DOUB", "DEC", "NUM")):
         return Field(name, "real", declared)
     return Field(name, "other", declared or "undeclared")
+
+
+def _define_functions(connection: sqlite3.Connection) -> None:
+    """MD5, and functions that read the bytes of a text; none of them ever fails."""
+    (encoding,) = connection.execute("PRAGMA encoding").fetchone()
+
+    def text_of(raw: bytes | None) -> str | None:
+        try:
+            return None if raw is None else raw.decode(encoding)
+        except UnicodeDecodeError:
+            return None
+
+    def name(raw: bytes | None) -> str | None:
+        text = text_of(raw)
+        return text if text is None or len(text.encode()) <= LONGEST else None
+
+    def real(raw: bytes | None) -> float | None:
+        return _real(text_of(raw) or "")
+
+    def integer(raw: bytes | None) -> int | None:
+        return _integer(text_of(raw) or "")
+
+    functions = {"NAME": name, "READ_REAL": real, "READ_INTEGER": integer}
+    for label, function in functions.items():
+        connection.create_function(f"HOURGLASS_{label}", 1, function, deterministic=True)
+    connection.create_function("MD5", 1, _md5, deterministic=True)
+
+
+def _real(text: str) -> float | None:
+    """The number that a text is by the rule of :mod:`..sql.cells`."""
+    return float(text) if re.fullmatch(f"{REAL}|{INFINITY}", text) else None
+
+
+def _integer(text: str) -> int | None:
+    """The whole number that a text is; past 64 bits, the last one of its sign."""
+    if not re.fullmatch(INTEGER, text):
+        return None
+    digits = text.strip(" +-").lstrip("0")
+    if len(digits) > 19:
+        return INT64[0] if "-" in text else INT64[1]
+    return min(max(int(text), INT64[0]), INT64[1])
 
 
 def _md5(text: Any) -> str | None:

@@ -13,6 +13,9 @@ from ...core.grid import Grid
 from ..schema import Field
 
 __all__ = [
+    "INFINITY",
+    "INTEGER",
+    "REAL",
     "as_double",
     "as_integer",
     "as_text",
@@ -27,9 +30,9 @@ __all__ = [
 ]
 
 #: What counts as a number in a column of text: a decimal, or an infinity.
-_REAL: Final = "^ *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)? *$"
-_INFINITY: Final = "^ *[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])? *$"
-_INTEGER: Final = "^ *[+-]?[0-9]+ *$"
+REAL: Final = "^ *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)? *$"
+INFINITY: Final = "^ *[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])? *$"
+INTEGER: Final = "^ *[+-]?[0-9]+ *$"
 
 
 def identifier(name: str) -> str:
@@ -82,7 +85,7 @@ def as_integer(field: Field) -> str:
         # An integer past 64 bits is as good as the last one of its sign.
         last = f"CASE WHEN {column} LIKE '%-%' THEN {whole(-(2**63))} ELSE {whole(2**63 - 1)} END"
         return (
-            f"CASE WHEN REGEXP_MATCHES({column}, '{_INTEGER}') "
+            f"CASE WHEN REGEXP_MATCHES({column}, '{INTEGER}') "
             f"THEN COALESCE(TRY_CAST({column} AS BIGINT), {last}) END"
         )
     return column if field.wide else f"CAST({column} AS BIGINT)"
@@ -93,8 +96,8 @@ def as_double(field: Field) -> str:
     column = identifier(field.name)
     if field.kind == "text as real":
         return (
-            f"CASE WHEN REGEXP_MATCHES({column}, '{_REAL}') THEN TRY_CAST({column} AS DOUBLE) "
-            f"WHEN REGEXP_MATCHES({column}, '{_INFINITY}') THEN "
+            f"CASE WHEN REGEXP_MATCHES({column}, '{REAL}') THEN TRY_CAST({column} AS DOUBLE) "
+            f"WHEN REGEXP_MATCHES({column}, '{INFINITY}') THEN "
             f"CASE WHEN {column} LIKE '%-%' THEN {double(float('-inf'))} ELSE {_INF} END END"
         )
     if field.kind == "real":

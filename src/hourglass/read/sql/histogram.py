@@ -30,7 +30,7 @@ from ...core.totals import Groups
 from ...core.unit import Unit
 from ...errors import BoundsError
 from ..schema import Field
-from .cells import as_double, as_integer, double, identifier, is_number, whole
+from .cells import as_double, as_integer, double, is_number, whole
 from .query import kept_rows, key_column, with_steps
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Histogram:
         where, person = "", ""
         if self.person:
             person = f", {key_column(self.person)} AS person"
-            where = f" WHERE {identifier(self.person.name)} IS NOT NULL"
+            where = f" WHERE {key_column(self.person)} IS NOT NULL"
         if self._integers:
             present = "x IS NOT NULL"
         else:

@@ -170,9 +170,9 @@ class Query:
                     tests.append(f"{column} IS NOT NULL")
                 continue
             listed = ", ".join(literal(value) for value in allowed if value is not None)
-            test = f"{column} IN ({listed})" if listed else ""
+            test = f"{column} IN ({listed})" if listed else "FALSE"
             if nulls:
-                test = f"({test} OR {column} IS NULL)" if test else f"{column} IS NULL"
+                test = f"({test} OR {column} IS NULL)" if listed else f"{column} IS NULL"
             tests.append(test)
         if self.person:
             tests.append(f"{key_column(self.person)} IS NOT NULL")
@@ -269,13 +269,14 @@ def kept_rows(
 def key_column(field: Field) -> str:
     """A column to group by, or that names persons, as a value of its kind.
 
-    A date that Python has not, infinite or before the year 1, is as good as none.
+    Dates outside Python's range, the years 1 to 9999, are treated as NULL. Text is already clean:
+    see :mod:`.text`.
     """
     column = identifier(field.name)
     if field.kind == "date":
         first, last = literal(date.min), literal(date.max)
         return f"CASE WHEN {column} >= {first} AND {column} <= {last} THEN {column} END"
-    return column if field.exact else f"CAST({column} AS VARCHAR)"
+    return column
 
 
 def _or(cell: str, missing: int | None) -> str:

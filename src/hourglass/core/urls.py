@@ -1,0 +1,56 @@
+"""URLs of databases as they may be shown: never with a password."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["scheme_of", "shown_url", "url_identity"]
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_HOST: Final = r"(?:[\w.~%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?"
+#: The one form of which it is certain where a password starts and ends: no "@", "/", "?" or "#"
+#: that could belong to a password stands in what is shown.
+_CERTAIN: Final = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://"
+    r"(?:(?P<user>[\w.~%!$&'*+,;=-]*)(?::[^@/?#]*)?@)?"
+    rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
+    r"(?P<path>/[^@?#]*)?"
+    r"(?P<options>[?#][^@]*)?",
+    re.ASCII,
+)
+
+
+def scheme_of(url: str) -> str:
+    """What stands before ``://``, in lower case and without a driver's name; "" if nothing does."""
+    found = _SCHEME.match(url)
+    return found[1].lower().partition("+")[0] if found else ""
+
+
+def shown_url(url: str) -> str:
+    """The URL without its password and its options, which may hold one.
+
+    A URL that could be read in two ways, for instance because its password holds an "@" or a "/"
+    that is not percent-encoded, is shown by its scheme alone. A text that is no URL is a file's
+    name, and is shown unless it speaks of a password.
+    """
+    if "://" not in url:
+        return url if "password" not in url.lower() else "..."
+    found = _CERTAIN.fullmatch(url)
+    if found is None:
+        scheme = _SCHEME.match(url)
+        return f"{scheme[1]}://..." if scheme else "..."
+    user = f"{found['user']}@" if found["user"] and found["hosts"] else ""
+    return f"{found['scheme']}://{user}{found['hosts']}{found['path'] or ''}"
+
+
+def url_identity(url: str) -> str:
+    """The URL without its password: equal for equal places, whatever the password is today."""
+    found = _CERTAIN.fullmatch(url)
+    if found is None:
+        return url
+    options = re.split("[?&#]", found["options"] or "")[1:]
+    kept = "&".join(option for option in options if "password" not in option.lower())
+    user = f"{found['user']}@" if found["user"] else ""
+    place = f"{found['scheme']}://{user}{found['hosts']}{found['path'] or ''}"
+    return f"{place}?{kept}" if kept else place

@@ -1,0 +1,108 @@
+"""A private directory for what an engine cannot keep in memory.
+
+Spilled data is data in clear. It goes into a directory that the user alone can enter (0700), one
+for each process, which is removed when the process ends. A process that is killed leaves its
+directory behind; the next one that starts removes it.
+
+Who owns a directory is said by a lock on a file in it, which the system takes away when the owner
+is gone, however it went: a process number can be given to another process, a lock cannot. Links,
+directories of others and directories that others can enter are never touched.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import stat
+import tempfile
+import threading
+import uuid
+from pathlib import Path
+from typing import Any, Final
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows: nothing is swept there
+    fcntl = None
+
+__all__ = ["spill_directory"]
+
+_PREFIX: Final = "hourglass-spill-"
+_LOCK: Final = "owner.lock"
+_NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+#: The directory of this process: its process number (a fork needs its own), path and lock.
+_own: tuple[int, Path, int] | None = None
+_making = threading.Lock()
+
+
+def spill_directory() -> Path:
+    """A new name inside this process's private directory; whoever spills creates it."""
+    global _own
+    with _making:
+        if _own is None or _own[0] != os.getpid() or not _is_ours(_own[1]):
+            sweep(Path(tempfile.gettempdir()))
+            path, lock = _made()
+            _own = os.getpid(), path, lock
+            atexit.register(_leave, os.getpid(), path)
+        return _own[1] / uuid.uuid4().hex
+
+
+def _made() -> tuple[Path, int]:
+    """A directory of our own, and the lock that says so."""
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX))  # 0700, under a name that nobody else has
+        lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, 0o600)
+        if fcntl is None:
+            return path, lock
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.fstat(lock).st_nlink:  # not swept between its creation and its lock
+            return path, lock
+        os.close(lock)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the directories of processes that are gone; what cannot be removed stays."""
+    if fcntl is None:
+        return
+    try:
+        with os.scandir(folder) as entries:
+            left = [Path(e.path) for e in entries if e.name.startswith(_PREFIX)]
+    except OSError:
+        return
+    for path in left:
+        if _is_ours(path):
+            _remove_if_left(path)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is a directory, no link to one, which we own and nobody else can enter."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    private = not stat.S_IMODE(found.st_mode) & 0o077 or os.name == "nt"
+    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    return stat.S_ISDIR(found.st_mode) and mine and private
+
+
+def _remove_if_left(path: Path) -> None:
+    try:
+        lock = os.open(path / _LOCK, os.O_RDWR | _NO_FOLLOW)
+    except OSError:  # gone, or being made just now
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # its owner lives
+        return
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _leave(owner: int, path: Path) -> None:
+    if owner == os.getpid():  # and not in a fork that inherited this
+        shutil.rmtree(path, ignore_errors=True)

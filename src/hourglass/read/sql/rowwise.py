@@ -1,0 +1,150 @@
+"""Whether a SELECT works row by row: each row of a table makes at most one row of the result,
+and no row has a say in what another one makes.
+
+The privacy promise is about rows of the table that is asked. Over a SELECT with LIMIT, a join, a
+window or an aggregate, one row of the base table can change any number of rows of the result, and
+the promise is void. SQLGlot reads the text; what is not on the lists below is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+__all__ = ["not_row_by_row"]
+
+#: What a SELECT, a subquery and a table may consist of. ORDER BY alone changes no row.
+_SELECT: Final = {"expressions", "from", "where", "with", "order"}
+_SUBQUERY: Final = {"this", "alias"}
+_TABLE: Final = {"this", "alias", "db", "catalog", "only", "indexed", "hints"}
+#: Functions of one row's values alone, as SQLGlot names them ...
+_TYPED: Final = """
+Abs Acos And Array ArrayContains ArraySize Ascii Asin Atan Atan2 Bracket Case Cast Cbrt Ceil Chr
+Coalesce Concat ConcatWs Cos Date DateAdd DateDiff DateSub DateTrunc Day DayOfMonth DayOfWeek
+DayOfYear Exp Extract Floor FromBase64 Greatest Hex If Initcap JSONBExtract JSONBExtractScalar
+JSONExtract JSONExtractScalar Least Left Length Levenshtein Ln Log Lower MD5 MD5Digest Mod Month
+Nullif Or Pad Pow Quarter RegexpCount RegexpILike RegexpLike RegexpReplace Replace Reverse Right
+Round SHA SHA2 Sign Sin Split SplitPart Sqrt StartsWith StrPosition StrToDate StrToTime Substring
+Tan TimeToStr TimestampTrunc ToBase64 ToChar ToNumber Translate Trim Trunc TryCast TsOrDsToDate
+TsOrDsToTimestamp Unhex Unicode Upper Week WidthBucket Xor Year
+"""
+#: ... and as databases do, where SQLGlot has no name for them.
+_NAMED: Final = """
+bit_length btrim cardinality ceiling char char_length character_length date_bin date_part datetime
+decode degrees div encode format get_byte glob hex ifnull iif instr isfinite json_extract
+json_extract_path_text json_type jsonb_extract_path_text julianday justify_days like likely ltrim
+make_date make_timestamp mod nullif octet_length overlay position printf quote radians regexp_instr
+regexp_substr replace rtrim strftime substr time to_char to_date to_hex to_number to_timestamp trim
+trunc typeof unixepoch unlikely
+"""
+_FUNCTIONS: Final = frozenset(_TYPED.split())
+_NAMES: Final = frozenset(_NAMED.split())
+#: Words that stand for the time of asking where a time is expected.
+_NOW: Final = frozenset({"now", "today", "tomorrow", "yesterday", "localtime"})
+_WORDS: Final = {
+    "distinct": "DISTINCT",
+    "group": "GROUP BY",
+    "having": "HAVING",
+    "joins": "a join",
+    "laterals": "LATERAL",
+    "limit": "LIMIT or FETCH",
+    "locks": "a lock",
+    "offset": "OFFSET",
+    "sample": "TABLESAMPLE",
+    "windows": "WINDOW",
+}
+
+
+def not_row_by_row(query: str, dialect: str) -> str | None:
+    """What in the query is not row by row, in SQL's words; None if nothing is."""
+    import sqlglot
+    from sqlglot import expressions
+    from sqlglot.errors import SqlglotError
+
+    try:
+        trees = [tree for tree in sqlglot.parse(query, read=dialect) if tree is not None]
+    except SqlglotError:
+        return "something that SQLGlot cannot read"
+    if len(trees) != 1:
+        return "more than one statement"
+    return next(_Check(expressions).query(trees[0]), None)
+
+
+class _Check:
+    """Yields what is not row by row, the outermost first."""
+
+    def __init__(self, expressions: Any) -> None:
+        self.sql = expressions
+
+    def query(self, node: Any) -> Iterator[str]:
+        sql = self.sql
+        if isinstance(node, sql.Values):
+            yield from self._expressions(node)
+        elif isinstance(node, sql.Subquery):
+            yield from _others(node, _SUBQUERY)
+            yield from self.query(node.this)
+        elif isinstance(node, sql.Table):
+            yield from self._table(node)
+        elif isinstance(node, sql.Select):
+            yield from self._select(node)
+        elif isinstance(node, sql.Query):
+            yield "UNION or another set operation"
+        else:
+            yield f"a part of kind {node.key.upper()}"
+
+    def _select(self, node: Any) -> Iterator[str]:
+        yield from _others(node, _SELECT)
+        ctes = _part(node, "with")
+        if ctes is not None:
+            if ctes.args.get("recursive"):
+                yield "WITH RECURSIVE"
+            for cte in ctes.expressions:
+                yield from self.query(cte.this)
+        source = _part(node, "from")
+        if source is not None:
+            yield from self.query(source.this)
+        for part in (*node.expressions, _part(node, "where"), _part(node, "order")):
+            if part is not None:
+                yield from self._expressions(part)
+
+    def _table(self, node: Any) -> Iterator[str]:
+        if _part(node, "rows_from") or not isinstance(node.this, self.sql.Identifier):
+            yield "a function in FROM, which can make several rows"
+        yield from _others(node, _TABLE)
+
+    def _expressions(self, node: Any) -> Iterator[str]:
+        sql = self.sql
+        for part in node.walk():
+            if isinstance(part, sql.Query | sql.Exists) and part is not node:
+                yield "a subquery in an expression"
+            elif isinstance(part, sql.Window | sql.WithinGroup | sql.Filter):
+                yield "a window function or an aggregate"
+            elif isinstance(part, sql.AggFunc):
+                yield f"the aggregate {part.sql_name()}"
+            elif isinstance(part, sql.Func):
+                yield from self._function(part)
+
+    def _function(self, part: Any) -> Iterator[str]:
+        sql = self.sql
+        named = isinstance(part, sql.Anonymous)
+        if named:
+            known, name = part.name.lower() in _NAMES, part.name
+        else:
+            known, name = type(part).__name__ in _FUNCTIONS, part.sql_name()
+        if not known:
+            yield f"{name}(), which is not on the list of functions of one row's values"
+        texts = (t for t in part.find_all(sql.Literal) if t.is_string and t.parent is part)
+        if any(text.name.strip().lower() in _NOW for text in texts):
+            yield f"the time of asking in {name}()"
+
+
+def _part(node: Any, name: str) -> Any:
+    """A part of a node; SQLGlot has named some with an underscore since version 28."""
+    found = node.args.get(name)
+    return node.args.get(f"{name}_") if found is None else found
+
+
+def _others(node: Any, allowed: set[str]) -> Iterator[str]:
+    for name, part in node.args.items():
+        if part and name.rstrip("_") not in allowed:
+            yield _WORDS.get(name, name.rstrip("_").replace("_", " ").upper())
