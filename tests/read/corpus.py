@@ -13,6 +13,8 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import Any
 
+import pyarrow as pa
+
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.unit import Unit
 
@@ -154,3 +156,40 @@ def _of_person(person: Any, cells: list[int], limit: int | None) -> list[int]:
 
 def _hash(*parts: Any) -> str:
     return hashlib.md5("|".join(["hourglass", *map(str, parts)]).encode()).hexdigest()
+
+
+# --- text that is hard to compare, and text that is none ------------------------------------------
+
+#: Names that a collation may take for one another: by case, accents, blanks, or their form.
+ALIKE = [
+    "alice", "ALICE", "Alice", "alice ", "alice  ", "álice", "alice\t", "straße", "STRASSE",
+    "strasse", "fi", "ﬁ", "Å", "A\u030a", "i", "I", "ı", "İ", "", " ",
+]  # fmt: skip
+
+#: Cells of a column of text, as bytes. Of these some are no UTF-8: stray bytes, the two halves of
+#: a letter, half of a surrogate pair, a code point past the last, a letter written too long.
+BYTES: list[bytes | None] = [
+    None, b"", b"alice", b"a\x00b", b"?", b"a?", b"alice?", "ü😀".encode(), b"x" * 4096,
+    b"\xff", b"a\xff", b"alice\xff", b"\xc3", b"\xa4", "ä".encode(), b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80", b"\xc0\x80", b"\xe2\x82", b"x" * 4097, "ü".encode() * 2049,
+]  # fmt: skip
+
+
+def name_of(cell: bytes | None) -> str | None:
+    """The name that bytes are: UTF-8 of up to 4,096 bytes, or none."""
+    try:
+        return cell.decode() if cell is not None and len(cell) <= 4096 else None
+    except UnicodeDecodeError:
+        return None
+
+
+def texts(cells: list[bytes | None], kind: pa.DataType | None = None) -> pa.Array:
+    """A column of text made of these bytes, whatever they are."""
+    if kind is not None and pa.types.is_dictionary(kind):
+        values = list(dict.fromkeys(cell for cell in cells if cell is not None))
+        places = pa.array([None if c is None else values.index(c) for c in cells], kind.index_type)
+        return pa.DictionaryArray.from_arrays(places, texts(values, kind.value_type), safe=False)
+    if kind == pa.string_view():
+        return pa.array(cells, pa.binary_view()).view(kind)
+    raw = pa.array(cells, pa.large_binary() if kind == pa.large_string() else pa.binary())
+    return pa.Array.from_buffers(kind or pa.string(), len(raw), raw.buffers(), raw.null_count)

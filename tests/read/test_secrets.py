@@ -189,14 +189,12 @@ def test_the_order_is_that_of_the_keys_never_of_the_data() -> None:
     assert list(found) == ["ann", "bob", "mia", "zoe"]
 
 
-def test_a_key_that_is_no_text_is_not_quoted() -> None:
-    """Bytes that are no UTF-8 in a column of text: the error comes as the key is read."""
+def test_a_key_that_is_no_text_is_missing() -> None:
+    """Bytes that are no UTF-8 in a column of text name no group, and end no query."""
     offsets, data = pa.array([0, 1, 1 + len(CANARY) + 1], pa.int32()), f"a{CANARY}".encode()
     bad = pa.StringArray.from_buffers(2, offsets.buffers()[1], pa.py_buffer(data + b"\xff"))
-    with pytest.raises(hg.SourceError) as caught:
-        hg.mean(pa.table({"x": [1.0, 0.0], "g": bad}), "x", by="g", delta=1e-6, **ASK)
-    assert CANARY not in everything(caught.value)
-    assert caught.value.__context__ is None
+    found = hg.mean(pa.table({"x": [1.0, 0.0], "g": bad}), "x", by="g", delta=1e-6, **ASK)
+    assert CANARY not in repr(found.to_dict())
 
 
 @pytest.mark.parametrize("bounds", [(0, 1), (0, 1e300)])

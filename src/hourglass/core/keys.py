@@ -23,7 +23,7 @@ def key_value(value: Any, kind: str, column: str, place: int = 0) -> Any:
     if found is None:
         raise OptionError(
             f"keys[{place}] is {_a(value)}, which column {column!r} ({kind}) cannot hold; give "
-            f"keys of that kind, and texts of up to {LONGEST} bytes"
+            f"keys of that kind, and texts of up to {LONGEST} bytes of UTF-8"
         )
     return found
 
