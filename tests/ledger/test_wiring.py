@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import pandas as pd
 import pytest
 
 import hourglass as hg
+from hourglass.cli import main
 from hourglass.errors import RequestReusedError
 
 from .support import Place
@@ -148,9 +151,23 @@ def test_bounds_are_charged_before_the_data_and_answered_once(budget: hg.Budget)
 # --- the command ----------------------------------------------------------------------------
 
 
-def run(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+def run_apart(*words: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
     command = [sys.executable, "-c", "from hourglass.cli import main; main()", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """The command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    before, sys.argv = sys.argv, ["hourglass", *words]
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as caught:
+            main()
+    finally:
+        sys.argv = before
+    assert isinstance(caught.value.code, int)
+    return subprocess.CompletedProcess(words, caught.value.code, out.getvalue(), err.getvalue())
 
 
 def mean_words(place: Place, *more: str) -> list[str]:
@@ -161,7 +178,7 @@ def mean_words(place: Place, *more: str) -> list[str]:
 
 
 def test_the_command_charges_refuses_and_repeats(budget: hg.Budget, place: Place) -> None:
-    first = run(*mean_words(place, "--request", "march", "--format", "json"))
+    first = run_apart(*mean_words(place, "--request", "march", "--format", "json"))
     again = run(*mean_words(place, "--request", "march", "--format", "json"))
     assert first.returncode == again.returncode == 0, first.stderr
     assert first.stdout == again.stdout
@@ -177,7 +194,7 @@ def test_the_command_charges_refuses_and_repeats(budget: hg.Budget, place: Place
 def test_the_command_for_bounds_charges_and_repeats(budget: hg.Budget, place: Place) -> None:
     words = ["bounds", str(VISITS), "visits", "--epsilon", "0.4", "--request", "range"]
     words += ["--budget", "visits", "--ledger", place.location]
-    first, again = run(*words), run(*words)
+    first, again = run_apart(*words), run(*words)
     assert first.returncode == again.returncode == 0, first.stderr
     assert first.stdout == again.stdout
     assert budget.balance().spent.epsilon == Fraction(2, 5)
