@@ -55,6 +55,8 @@ def test_a_budget_s_life(place: Place) -> None:
     assert figures["spent"] == {"epsilon": "1/2", "delta": "1/10000000"}
     assert figures["remaining"] == {"epsilon": "1/2", "delta": "9/10000000"}
     assert figures["optimal_composition"]["epsilon"] < 0.5
+    shown = run("show", "b", *ledger, "--at-delta", "1e-3")
+    assert "by optimal composition: epsilon 0." in shown
     condition = "fixed before the first answer was seen"
     assert condition in figures["optimal_composition"]["holds_only_if"]
     assert condition in " ".join(shown.split())

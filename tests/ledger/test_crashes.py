@@ -57,7 +57,7 @@ def _kills(place: Place, count: int, show: Callable[[str], None]) -> None:
 
 def test_random_kills(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
-        _kills(place, 40, lambda text: print(f"\n{text}"))
+        _kills(place, 30, lambda text: print(f"\n{text}"))
 
 
 @pytest.mark.long

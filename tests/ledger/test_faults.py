@@ -269,7 +269,7 @@ def _flips(stride: int, folder: Path) -> Counter[str]:
 
 
 def test_flipped_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcomes = _flips(41, tmp_path)
+    outcomes = _flips(67, tmp_path)
     with capsys.disabled():
         print(f"\nflipped bytes: {dict(outcomes)}")
     assert outcomes["LedgerCorruptError"] > 100
