@@ -1,4 +1,4 @@
-"""Charges a second on each store and durability setting, and the time to open a long ledger.
+"""Charges a second on each store, and the time to open a long ledger.
 
     python -m benchmarks.ledger
 
@@ -20,10 +20,12 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from hourglass.ledger import Budget, create_budget
-from hourglass.ledger.session import Session
+import psycopg
+
+from hourglass.ledger import Budget, create_budget, grant_role
+from hourglass.ledger.replay import View
 from hourglass.ledger.sqlite import SqliteStore
 
 ROUNDS = 7
@@ -66,30 +68,27 @@ def _interleaved(works: dict[str, Work]) -> list[Row]:
 
 
 def _sqlite(folder: Path) -> dict[str, Work]:
-    works: dict[str, Work] = {}
-    modes: tuple[Literal["EXTRA", "FULL"], ...] = ("EXTRA", "FULL")
-    for synchronous in modes:
-        path = folder / f"{synchronous}.db"
-        budget = create_budget(str(path), "b", epsilon=10_000)
-        store = SqliteStore(str(path), synchronous=synchronous)
-        budget._session = Session(store, "b", anchor=None, wait=10)
-        name = f"SQLite, synchronous={synchronous}"
-        works[f"{name}: charges"] = partial(_charge, budget)
-        works[f"{name}: releases"] = partial(_release, budget)
-        bare = folder / f"bare-{synchronous}.db"
-        works[f"{name}: bare commits"] = _bare_sqlite(bare, synchronous)
-    return works
+    budget = create_budget(str(folder / "budget.db"), "b", epsilon=10_000)
+    return {
+        "SQLite: charges": partial(_charge, budget),
+        "SQLite: releases": partial(_release, budget),
+        "SQLite: bare commits": _bare_sqlite(folder / "bare.db"),
+    }
 
 
 def _postgres(url: str) -> dict[str, Work]:
-    works: dict[str, Work] = {}
+    """As an analyst, who has no rights but to call the owner's functions."""
     create_budget(url, "b", epsilon=10_000)
-    for setting in ("on", "remote_apply"):
-        budget = Budget(f"{url}&options=-c%20synchronous_commit%3D{setting}", "b")
-        name = f"PostgreSQL, synchronous_commit={setting}"
-        works[f"{name}: charges"] = partial(_charge, budget)
-        works[f"{name}: releases"] = partial(_release, budget)
-    return works
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE analyst LOGIN")
+        connection.execute("CREATE TABLE bare (a text)")
+    grant_role(url, "analyst")
+    budget = Budget(url.replace("postgres:@", "analyst:@"), "b")
+    return {
+        "PostgreSQL: charges": partial(_charge, budget),
+        "PostgreSQL: releases": partial(_release, budget),
+        "PostgreSQL: bare commits": partial(_bare_postgres, url),
+    }
 
 
 def _opening(folder: Path) -> Row:
@@ -111,13 +110,18 @@ def _release(budget: Budget) -> None:
     budget.reserve("1e-6", question="q").settle({"mean": 1.5, "sum": 3, "count": 2})
 
 
-def _bare_sqlite(path: Path, synchronous: str) -> Callable[[], None]:
+def _bare_postgres(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("INSERT INTO bare VALUES (%s)", ("x" * 300,))
+
+
+def _bare_sqlite(path: Path) -> Callable[[], None]:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE t (a TEXT)")
 
     def commit() -> None:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            connection.execute(f"PRAGMA synchronous = {synchronous}")
+            connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("INSERT INTO t VALUES (?)", ("x" * 300,))
             connection.execute("COMMIT")
@@ -127,14 +131,13 @@ def _bare_sqlite(path: Path, synchronous: str) -> Callable[[], None]:
 
 def _fill(path: Path, budget: Budget) -> None:
     """A long chain in one transaction."""
-    view = budget._session._view
-    assert view is not None
-    with SqliteStore(str(path)).transaction("b", write=True) as transaction:
+    with SqliteStore(str(path)).transaction(budget.name, write=True) as transaction:
+        view = View(budget.name)
+        view.follow(transaction.rows(0))
         for number in range(LONG):
             fields = {"epsilon": "1/1000", "delta": "0/1", "request": f"k{number}"}
-            row = view.next_row("reserve", fields | {"question": "0" * 64, "description": ""})
-            transaction.append(row)
-            view.apply(row)
+            fields |= {"question": "0" * 64, "description": ""}
+            view.apply(transaction.append(view.number + 1, view.hash, "reserve", fields))
 
 
 def _row(name: str, values: list[float], unit: str = "per s") -> Row:

@@ -11,10 +11,10 @@ HourglassError
 │   ├── BudgetExceededError     more was asked than remains; says requested, spent, remaining
 │   ├── BudgetExistsError       a budget of that name is there already
 │   ├── RequestReusedError      the request key belongs to another question
-│   ├── ChargeClosedError       the charge was given back and can take no answer
+│   ├── ChargeClosedError       an earlier version gave the charge back
 │   └── LedgerError             the ledger itself cannot be used
 │       ├── LedgerMissingError      no such file, no ledger in it, no such budget
-│       ├── LedgerUnsafeError       a symbolic link, not a file, open to others
+│       ├── LedgerUnsafeError       a link, moved or replaced, or open to others
 │       ├── LedgerVersionError      not a ledger, or one of another schema
 │       ├── LedgerCorruptError      bytes changed: the hash chain or the file is broken
 │       ├── LedgerRolledBackError   older than an anchor, or than what was seen before
@@ -140,7 +140,7 @@ class RequestReusedError(BudgetError):
 
 
 class ChargeClosedError(BudgetError):
-    """The charge was given back and can take no answer."""
+    """An earlier version of hourglass gave the charge back: it can take no answer."""
 
 
 class LedgerError(BudgetError):
@@ -152,7 +152,7 @@ class LedgerMissingError(LedgerError):
 
 
 class LedgerUnsafeError(LedgerError):
-    """The ledger is a symbolic link, not a plain file, or open to other users."""
+    """The ledger is a link, was moved or replaced, or is open to other users."""
 
 
 class LedgerVersionError(LedgerError):

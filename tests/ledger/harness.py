@@ -12,6 +12,7 @@ import random
 import resource
 import select
 import signal
+import sqlite3
 import sys
 import tempfile
 import threading
@@ -28,9 +29,24 @@ from hourglass.ledger import Budget, _failpoints, create_budget
 EPSILON = Fraction(1, 1000)
 
 
-def ask(budget: Budget, key: str, tell: Callable[[str, str], None], *, leaky: bool = False) -> None:
-    """One request, by the rule; ``leaky`` breaks the rule and tells before it settles."""
+def create(ledger: str, name: str, *, epsilon: Any, wait: float = 10.0) -> Budget:
+    """A new budget; of two ledgers, the first is its owner's and the second is used."""
+    owner, _, analyst = ledger.partition(" ")
+    create_budget(owner, name, epsilon=epsilon)
+    return Budget(analyst or owner, name, wait=wait)
+
+
+def reopen(ledger: str, name: str, *, wait: float = 10.0) -> Budget:
+    return Budget(ledger.rpartition(" ")[2], name, wait=wait)
+
+
+def ask(budget: Budget, key: str, tell: Callable[[str, str], None], *, leaky: bool = False) -> bool:
+    """One request, by the rule; ``leaky`` breaks the rule and tells before it settles.
+
+    True if it took up the charge of an attempt that was killed.
+    """
     reservation = budget.reserve(EPSILON, question=f"what of {key}?", request=key)
+    taken_up = reservation.reopened and reservation.answer is None
     if reservation.answer is None:
         token = os.urandom(8).hex()
         if leaky:
@@ -38,6 +54,7 @@ def ask(budget: Budget, key: str, tell: Callable[[str, str], None], *, leaky: bo
         reservation.settle({"token": token})
     assert reservation.answer is not None
     tell(key, reservation.answer["token"])
+    return taken_up
 
 
 class User:
@@ -57,7 +74,7 @@ class User:
     def violations(self, budget: Budget) -> list[str]:
         """Everything that must never happen."""
         found = [str(fault) for fault in budget.verify().faults]
-        charges = Counter(c.request for c in budget.history() if c.status != "void")
+        charges = Counter(c.request for c in budget.history())
         found += [f"{key} charged {n} times" for key, n in charges.items() if n > 1]
         for key, tokens in self.seen.items():
             stored = budget.answer(key)
@@ -72,7 +89,7 @@ class User:
         return found
 
 
-def child(work: Callable[[Callable[[str, str], None]], None]) -> tuple[int, int]:
+def child(work: Callable[[Callable[[str, str], None]], object]) -> tuple[int, int]:
     """Fork a worker; its process id and the reading end of its pipe."""
     reading, writing = os.pipe()
     process = os.fork()
@@ -94,9 +111,10 @@ def void(_: object) -> None:
 
 def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
     """Kill a worker at random instants, again and again, and start it anew."""
-    watch = create_budget(ledger, "b", epsilon=1000, wait=30)
+    watch = create(ledger, "b", epsilon=1000, wait=30)
     dice = random.Random(int(seed))
     user = User()
+    taken_up: set[str] = set()
     finished = open_left = died_early = 0
     started = time.monotonic()
     for number in range(-5, 0):
@@ -105,10 +123,11 @@ def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
     for _ in range(int(count)):
 
         def work(tell: Callable[[str, str], None], first: int = finished) -> None:
-            budget = Budget(ledger, "b", wait=30)
+            budget = reopen(ledger, "b", wait=30)
             tell("ready", "-")
             for number in range(first, first + 1000):
-                ask(budget, f"k{number}", tell)
+                if ask(budget, f"k{number}", tell):
+                    tell("taken-up", f"k{number}")
                 ask(budget, f"k{dice.randrange(number + 1)}", tell)
 
         process, reading = child(work)
@@ -118,10 +137,11 @@ def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
         died_early += os.waitpid(process, 0)[1] != signal.SIGKILL
         user.read(reading)
         user.seen.pop("ready", None)
+        taken_up |= user.seen.pop("taken-up", set())
         while f"k{finished}" in user.seen:
             finished += 1
         open_left += any(charge.status == "open" for charge in watch.history()[-1:])
-    budget = Budget(ledger, "b", wait=30)
+    budget = reopen(ledger, "b", wait=30)
     charges = budget.history()
     return {
         "kills": int(count),
@@ -130,7 +150,7 @@ def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
         "keys answered": len(user.seen),
         "charges": len(charges),
         "kills between charge and answer": open_left,
-        "charges taken up again": sum(bool(c.reopened) for c in charges),
+        "charges taken up again": len(taken_up),
         "violations": user.violations(budget),
         "seconds": round(time.monotonic() - started, 1),
     }
@@ -144,10 +164,8 @@ def failpoints(ledger: str) -> dict[str, Any]:
 def failpoint(ledger: str, step: str, leaky: str = "") -> dict[str, Any]:
     """Kill a worker at one step; what is charged then, and once its key is asked again."""
     name = step.replace(":", "-")
-    budget = create_budget(ledger, name, epsilon=1)
+    budget = create(ledger, name, epsilon=1)
     user = User()
-    if step.startswith("reopen"):
-        budget.reserve(EPSILON, question="what of k?", request="k")
 
     def work(tell: Callable[[str, str], None]) -> None:
         def die(reached: str) -> None:
@@ -155,15 +173,12 @@ def failpoint(ledger: str, step: str, leaky: str = "") -> dict[str, Any]:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         _failpoints.hook = die
-        if step.startswith("void"):
-            budget.reserve(EPSILON, question="what of k?", request="k").void()
-        else:
-            ask(budget, "k", tell, leaky=bool(leaky))
+        ask(budget, "k", tell, leaky=bool(leaky))
 
     process, reading = child(work)
     status = os.waitpid(process, 0)[1]
     user.read(reading)
-    after = Budget(ledger, name)
+    after = reopen(ledger, name)
     told = user.answers
     charged = int(after.balance().spent.epsilon / EPSILON)
     stored = after.answer("k") is not None
@@ -183,7 +198,7 @@ def failpoint(ledger: str, step: str, leaky: str = "") -> dict[str, Any]:
 
 def race(ledger: str, workers: str, tries: str, room: str) -> dict[str, Any]:
     """Children of one process, which has used the budget before, all want more than fits."""
-    budget = create_budget(ledger, "b", epsilon=EPSILON * int(room), wait=60)
+    budget = create(ledger, "b", epsilon=EPSILON * int(room), wait=60)
     budget.balance()
     go_reading, go_writing = os.pipe()
 
@@ -218,7 +233,7 @@ def race(ledger: str, workers: str, tries: str, room: str) -> dict[str, Any]:
 
 def same_key(ledger: str, workers: str) -> dict[str, Any]:
     """Children that ask under one key at once."""
-    budget = create_budget(ledger, "b", epsilon=1, wait=60)
+    budget = create(ledger, "b", epsilon=1, wait=60)
     user = User()
     children = [child(lambda tell: ask(budget, "k", tell)) for _ in range(int(workers))]
     failed = 0
@@ -235,7 +250,7 @@ def same_key(ledger: str, workers: str) -> dict[str, Any]:
 
 def forks_of_threads(ledger: str, forks: str) -> dict[str, Any]:
     """Fork again and again while other threads are inside the budget; the children charge."""
-    budget = create_budget(ledger, "b", epsilon=1000, wait=20)
+    budget = create(ledger, "b", epsilon=1000, wait=20)
     stop = threading.Event()
     made = Counter[str]()
 
@@ -370,6 +385,39 @@ def read_only() -> dict[str, Any]:
     return report
 
 
+def linked(ledger: str) -> dict[str, Any]:
+    """Kill a writer, charge under another name of the file, and open it under the first again.
+
+    A transaction larger than SQLite's cache is partly in the file when its writer dies. The
+    journal that undoes it has the file's first name, and undoes all that came after it.
+    """
+    other = ledger + "-link"
+    budget = create_budget(ledger, "b", epsilon=1)
+    budget.reserve(EPSILON, question="q", request="before").settle({"mean": 1})
+
+    def work(tell: Callable[[str, str], None]) -> None:
+        connection = sqlite3.connect(ledger, isolation_level=None)
+        connection.execute("BEGIN IMMEDIATE")
+        for number, answer in enumerate(["0", "0" * 6_000_000]):
+            connection.execute("INSERT INTO entries VALUES ('z', ?, '', '', ?)", (number, answer))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    process, reading = child(work)
+    os.waitpid(process, 0)
+    os.close(reading)
+    report: dict[str, Any] = {"journal": os.path.getsize(ledger + "-journal") > 512}
+    os.link(ledger, other)
+    charged = {"before"}
+    try:
+        linked = Budget(other, "b")
+        charged.add(linked.reserve(EPSILON, question="q", request="linked").request)
+    except HourglassError as error:
+        report["refused"] = type(error).__name__
+    os.unlink(other)
+    held = {charge.request for charge in Budget(ledger, "b").history()}
+    return report | {"lost": sorted(charged - held)}
+
+
 COMMANDS: dict[str, Callable[..., dict[str, Any]]] = {
     "kills": kills,
     "failpoint": failpoint,
@@ -381,6 +429,7 @@ COMMANDS: dict[str, Callable[..., dict[str, Any]]] = {
     "disk_full_at_settle": disk_full_at_settle,
     "postgres_disk_full": postgres_disk_full,
     "read_only": read_only,
+    "linked": linked,
 }
 
 if __name__ == "__main__":

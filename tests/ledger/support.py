@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 import psycopg
 
-from hourglass.ledger import Budget, create_budget
+from hourglass.ledger import Budget, create_budget, grant_role
 
 HARNESS = Path(__file__).with_name("harness.py")
 
@@ -49,6 +50,7 @@ class PostgresPlace:
 
     location: str
     kind: str = "postgres"
+    user: str = "postgres"
 
     def edit(self, statement: str) -> None:
         self.execute("ALTER TABLE hourglass.entries DISABLE TRIGGER USER")
@@ -59,8 +61,29 @@ class PostgresPlace:
         with psycopg.connect(self.location, autocommit=True) as connection:
             connection.execute(statement.encode())
 
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.location, autocommit=True) as connection:
+            return connection.execute(statement.encode()).fetchall()
+
+    def role(self, name: str, options: str = "") -> PostgresPlace:
+        """The same database, as a new role that can log in and has no rights of its own."""
+        role = f"{name}_{os.urandom(4).hex()}"
+        self.execute(f"CREATE ROLE {role} LOGIN {options}")
+        return PostgresPlace(self.location.replace("postgres:@", f"{role}:@"), user=role)
+
 
 Place = SqlitePlace | PostgresPlace
+
+
+def shared(place: Place) -> str:
+    """The ledger for the harness: in PostgreSQL, the owner's URL and that of a plain analyst."""
+    if place.kind == "sqlite":
+        return place.location
+    assert isinstance(place, PostgresPlace)
+    analyst = place.role("ann")
+    create_budget(place.location, "other", epsilon=1)
+    grant_role(place.location, analyst.user)
+    return f"{place.location} {analyst.location}"
 
 
 def fresh(place: Place, epsilon: Any = 1, delta: Any = 0, **options: Any) -> Budget:

@@ -55,6 +55,12 @@ def test_a_budget_s_life(place: Place) -> None:
     assert figures["spent"] == {"epsilon": "1/2", "delta": "1/10000000"}
     assert figures["remaining"] == {"epsilon": "1/2", "delta": "9/10000000"}
     assert figures["optimal_composition"]["epsilon"] < 0.5
+    shown = run("show", "b", *ledger, "--at-delta", "1e-3")
+    assert "by optimal composition: epsilon 0." in shown
+    condition = "fixed before the first answer was seen"
+    assert condition in figures["optimal_composition"]["holds_only_if"]
+    assert condition in " ".join(shown.split())
+    assert condition in " ".join(DOCS.read_text(encoding="utf-8").split())
     assert json.loads(run("show", *ledger, "--format", "json"))[0]["name"] == "b"
 
     listed = run("history", "b", *ledger)
@@ -139,6 +145,10 @@ def test_export_can_be_checked_without_us(place: Place, tmp_path: Path) -> None:
         (("init", "a b", "--ledger", "{0}/new.db", "--epsilon", "1"), 2, "budget name"),
         (("init", "b", "--ledger", "{0}/new.db"), 2, "--epsilon"),
         (("show", "b"), 2, "--ledger"),
+        (("grant", "ann", "--ledger", "{0}/budget.db"), 2, "only a ledger in PostgreSQL"),
+        (("revoke", "ann", "--ledger", "{0}/budget.db"), 2, "only a ledger in PostgreSQL"),
+        (("grant", "PUBLIC", "--ledger", "postgresql:///none"), 2, "one role"),
+        (("show", "--ledger", "postgresql://u:p%zz@127.0.0.1:1/d"), 2, "%25"),
     ],
 )
 def test_refusals(tmp_path: Path, arguments: tuple[str, ...], code: int, words: str) -> None:
@@ -171,7 +181,7 @@ def test_every_command_and_option_is_documented() -> None:
 
     group: Any = typer.main.get_command(budget_app)
     text = DOCS.read_text(encoding="utf-8")
-    assert len(group.commands) == 5
+    assert len(group.commands) == 7
     for name, command in group.commands.items():
         assert f"hourglass budget {name}" in text, name
         for parameter in command.params:

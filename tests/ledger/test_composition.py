@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hourglass.ledger import Amount, optimal_epsilon
-from hourglass.ledger.composition import STEP, equal_total_fits, unequal_delta_up
+from hourglass.ledger.composition import STEP, Responses, equal_total_fits
 
 NANO = Fraction(1, 10**9)
 epsilons = st.fractions(Fraction(1, 50), Fraction(3), max_denominator=97)
@@ -35,7 +35,7 @@ def enumerated(values: list[Fraction], total: Fraction) -> mpmath.mpf:
 def test_unequal_is_the_enumerated_delta_from_above(values: list[Fraction], part: Fraction) -> None:
     total = sum(values, Fraction(0)) * part
     truth = enumerated(values, total)
-    found = unequal_delta_up(values, total)
+    found = Responses(values).delta_up(total)
     exact = mpmath.mpf(found.numerator) / found.denominator
     assert exact >= truth * (1 - mpmath.mpf(10) ** -14)
     # the lattice rounds each epsilon up by at most sum/50000
@@ -70,7 +70,7 @@ def test_the_corners_of_kairouz_oh_viswanath() -> None:
                 )
                 / (1 + mpmath.exp(e)) ** k
             )
-            found = unequal_delta_up([each] * k, (k - 2 * i) * each)
+            found = Responses([each] * k).delta_up((k - 2 * i) * each)
             assert float(found) == pytest.approx(float(printed), rel=1e-9, abs=1e-16)
 
 

@@ -8,9 +8,11 @@ import random
 import shutil
 import sqlite3
 import stat
-import tempfile
+import subprocess
+import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -31,6 +33,8 @@ from hourglass.errors import (
     LedgerWriteError,
 )
 from hourglass.ledger import Budget, _failpoints, create_budget, entries
+from hourglass.ledger.entries import make_row
+from hourglass.ledger.sqlite import SqliteStore
 
 from .support import Place, PostgresPlace, SqlitePlace, fresh, harness
 
@@ -63,7 +67,7 @@ def test_lock_held(place: Place) -> None:
         holder.execute("BEGIN IMMEDIATE")
     else:
         holder = psycopg.connect(place.location)
-        holder.execute("SELECT pg_advisory_xact_lock(hashtextextended('hourglass:b', 0))")
+        holder.execute("SELECT hourglass.hold('b')")
     started = time.monotonic()
     with pytest.raises(LedgerBusyError, match="locked"):
         budget.reserve(TENTH, question="q")
@@ -204,7 +208,7 @@ def test_newer_schema(place: Place) -> None:
     budget = fresh(place)
     newer = {
         "sqlite": "PRAGMA user_version = 2",
-        "postgres": "UPDATE hourglass.ledger SET version = 2",
+        "postgres": "UPDATE hourglass.ledger SET version = 3",
     }
     place.execute(newer[place.kind])
     with pytest.raises(LedgerVersionError, match="schema"):
@@ -264,16 +268,8 @@ def _flips(stride: int, folder: Path) -> Counter[str]:
     return outcomes
 
 
-@pytest.fixture
-def quick_folder() -> Path:
-    """A folder in memory where there is one: thousands of commits."""
-    shared = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(dir=shared if os.access(shared, os.W_OK) else None))
-
-
-def test_flipped_bytes(quick_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcomes = _flips(19, quick_folder)
-    shutil.rmtree(quick_folder)
+def test_flipped_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes = _flips(67, tmp_path)
     with capsys.disabled():
         print(f"\nflipped bytes: {dict(outcomes)}")
     assert outcomes["LedgerCorruptError"] > 100
@@ -281,9 +277,8 @@ def test_flipped_bytes(quick_folder: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.long
-def test_every_byte_flipped(quick_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcomes = _flips(1, quick_folder)
-    shutil.rmtree(quick_folder)
+def test_every_byte_flipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes = _flips(1, tmp_path)
     with capsys.disabled():
         print(f"\nevery byte flipped: {dict(outcomes)}")
     assert outcomes["LedgerCorruptError"] > 1000
@@ -292,13 +287,13 @@ def test_every_byte_flipped(quick_folder: Path, capsys: pytest.CaptureFixture[st
 # clock moved; an older file copied back; rows edited by hand
 
 
-def test_clock_moved(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_moved(file: SqlitePlace, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(3000, -1)
     monkeypatch.setattr(entries, "now", lambda: f"{next(clock)}-01-01T00:00:00.000+00:00")
-    budget = fresh(place)
+    budget = fresh(file)
     for number in range(5):
         budget.reserve(TENTH, question=f"q{number}", request=f"k{number}")
-    history = Budget(place.location, "b").history()
+    history = Budget(file.location, "b").history()
     assert [charge.request for charge in history] == [f"k{number}" for number in range(5)]
     assert [charge.reserved for charge in history] == sorted(
         (charge.reserved for charge in history), reverse=True
@@ -381,12 +376,10 @@ def test_answer_edited_by_hand(place: Place) -> None:
 def test_chain_forged_with_a_forbidden_move(place: Place) -> None:
     """Right hashes do not make an overdraft right."""
     budget = fresh(place)
-    view = budget._session._view
-    assert view is not None
-    row = view.next_row(
-        "reserve",
+    row = make_row(
+        "b", 1, budget.balance().anchor.hash, "reserve",
         {"epsilon": "2/1", "delta": "0/1", "request": "k", "question": "", "description": ""},
-    )
+    )  # fmt: skip
     place.edit(f"INSERT INTO entries VALUES ('b', {row.number}, '{row.body}', '{row.hash}', NULL)")
     with pytest.raises(LedgerCorruptError, match="more than remained"):
         Budget(place.location, "b")
@@ -461,6 +454,124 @@ def test_symbolic_link(file: SqlitePlace, tmp_path: Path) -> None:
         budget.reserve(TENTH, question="q")
 
 
+def test_hard_link(file: SqlitePlace, tmp_path: Path) -> None:
+    """Under another name SQLite would not find the journal that a crash left under this one."""
+    budget = fresh(file)
+    link = tmp_path / "link.db"
+    os.link(file.location, link)
+    attempts: list[Callable[[], object]] = [
+        lambda: budget.reserve(TENTH, question="q"),  # a link that appears later
+        lambda: budget.balance(),
+        lambda: Budget(file.location, "b"),
+        lambda: Budget(str(link), "b"),
+        lambda: create_budget(str(link), "c", epsilon=1),
+        lambda: create_budget(file.location, "c", epsilon=1),
+    ]
+    for attempt in attempts:
+        with pytest.raises(LedgerUnsafeError, match="2 names"):
+            attempt()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["budget.db", "link.db"]
+    link.unlink()
+    usable(file, Fraction(0))
+
+
+def _link(path: Path) -> None:
+    os.link(path, path.with_name("link.db"))
+
+
+def _rename(path: Path) -> None:
+    path.rename(path.with_name("moved.db"))
+
+
+def _replace(path: Path) -> None:
+    copy = path.with_name("copy.db")
+    copy.write_bytes(path.read_bytes())
+    copy.chmod(0o600)
+    copy.rename(path)
+
+
+def _widen(path: Path) -> None:
+    path.chmod(0o644)
+
+
+@pytest.mark.parametrize("change", [_link, _rename, _replace, _widen])
+@pytest.mark.parametrize("step", ["reserve:locked", "reserve:written", "settle:written"])
+def test_file_changed_during_a_charge(
+    file: SqlitePlace, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], step: str
+) -> None:
+    """What was written must be what the path leads to, or nothing is released."""
+    budget = fresh(file)
+
+    def interfere(reached: str) -> None:
+        if reached == step:
+            change(Path(file.location))
+
+    def release() -> None:
+        budget.reserve(TENTH, question="q", request="k").settle({"mean": 1})
+
+    monkeypatch.setattr(_failpoints, "hook", interfere)
+    with pytest.raises((LedgerUnsafeError, LedgerMissingError)):
+        release()
+
+
+def test_file_replaced_while_it_is_committed(
+    file: SqlitePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last look comes after the commit: the charge must not lie in a file that is gone."""
+    budget = fresh(file)
+    checks = itertools.count()
+    check = SqliteStore._check_file
+
+    def racing(store: SqliteStore) -> tuple[int, int]:
+        found = check(store)
+        if next(checks) == 1:  # opened and begun; the next look is after the commit
+            _replace(Path(file.location))
+        return found
+
+    monkeypatch.setattr(SqliteStore, "_check_file", racing)
+    with pytest.raises(LedgerUnsafeError, match="replaced"):
+        budget.reserve(TENTH, question="q")
+    monkeypatch.undo()
+    assert Budget(file.location, "b").balance().spent.epsilon == 0
+
+
+@pytest.mark.skipif(
+    subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0
+    if shutil.which("unshare")
+    else True,
+    reason="needs the right to mount",
+)
+def test_file_mounted_by_itself(file: SqlitePlace, tmp_path: Path) -> None:
+    """As containers do with a single file: the journal would lie in two directories."""
+    fresh(file)
+    there = tmp_path / "a container"
+    there.mkdir()
+    (there / "budget.db").touch(0o600)
+    code = "import sys; from hourglass.ledger import Budget; Budget(sys.argv[1], 'b')"
+    mounted = str(there / "budget.db")
+    script = 'mount --bind "$1" "$2" && exec "$3" -c "$4" "$2"'
+    words = ["sh", "-c", script, "sh", file.location, mounted, sys.executable, code]
+    done = subprocess.run(["unshare", "-m", *words], capture_output=True, text=True, check=False)
+    assert "LedgerUnsafeError" in done.stderr, done.stderr
+    assert "mount its directory instead" in done.stderr
+
+
+def test_linked_directory_is_the_same_ledger(file: SqlitePlace, tmp_path: Path) -> None:
+    """Its journal lies in the one directory, under whichever path."""
+    fresh(file)
+    (tmp_path / "folder").symlink_to(tmp_path, target_is_directory=True)
+    through = str(tmp_path / "folder" / "budget.db")
+    Budget(through, "b").reserve(TENTH, question="q")
+    usable(file, TENTH)
+
+
+@pytest.mark.attack
+def test_a_linked_ledger_loses_no_charge(file: SqlitePlace) -> None:
+    """What a crash left half written is found under its first name only; nobody charges before."""
+    report = harness("linked", file.location)
+    assert report == {"journal": True, "refused": "LedgerUnsafeError", "lost": []}
+
+
 def test_dangling_link_is_not_followed_by_init(tmp_path: Path) -> None:
     (tmp_path / "link.db").symlink_to(tmp_path / "target.db")
     with pytest.raises(LedgerUnsafeError):
@@ -509,24 +620,6 @@ def test_postgres_disk_full() -> None:
         "sound": True,
         "settled later": True,
     }
-
-
-def test_postgres_role_that_may_only_append(postgres: PostgresPlace) -> None:
-    fresh(postgres)
-    role = "appender_" + os.urandom(4).hex()
-    postgres.execute(f"CREATE ROLE {role} LOGIN")
-    url = postgres.location.replace("postgres:@", f"{role}:@")
-    with pytest.raises(LedgerWriteError, match="USAGE"):
-        Budget(url, "b")
-    postgres.execute(f"GRANT USAGE ON SCHEMA hourglass TO {role}")
-    postgres.execute(f"GRANT SELECT ON hourglass.ledger, hourglass.entries TO {role}")
-    budget = Budget(url, "b")
-    with pytest.raises(LedgerWriteError, match="INSERT"):
-        budget.reserve(TENTH, question="q")
-    postgres.execute(f"GRANT INSERT ON hourglass.entries TO {role}")
-    assert budget.reserve(TENTH, question="q").settle({"mean": 1}) == {"mean": 1}
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        PostgresPlace(url).execute("DELETE FROM hourglass.entries")
 
 
 def test_postgres_commits_survive_a_lazy_default(postgres: PostgresPlace) -> None:

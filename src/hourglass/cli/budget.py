@@ -19,10 +19,13 @@ from ..ledger import (
     Charge,
     Verification,
     create_budget,
+    grant_role,
     optimal_epsilon,
+    revoke_role,
 )
+from ..ledger.composition import CONDITION
 from ..ledger.export import exported
-from ..ledger.store import open_store
+from ..ledger.store import open_store, shown_location
 from ..ledger.values import shown_number
 from ..ledger.verify import verify as verify_budget
 from .output import check_targets
@@ -31,7 +34,7 @@ __all__ = ["budget_app"]
 
 budget_app = typer.Typer(
     name="budget",
-    help="Budgets that survive: create, show, verify, export.",
+    help="Budgets that survive: create, show, verify, export, share.",
     no_args_is_help=True,
 )
 
@@ -57,6 +60,7 @@ AnchorLine = Annotated[
     str | None,
     typer.Option("--anchor", metavar="LINE", help="An anchor line printed earlier."),
 ]
+Role = Annotated[str, typer.Argument(metavar="ROLE", help="The name of a PostgreSQL role.")]
 Printed = Annotated[Format, typer.Option("--format", help="A table, or JSON.")]
 
 
@@ -91,7 +95,11 @@ def show(
     ] = "1e-9",
     output: Printed = Format.TABLE,
 ) -> None:
-    """Show limit, spent and remaining, the tighter total, and the anchor to keep."""
+    """Show limit, spent and remaining, the tighter total, and the anchor to keep.
+
+    The tighter total holds only if the number of charges and their epsilons were fixed before
+    the first answer was seen; the sum holds always.
+    """
     delta = exact_delta(at_delta)
     if name is None and anchor is not None:
         raise OptionError("anchor: an anchor belongs to one budget; give its name too")
@@ -108,6 +116,7 @@ def show(
                 "optimal_composition": {
                     "delta": str(delta),
                     "epsilon": None if tight is None else float(tight),
+                    "holds_only_if": CONDITION,
                 }
             }
         )
@@ -129,17 +138,18 @@ def history(
     from rich.table import Table
 
     table = Table(title=f"Charges of {name}")
-    for column in ("no.", "epsilon", "delta", "status", "request", "reserved (UTC)", "about"):
+    columns = ("no.", "epsilon", "delta", "status", "request", "reserved (UTC)", "by", "about")
+    for column in columns:
         table.add_column(column, overflow="fold")
     for charge in charges:
-        again = f" ({charge.reopened} reopened)" if charge.reopened else ""
         table.add_row(
             str(charge.number),
             shown_number(charge.amount.epsilon),
             shown_number(charge.amount.delta),
-            charge.status + again,
+            charge.status,
             _plain(charge.request),
-            charge.reserved[:19].replace("T", " "),
+            _plain(charge.reserved[:19].replace("T", " ")),
+            _plain(charge.by or ""),
             _plain(charge.description),
         )
     _print_table(table)
@@ -192,6 +202,23 @@ def export(
         output.write_text(text + "\n", encoding="utf-8")
 
 
+@budget_app.command("grant")
+def grant(role: Role, ledger: Ledger) -> None:
+    """Let a PostgreSQL role charge every budget of a ledger; only its owner can do this."""
+    grant_role(ledger, role)
+    typer.echo(
+        f"Role {role!r} may now read {shown_location(ledger)} and charge every budget in it; it "
+        "cannot create, change or delete any."
+    )
+
+
+@budget_app.command("revoke")
+def revoke(role: Role, ledger: Ledger) -> None:
+    """Take every right on a PostgreSQL ledger from a role; only its owner can do this."""
+    revoke_role(ledger, role)
+    typer.echo(f"Role {role!r} has no rights on {shown_location(ledger)} of its own any more.")
+
+
 def _names(ledger: str) -> list[str]:
     store = open_store(ledger, wait=10.0)
     names = store.names()
@@ -220,7 +247,10 @@ def _show_table(balance: Balance, ledger: str, tight: float | None, at_delta: st
     opened = f", {balance.open} without an answer (counted as spent)" if balance.open else ""
     typer.echo(f"{balance.charges} charges{opened}, in {ledger}.")
     if tight is not None and balance.charges > 1:
-        typer.echo(f"Together, by optimal composition: epsilon {tight:.6g} at delta {at_delta}.")
+        typer.echo(
+            f"Together, by optimal composition: epsilon {tight:.6g} at delta {at_delta}.\n"
+            f"This tighter total holds only if {CONDITION}; the sum above holds always."
+        )
     _print_anchor(balance.anchor)
 
 
@@ -249,9 +279,10 @@ def _print_table(table: Any) -> None:
 
 
 def _plain(text: str) -> str:
+    """Text that was written by others, without markup and without control characters."""
     from rich.markup import escape
 
-    return escape(text)
+    return escape("".join(c if c.isprintable() else ascii(c)[1:-1] for c in text))
 
 
 def _print_json(value: Any) -> None:
@@ -289,7 +320,7 @@ def _charge_dict(charge: Charge) -> dict[str, Any]:
         "description": charge.description,
         "reserved": charge.reserved,
         "closed": charge.closed,
-        "reopened": charge.reopened,
+        "by": charge.by,
     }
 
 

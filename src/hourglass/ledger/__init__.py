@@ -4,11 +4,12 @@ A ledger is a list of entries that only grows, kept in a SQLite file or in Postg
 a hash chain through it. A budget in it is charged before data is looked at, and an answer
 is stored before it is handed out.
 
-    budget      the facade: reserve, settle, void, balance, history
+    budget      the facade: reserve, settle, balance, history
     session     one process's looks at a budget, each continuing the last
     replay      what the entries add up to, and whether each was allowed
     entries     one entry, and the hash chain
     store       where entries are kept: the Protocol; sqlite and postgres keep it
+    roles       who may charge a ledger in PostgreSQL
     verify      every fault of a ledger, by its place
     composition the tighter total of many charges
     values      the frozen values all of them speak in
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from .budget import Budget, Reservation, create_budget
 from .composition import optimal_epsilon
+from .roles import grant_role, revoke_role
 from .values import Amount, Anchor, Balance, Charge, Fault, StoredAnswer, Terms, Verification
 
 __all__ = [
@@ -32,5 +34,7 @@ __all__ = [
     "Terms",
     "Verification",
     "create_budget",
+    "grant_role",
     "optimal_epsilon",
+    "revoke_role",
 ]

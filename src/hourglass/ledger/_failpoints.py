@@ -16,15 +16,9 @@ STEPS: Final = (
     "reserve:locked",
     "reserve:written",
     "reserve:committed",
-    "reopen:locked",
-    "reopen:written",
-    "reopen:committed",
     "settle:locked",
     "settle:written",
     "settle:committed",
-    "void:locked",
-    "void:written",
-    "void:committed",
 )
 
 hook: Callable[[str], None] | None = None

@@ -1,8 +1,7 @@
 """A budget that survives: charge, then look, then store, then hand out.
 
-reserve -> settle     the answer is stored before anybody sees it
-reserve -> void       only where the data was not looked at
-reserve -> (crash)    counts as spent; the same request key takes the charge up again
+reserve -> settle             the answer is stored before anybody sees it
+reserve -> crash or failure   the charge counts as spent; the same request key takes it up again
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from ..errors import (
     RequestReusedError,
 )
 from . import _failpoints
-from .entries import Row, amount_fields, answer_text, digest
+from .entries import GENESIS, Row, amount_fields, answer_text, digest
 from .replay import View
 from .session import Session, parsed
-from .store import open_store
+from .store import Caller, open_store
 from .values import (
     Amount,
     Anchor,
@@ -70,7 +69,7 @@ def create_budget(
             )
         # The nonce tells this budget from any other of the same name and limit.
         fields = amount_fields(limit) | {"description": description, "nonce": uuid.uuid4().hex}
-        transaction.append(view.next_row("init", fields))
+        transaction.append(0, GENESIS, "init", fields)
     return Budget(ledger, name, wait=wait)
 
 
@@ -141,8 +140,9 @@ class Budget:
                 self._check_same(standing, asked, amount)
                 if standing.answer_number is not None:
                     return Reservation(self, standing, look.stored(standing), reopened=True)
-                look.append("reopen", {"charge": number})
-        _failpoints.reach("reserve:committed" if standing is None else "reopen:committed")
+                self._check_own(standing, look.caller)
+        if standing is None:
+            _failpoints.reach("reserve:committed")
         return Reservation(self, look.view.charges[number], None, reopened=standing is not None)
 
     def balance(self) -> Balance:
@@ -178,22 +178,14 @@ class Budget:
             current = look.view.charges[charge.number]
             if current.answer_number is not None:  # another process was first: its answer stands
                 return look.stored(current)
-            if current.status == "void":
+            if current.status == "void":  # by a process of an earlier version, which could
                 raise ChargeClosedError(
-                    f"charge {charge.number} of budget {self.name!r} was given back; reserve again"
+                    f"charge {charge.number} of budget {self.name!r} was given back by another "
+                    "process; ask again"
                 )
             look.append("settle", {"charge": charge.number, "answer": digest(text)}, text)
         _failpoints.reach("settle:committed")
         return parsed(text)
-
-    def _give_back(self, charge: Charge) -> bool:
-        with self._session.looking(write=True) as look:
-            current = look.view.charges[charge.number]
-            if current.status != "open" or current.reopened:
-                return current.status == "void"
-            look.append("void", {"charge": charge.number})
-        _failpoints.reach("void:committed")
-        return True
 
     def _check_same(self, standing: Charge, question: str, amount: Amount) -> None:
         if (standing.question, standing.amount) != (question, amount):
@@ -203,10 +195,21 @@ class Budget:
                 "choose another key"
             )
 
+    def _check_own(self, standing: Charge, caller: Caller) -> None:
+        """An answer is stored by the role that charged for it, or by nobody."""
+        if caller.may_answer(standing.by):
+            return
+        by = "an earlier version of hourglass" if standing.by is None else f"role {standing.by!r}"
+        raise RequestReusedError(
+            f"request={standing.request!r} was charged by {by} in budget {self.name!r} and has no "
+            "answer yet, and only that role or, for an earlier version, the ledger's owner may "
+            "answer it; wait for the answer, or choose another key, which is charged anew"
+        )
+
     def _check_room(self, view: View, amount: Amount) -> None:
         limit = view.terms.limit
         remaining = limit - view.spent
-        if not (view.spent + amount).writable:
+        if not amount.writable_with(view.spent):
             raise EpsilonError(
                 f"epsilon={shown_number(amount.epsilon)}: with the denominators of the charges "
                 "before it the exact sum has thousands of digits; round epsilon to a short decimal"
@@ -232,11 +235,11 @@ class Budget:
 
 
 class Reservation:
-    """A charge in hand: settle it with its answer, or give it back before looking.
+    """A charge in hand, to be settled with its answer.
 
     ``answer`` is the stored answer where the request was answered before (nothing was
-    charged, and nothing is left to do), else None. ``reopened`` tells a charge that an
-    earlier attempt made from a new one.
+    charged, and nothing is left to do), else None. ``reopened`` says that the charge was made
+    by an earlier attempt.
     """
 
     def __init__(
@@ -267,16 +270,6 @@ class Reservation:
             self.answer = self._budget._settle(self.charge, answer)
         return self.answer
 
-    def void(self) -> bool:
-        """Give the charge back; only for what failed before the data was looked at.
-
-        False, and the charge stays, where it cannot be known that nobody looked: the charge
-        was taken up again, by this process or by another, or it is settled.
-        """
-        if self.reopened or self.answer is not None:
-            return False
-        return self._budget._give_back(self.charge)
-
 
 def _own_anchor(anchor: Anchor, name: str) -> Anchor:
     if anchor.name != name:
@@ -290,6 +283,4 @@ def _own_anchor(anchor: Anchor, name: str) -> Anchor:
 def _free_key(view: View) -> str:
     """A request key for a charge without one, so that a crash can be taken up all the same."""
     key = f"charge-{view.number + 1}"
-    while key in view.requests:
-        key += "-"
-    return key
+    return key if key not in view.requests else f"{key}-{uuid.uuid4().hex}"

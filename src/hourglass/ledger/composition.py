@@ -13,6 +13,10 @@ for unequal ones:
 which is the hockey-stick divergence of as many independent randomised responses, the worst
 mechanisms there are. Contract: what is returned is never below the optimum; each step that
 is not exact errs upward.
+
+Condition: the number of charges and their sizes were fixed before the first answer was seen.
+Who decides by the answers how much to ask, or when to stop, can exceed this total; the sum
+holds all the same (Rogers, Roth, Ullman, Vadhan, "Privacy Odometers and Filters", 2016).
 """
 
 from __future__ import annotations
@@ -27,7 +31,12 @@ import numpy as np
 from ..core.exact import Enclosure, exp_minus
 from .values import Amount
 
-__all__ = ["equal_total_fits", "optimal_epsilon", "unequal_delta_up"]
+__all__ = ["CONDITION", "Responses", "equal_total_fits", "optimal_epsilon"]
+
+#: Where the total is shown, this is shown with it.
+CONDITION: Final = (
+    "the number of charges and their epsilons were fixed before the first answer was seen"
+)
 
 #: Totals are rounded up to a multiple of this.
 STEP: Final = Fraction(1, 10**6)
@@ -43,7 +52,8 @@ FUSED: Final = 2_000
 def optimal_epsilon(charges: Iterable[Amount], delta: Fraction) -> Fraction | None:
     """The least total epsilon, up to rounding up, at which the charges are (., delta)-private.
 
-    None where the charges' own deltas leave nothing of ``delta``. Never above the sum.
+    None where the charges' own deltas leave nothing of ``delta``. Never above the sum. It
+    holds only under :data:`CONDITION`.
     """
     amounts = list(charges)
     total = sum((amount.epsilon for amount in amounts), Fraction(0))
@@ -57,7 +67,7 @@ def optimal_epsilon(charges: Iterable[Amount], delta: Fraction) -> Fraction | No
     each, count = epsilons[0], len(epsilons)
     if len(set(epsilons)) == 1 and count <= EXACT_COUNT and total <= EXACT_SUM:
         return _least(total, lambda at: equal_total_fits(each, count, at, spare))
-    response = _Responses(epsilons)
+    response = Responses(epsilons)
     return _least(total, lambda at: response.delta_up(at) <= spare)
 
 
@@ -82,12 +92,7 @@ def equal_total_fits(epsilon: Fraction, count: int, total: Fraction, delta: Frac
     return excess.high <= (whole * delta).low
 
 
-def unequal_delta_up(epsilons: Sequence[Fraction], total: Fraction) -> Fraction:
-    """An upper bound of the optimal delta at ``total``, for epsilons of any sizes."""
-    return _Responses(epsilons).delta_up(total)
-
-
-class _Responses:
+class Responses:
     """The privacy loss of independent randomised responses, on a lattice.
 
     Rounding an epsilon up, and fusing two into their sum, can only raise delta. The masses

@@ -1,55 +1,54 @@
-"""The ledger in PostgreSQL: for teams, several machines, and roles that may only append.
+"""The ledger in PostgreSQL: for teams, several machines, and roles that may only charge.
 
-The same entries as in a file, in the schema ``hourglass``. A charge takes an advisory lock
-on its budget, so racing charges form a queue, and needs no right but SELECT and INSERT. The
-primary key would refuse a second entry of one number even without the lock. Each
+The same entries as in a file, in the schema ``hourglass``. Whoever charges calls functions of
+the owner's, which check and write (postgres_functions.py); nobody else writes to the tables. A
+charge holds a lock on its budget's first entry, so racing charges form a queue. Each
 transaction connects anew: threads and forked children share nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, Final
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from ..errors import (
+    BudgetExistsError,
+    EpsilonError,
     LedgerBusyError,
+    LedgerCorruptError,
     LedgerError,
     LedgerMissingError,
     LedgerUnreachableError,
+    LedgerUnsafeError,
     LedgerVersionError,
     LedgerWriteError,
+    OptionError,
 )
-from .entries import Row
-from .store import SCHEMA_VERSION, shown_location
+from . import postgres_owner as owner
+from .entries import Row, make_row
+from .postgres_functions import digest
+from .postgres_owner import Connection
+from .postgres_schema import STATE, VERSION
+from .store import Caller, shown_location
 
 __all__ = ["PostgresStore"]
 
-Connection = psycopg.Connection[tuple[Any, ...]]
-
-SCHEMA: Final = (
-    "CREATE SCHEMA hourglass",
-    "CREATE TABLE hourglass.ledger (version integer NOT NULL)",
-    "CREATE TABLE hourglass.entries (budget text NOT NULL, number bigint NOT NULL, "
-    "body text NOT NULL, hash text NOT NULL, answer text, PRIMARY KEY (budget, number))",
-    "CREATE FUNCTION hourglass.refuse() RETURNS trigger LANGUAGE plpgsql AS "
-    "$$ BEGIN RAISE EXCEPTION 'entries are never changed or deleted'; END $$",
-    "CREATE TRIGGER entries_stay BEFORE UPDATE OR DELETE ON hourglass.entries "
-    "FOR EACH ROW EXECUTE FUNCTION hourglass.refuse()",
-    "CREATE TRIGGER entries_whole BEFORE TRUNCATE ON hourglass.entries "
-    "FOR EACH STATEMENT EXECUTE FUNCTION hourglass.refuse()",
-    f"INSERT INTO hourglass.ledger VALUES ({SCHEMA_VERSION})",
-)
-
-#: Version, live triggers, and whether this server's commits outlive a power cut.
-_STATE: Final = (
-    "SELECT (SELECT array_agg(version) FROM hourglass.ledger), "
-    "(SELECT count(*) FROM pg_catalog.pg_trigger WHERE tgrelid = 'hourglass.entries'::regclass "
-    "AND tgname IN ('entries_stay', 'entries_whole') AND tgenabled IN ('O', 'A')), "
-    "current_setting('fsync'), current_setting('synchronous_commit')"
-)
+#: The oldest server whose NUMERIC has a gcd, which the functions use.
+_LEAST_SERVER: Final = 130000
+_GRANT: Final = "ask the ledger's owner to run `hourglass budget grant` for your role"
+_CALL: Final = {
+    "reserve": (
+        "SELECT number, body, hash FROM hourglass.reserve(%(budget)s, %(request)s, %(question)s, "
+        "%(description)s, %(epsilon)s, %(delta)s)"
+    ),
+    "settle": (
+        "SELECT number, body, hash FROM hourglass.settle(%(budget)s, %(charge)s, %(stored)s)"
+    ),
+}
 
 
 class PostgresStore:
@@ -60,44 +59,71 @@ class PostgresStore:
         self._url = url
         self._wait = float(wait)
         self.location = shown_location(url)
+        try:
+            conninfo_to_dict(url)
+        except psycopg.Error:  # its message quotes the URL
+            raise OptionError(
+                f"ledger={self.location!r} is not a PostgreSQL URL; write it as "
+                "postgresql://user:password@host/database, and escape special characters of "
+                "the password, such as % as %25 and @ as %40"
+            ) from None
 
     def create(self) -> None:
         """Make the schema where there is none; a ledger that is there stays as it is."""
         with self._errors(), closing(self._connect()) as connection:
-            connection.execute("BEGIN")
-            self._lock(connection, "")
-            found = connection.execute("SELECT to_regnamespace('hourglass') IS NOT NULL")
-            if found.fetchone() == (True,):
-                self._check_state(connection)
-            else:
-                for statement in SCHEMA:
-                    connection.execute(statement)
+            self._begin(connection)
+            if not _has_schema(connection):
+                self._check_server(connection)
+                try:
+                    owner.create(connection)
+                    self._commit(connection)
+                    return
+                except (psycopg.errors.DuplicateSchema, psycopg.errors.UniqueViolation):
+                    pass  # another process was first
+                connection.execute("ROLLBACK")
+                self._begin(connection)
+            caller = self._checked(connection)
+            if not caller.steward:
+                raise LedgerWriteError(
+                    f"ledger {self.location!r}: role {caller.role!r} does not own it; only the "
+                    "owner creates budgets"
+                )
             self._commit(connection)
 
     def names(self) -> list[str]:
         """The budgets in the ledger, in the order of their names."""
-        with self._begun() as connection:
+        with self._begun() as (connection, _):
             rows = connection.execute(
                 'SELECT budget FROM hourglass.entries WHERE number = 0 ORDER BY budget COLLATE "C"'
             )
             return [str(name) for (name,) in rows]
 
+    def grant(self, role: str) -> None:
+        """Let a role charge every budget of the ledger."""
+        with self._begun() as (connection, caller):
+            self._check_owner(caller)
+            owner.grant(connection, role)
+
+    def revoke(self, role: str) -> None:
+        """Take every right on the ledger from a role."""
+        with self._begun() as (connection, caller):
+            self._check_owner(caller)
+            owner.revoke(connection, role)
+
     @contextmanager
     def transaction(self, budget: str, *, write: bool = False) -> Iterator[PostgresTransaction]:
         """A transaction; a writing one holds the budget's lock from its beginning."""
-        with self._begun(lock=budget if write else None) as connection:
-            yield PostgresTransaction(connection, budget)
+        with self._begun() as (connection, caller):
+            if write:
+                connection.execute("SELECT hourglass.hold(%s)", (budget,))
+            yield PostgresTransaction(connection, budget, caller)
 
     @contextmanager
-    def _begun(self, *, lock: str | None = None) -> Iterator[Connection]:
+    def _begun(self) -> Iterator[tuple[Connection, Caller]]:
         with self._errors(), closing(self._connect()) as connection:
-            # READ COMMITTED: what is read after the lock was granted includes all that the
-            # holders before us committed.
-            connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
-            self._check_state(connection)
-            if lock is not None:
-                self._lock(connection, lock)
-            yield connection
+            self._begin(connection)
+            caller = self._checked(connection)
+            yield connection, caller
             self._commit(connection)
 
     def _connect(self) -> Connection:
@@ -107,41 +133,74 @@ class PostgresStore:
             prepare_threshold=None,
             connect_timeout=max(2, round(self._wait)),
             application_name="hourglass ledger",
+            client_encoding="utf8",
         )
 
-    def _lock(self, connection: Connection, budget: str) -> None:
-        """Queue for the budget, at most for the wait; the lock goes with the transaction."""
-        milliseconds = str(max(1, round(self._wait * 1000)))
+    def _begin(self, connection: Connection) -> None:
+        milliseconds = max(1, round(self._wait * 1000))
         connection.execute(
-            "SELECT set_config('lock_timeout', %s, true), "
-            "set_config('idle_in_transaction_session_timeout', '60s', true)",
-            (milliseconds,),
-        )
-        connection.execute(
-            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"hourglass:{budget}",)
+            b"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path = pg_catalog, pg_temp; "
+            b"SET LOCAL idle_in_transaction_session_timeout = '60s'; "
+            b"SET LOCAL lock_timeout = %d" % milliseconds
         )
 
-    def _check_state(self, connection: Connection) -> None:
-        found = connection.execute(_STATE).fetchone()
+    def _checked(self, connection: Connection) -> Caller:
+        """Check the ledger's state, after migrating it where the caller owns an older one."""
+        found = connection.execute(STATE.encode()).fetchone()
         assert found is not None
-        versions, triggers, fsync, synchronous = found
-        if versions != [SCHEMA_VERSION]:
+        versions, triggers, functions, strangers, fsync, role, steward = found
+        place = f"ledger {self.location!r}"
+        if versions == [1] and steward:
+            self._check_server(connection)
+            owner.migrate(connection)
+            self._commit(connection)
+            self._begin(connection)
+            return self._checked(connection)
+        if versions == [1]:
             raise LedgerVersionError(
-                f"ledger {self.location!r} has schema {versions}, and this version of hourglass "
-                f"knows schema {SCHEMA_VERSION}; use the version that wrote it, or a newer one"
+                f"{place} has schema 1, which an earlier version of hourglass wrote; its owner "
+                "must open it once with this version, for example with `hourglass budget show`, "
+                f"which migrates it to schema {VERSION}"
             )
-        if triggers != 2:
+        if versions != [VERSION]:
             raise LedgerVersionError(
-                f"ledger {self.location!r}: the triggers that guard its entries are gone or "
-                "disabled; restore them, then run `hourglass budget verify`"
+                f"{place} has schema {versions}, and this version of hourglass knows schema "
+                f"{VERSION}; use the version that wrote it, or a newer one"
+            )
+        if triggers != 2 or functions != digest():
+            raise LedgerVersionError(
+                f"{place}: the triggers or functions that guard its entries are missing or were "
+                "changed; restore them, then run `hourglass budget verify`"
+            )
+        if strangers:
+            raise LedgerUnsafeError(
+                f"{place}: a role other than the owner may write to the schema hourglass or to "
+                "its tables directly; revoke that, and give rights with `hourglass budget grant`"
             )
         if fsync != "on":
             raise LedgerWriteError(
-                f"ledger {self.location!r}: the server runs with fsync={fsync}, so a power cut "
-                "would forget charges; set fsync=on"
+                f"{place}: the server runs with fsync={fsync}, so a power cut would forget "
+                "charges; set fsync=on"
             )
-        if synchronous not in ("on", "remote_apply"):
-            connection.execute("SET LOCAL synchronous_commit = on")
+        return Caller(role, steward)
+
+    def _check_owner(self, caller: Caller) -> None:
+        if not caller.steward:
+            raise LedgerWriteError(
+                f"ledger {self.location!r}: role {caller.role!r} does not own it; only the owner "
+                "gives and takes rights"
+            )
+
+    def _check_server(self, connection: Connection) -> None:
+        place = f"ledger {self.location!r}"
+        if connection.info.server_version < _LEAST_SERVER:
+            raise LedgerVersionError(f"{place}: a ledger needs PostgreSQL 13 or later")
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise LedgerVersionError(
+                f"{place}: the database's encoding is {encoding}; create the ledger in a "
+                "database with the encoding UTF8"
+            )
 
     def _commit(self, connection: Connection) -> None:
         done = connection.execute("COMMIT").statusmessage
@@ -150,13 +209,13 @@ class PostgresStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """PostgreSQL's errors in our words, which never hold a password or a line."""
+        """Translate PostgreSQL's errors; ours never hold a password or a line of the ledger."""
         try:
             yield
         except psycopg.Error as error:
             raise self._translated(error) from None
 
-    def _translated(self, error: psycopg.Error) -> LedgerError:
+    def _translated(self, error: psycopg.Error) -> LedgerError | EpsilonError:
         state = error.sqlstate or ""
         place = f"ledger {self.location!r}"
         if state in ("55P03", "57014", "40P01", "23505"):
@@ -170,12 +229,20 @@ class PostgresStore:
                 "`hourglass budget init`"
             )
         if state == "42501":
-            return LedgerWriteError(
-                f"{place}: this role may not do that (42501); a charge needs USAGE on the schema "
-                "hourglass, SELECT on hourglass.ledger, SELECT and INSERT on hourglass.entries"
-            )
+            return LedgerWriteError(f"{place}: your role has no right to do this (42501); {_GRANT}")
+        if state == "42704":
+            return LedgerWriteError(f"{place}: the server has no such role; create it first")
         if state == "25006":
             return LedgerWriteError(f"{place} is read-only here (25006); name the primary server")
+        if state == "HG007":
+            return EpsilonError(
+                "epsilon: with the denominators of the charges before it the exact sum has "
+                "thousands of digits; round epsilon to a short decimal"
+            )
+        if state == "HG003":
+            return LedgerCorruptError(
+                f"{place}: the budget's entries are damaged; `hourglass budget verify` says where"
+            )
         if state.startswith(("53", "58")):
             return LedgerWriteError(
                 f"{place} could not be written ({state}): the server's disk is full or fails; make "
@@ -192,10 +259,11 @@ class PostgresStore:
 class PostgresTransaction:
     """One budget's entries, inside a transaction."""
 
-    def __init__(self, connection: Connection, budget: str) -> None:
+    def __init__(self, connection: Connection, budget: str, caller: Caller) -> None:
         """The transaction has begun."""
         self._connection = connection
         self._budget = budget
+        self.caller = caller
 
     def rows(self, first: int) -> Iterator[Row]:
         """The budget's entries from number ``first`` on, in order."""
@@ -215,12 +283,38 @@ class PostgresTransaction:
         ).fetchone()
         return None if found is None or found[0] is None else str(found[0])
 
-    def append(self, row: Row, answer: str | None = None) -> None:
-        """Add an entry."""
-        self._connection.execute(
-            "INSERT INTO hourglass.entries VALUES (%s, %s, %s, %s, %s)",
-            (self._budget, row.number, row.body, row.hash, answer),
-        )
+    def append(
+        self,
+        number: int,
+        previous: str,
+        kind: str,
+        fields: Mapping[str, Any],
+        answer: str | None = None,
+    ) -> Row:
+        """Add an entry: the first as the owner, all others through the owner's functions."""
+        if kind == "init":
+            return self._open(make_row(self._budget, number, previous, kind, fields))
+        given = {**fields, "budget": self._budget, "stored": answer}
+        found = self._connection.execute(_CALL[kind].encode(), given).fetchone()
+        assert found is not None
+        return Row(int(found[0]), str(found[1]), str(found[2]))
 
     def check(self) -> None:
         """PostgreSQL checks its pages by itself, where data checksums are on."""
+
+    def _open(self, row: Row) -> Row:
+        done = self._connection.execute(
+            "INSERT INTO hourglass.entries VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            (self._budget, row.number, row.body, row.hash),
+        )
+        if done.rowcount != 1:
+            raise BudgetExistsError(
+                f"budget {self._budget!r} was created by another process at the same moment; its "
+                "terms never change: choose another name"
+            )
+        return row
+
+
+def _has_schema(connection: Connection) -> bool:
+    found = connection.execute("SELECT to_regnamespace('hourglass') IS NOT NULL")
+    return found.fetchone() == (True,)

@@ -7,13 +7,13 @@ truth that could disagree with the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Final
 
 from ..errors import LedgerCorruptError, LedgerMissingError, LedgerRolledBackError
-from .entries import GENESIS, Entry, Row, make_row, read_row
+from .entries import GENESIS, Entry, Row, read_row
 from .values import Amount, Anchor, Balance, Charge, Terms
 
 __all__ = ["View"]
@@ -30,6 +30,7 @@ class View:
         self.spent = Amount(Fraction(0))
         self.charges: dict[int, Charge] = {}
         self.requests: dict[str, int] = {}
+        self._reopened: set[int] = set()
         self._terms: Terms | None = None
         self._anchor = anchor
 
@@ -103,10 +104,6 @@ class View:
             ) from None
         self.number, self.hash = row.number, row.hash
 
-    def next_row(self, kind: str, fields: Mapping[str, Any]) -> Row:
-        """The row that would come next."""
-        return make_row(self.name, self.number + 1, self.hash, kind, fields)
-
     def standing(self, request: str) -> Charge | None:
         """The charge that holds the request key, if it was not given back."""
         number = self.requests.get(request)
@@ -125,6 +122,7 @@ class View:
         spent = self.spent + amount
         if not spent.fits(self.terms.limit):
             raise ValueError("the charge is more than remained")
+        _check_sum(entry, spent)
         request = entry.text("request")
         if request in self.requests:
             raise ValueError("its request key is charged already")
@@ -135,16 +133,18 @@ class View:
             question=entry.text("question"),
             description=entry.text("description"),
             reserved=entry.at,
+            by=entry.text("by") if "by" in entry.fields else None,
         )
         self.requests[request] = entry.number
         self.spent = spent
 
     def _reopen(self, entry: Entry) -> None:
-        charge = self._open_charge(entry)
-        self.charges[charge.number] = replace(charge, reopened=charge.reopened + 1)
+        """Written by earlier versions when a charge without an answer was taken up again."""
+        self._reopened.add(self._open_charge(entry).number)
 
     def _settle(self, entry: Entry) -> None:
         charge = self._open_charge(entry)
+        _check_sum(entry, self.spent)
         self.charges[charge.number] = replace(
             charge,
             status="settled",
@@ -154,8 +154,9 @@ class View:
         )
 
     def _void(self, entry: Entry) -> None:
+        """Written by earlier versions when a charge was given back."""
         charge = self._open_charge(entry)
-        if charge.reopened:
+        if charge.number in self._reopened:
             raise ValueError("it gives back a charge that was taken up again")
         self.charges[charge.number] = replace(charge, status="void", closed=entry.at)
         del self.requests[charge.request]
@@ -168,7 +169,16 @@ class View:
         return charge
 
 
-_MOVES = {
+def _check_sum(entry: Entry, spent: Amount) -> None:
+    """PostgreSQL's entries state the sum, from which its functions compute the next one."""
+    said = entry.fields.get("spent")
+    if said is None:
+        return
+    if not isinstance(said, dict) or replace(entry, fields=said).amount() != spent:
+        raise ValueError("it states a wrong sum")
+
+
+_MOVES: Final = {
     "init": View._init,
     "reserve": View._reserve,
     "reopen": View._reopen,

@@ -17,7 +17,7 @@ from ..errors import LedgerBusyError, LedgerCorruptError
 from . import _failpoints
 from .entries import Row, digest
 from .replay import View
-from .store import Store, Transaction
+from .store import Caller, Store, Transaction
 from .values import Anchor, Charge
 
 __all__ = ["Look", "Session", "parsed"]
@@ -35,11 +35,16 @@ class Look:
     def append(self, kind: str, fields: Mapping[str, Any], answer: str | None = None) -> Row:
         """Add the next entry, to be committed with the transaction."""
         _failpoints.reach(f"{kind}:locked")
-        row = self.view.next_row(kind, fields)
-        self._transaction.append(row, answer)
+        view = self.view
+        row = self._transaction.append(view.number + 1, view.hash, kind, fields, answer)
         self.appended.append(row)
         _failpoints.reach(f"{kind}:written")
         return row
+
+    @property
+    def caller(self) -> Caller:
+        """Who looks."""
+        return self._transaction.caller
 
     def stored(self, charge: Charge) -> dict[str, Any]:
         """The stored answer, if it is the one whose hash the chain holds."""
@@ -106,6 +111,12 @@ class Session:
 
 def parsed(text: str) -> dict[str, Any]:
     """A stored answer as a dict; always read back from its text, so that all get the same."""
-    answer = json.loads(text)
-    assert isinstance(answer, dict)
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):  # a role can store what only other readers can read
+        answer = None
+    if not isinstance(answer, dict):
+        raise LedgerCorruptError(
+            "the answer stored under this request key cannot be read; ask under another key"
+        )
     return answer

@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final
 
 from ..errors import (
     LedgerBusyError,
@@ -26,13 +26,20 @@ from ..errors import (
     LedgerWriteError,
 )
 from ._forks import no_fork
-from .entries import Row
-from .store import SCHEMA_VERSION
+from .entries import Row, make_row
+from .store import Caller
 
 __all__ = ["SqliteStore"]
 
+#: The schema that this version writes and reads.
+SCHEMA_VERSION: Final = 1
 #: "HGLS": how a file says that it is a ledger.
 APPLICATION_ID: Final = 0x48474C53
+
+_REPLACED: Final = (
+    "was moved or replaced by another file while it was in use; make sure that it is the right "
+    "one, then ask again with the same request key"
+)
 
 #: The schema, word for word: a file whose schema reads otherwise is refused.
 SCHEMA: Final = {
@@ -60,13 +67,10 @@ SCHEMA: Final = {
 class SqliteStore:
     """Entries in a file that only its owner may read and only ``create`` makes."""
 
-    def __init__(
-        self, path: str, *, wait: float = 10.0, synchronous: Literal["EXTRA", "FULL"] = "EXTRA"
-    ) -> None:
+    def __init__(self, path: str, *, wait: float = 10.0) -> None:
         """The store at a path, which is not looked at yet."""
         self._path = Path(path).absolute()
         self._wait = float(wait)
-        self._synchronous = synchronous
         self.location = path
 
     def create(self) -> None:
@@ -106,15 +110,19 @@ class SqliteStore:
     @contextmanager
     def _begun(self, *, write: bool) -> Iterator[sqlite3.Connection]:
         seen = self._check_file()
+        if _is_mount_point(self._path):
+            raise LedgerUnsafeError(
+                f"ledger {self.location!r} is mounted as a single file, so that SQLite's journal "
+                "would not lie beside it everywhere; mount its directory instead"
+            )
         with no_fork(), self._errors(), closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             self._check_schema(connection)
-            if self._check_file() != seen:
-                raise LedgerUnsafeError(
-                    f"ledger {self.location!r} was exchanged while it was being opened; try again"
-                )
+            self._check_same(seen)
             yield connection
             connection.execute("COMMIT")
+            if write:  # what was written must be what the path leads to
+                self._check_same(seen)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -125,11 +133,16 @@ class SqliteStore:
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
-            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            connection.execute("PRAGMA synchronous = EXTRA")
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _check_same(self, seen: tuple[int, int]) -> None:
+        """Refuse a file that was replaced, moved or linked since it was opened."""
+        if self._check_file() != seen:
+            raise LedgerUnsafeError(f"ledger {self.location!r} {_REPLACED}")
 
     def _check_file(self) -> tuple[int, int]:
         """Refuse what is not a private plain file; by lstat, never by opening it."""
@@ -148,6 +161,14 @@ class SqliteStore:
             what = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a plain file"
             raise LedgerUnsafeError(
                 f"ledger {self.location!r} is {what}; name the ledger's file itself"
+            )
+        if found.st_nlink > 1:
+            # SQLite names its journal after the path: under another name it would not find
+            # the journal that a crash left, and lose or restore the wrong charges.
+            raise LedgerUnsafeError(
+                f"ledger {self.location!r} has {found.st_nlink} names (hard links), and SQLite "
+                "can lose charges in a file with more than one; remove the others, or keep "
+                "copies of the file instead"
             )
         if os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o077:
             raise LedgerUnsafeError(
@@ -196,6 +217,8 @@ class SqliteStore:
                 f"{place} stayed locked by another process for {self._wait:g} s; try again, or "
                 "wait longer"
             )
+        if code == sqlite3.SQLITE_READONLY_DBMOVED:
+            return LedgerUnsafeError(f"{place} {_REPLACED}")
         if primary in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             return LedgerWriteError(
                 f"{place} could not be written ({name}): the disk is full or fails; make room and "
@@ -218,6 +241,7 @@ class SqliteTransaction:
         self._connection = connection
         self._budget = budget
         self._location = location
+        self.caller = Caller()
 
     def rows(self, first: int) -> Iterator[Row]:
         """The budget's entries from number ``first`` on, in order."""
@@ -236,12 +260,21 @@ class SqliteTransaction:
         ).fetchone()
         return None if found is None or found[0] is None else _text(found[0])
 
-    def append(self, row: Row, answer: str | None = None) -> None:
+    def append(
+        self,
+        number: int,
+        previous: str,
+        kind: str,
+        fields: Mapping[str, Any],
+        answer: str | None = None,
+    ) -> Row:
         """Add an entry."""
+        row = make_row(self._budget, number, previous, kind, fields)
         self._connection.execute(
             "INSERT INTO entries VALUES (?, ?, ?, ?, ?)",
             (self._budget, row.number, row.body, row.hash, answer),
         )
+        return row
 
     def check(self) -> None:
         """Let SQLite look for damage in every page: a misled free list would overwrite rows."""
@@ -258,3 +291,15 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise sqlite3.DatabaseError("not text")
     return value
+
+
+def _is_mount_point(path: Path) -> bool:
+    """Whether a file is mounted by itself; only Linux tells."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:
+        return False
+    name = os.fsencode(os.path.realpath(path))
+    for character in (b"\\", b" ", b"\t", b"\n"):
+        name = name.replace(character, b"\\%03o" % ord(character))
+    return any(mount.split(b" ", 5)[4] == name for mount in mounts)

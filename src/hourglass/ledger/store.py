@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import Final, Protocol
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
 from ..errors import OptionError
 from .entries import Row
 
-__all__ = ["SCHEMA_VERSION", "Store", "Transaction", "open_store", "shown_location"]
-
-#: The schema that this version writes and reads.
-SCHEMA_VERSION: Final = 1
+__all__ = ["Caller", "Store", "Transaction", "open_store", "shown_location"]
 
 _POSTGRES: Final = ("postgresql://", "postgres://")
+_HOST: Final = r"(?:[\w.%-]*|\[[0-9a-f:.%]+\])(?::[0-9]{1,5})?"
+#: A URL that is surely understood: scheme, user, password, hosts, database, options.
+_URL: Final = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+]*)://(?:(?P<user>[\w.%-]*)(?::[^@/?#]*)?@)?"
+    rf"(?P<place>{_HOST}(?:,{_HOST})*(?:/[\w.%-]*)?)(?:\?[^@]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who uses the ledger: the role that logged in, and whether it owns the ledger.
+
+    A file has one user, who has no name and owns it.
+    """
+
+    role: str | None = None
+    steward: bool = True
+
+    def may_answer(self, by: str | None) -> bool:
+        """Whether this caller may answer a charge that ``by`` made.
+
+        Only the owner may answer a charge of schema 1, which does not say who made it.
+        """
+        return by == self.role if by is not None else self.steward
 
 
 class Transaction(Protocol):
     """A look at one budget; in a writing transaction nobody else writes to it."""
+
+    caller: Caller
 
     def rows(self, first: int) -> Iterator[Row]:
         """The budget's entries from number ``first`` on, in order."""
@@ -27,7 +52,14 @@ class Transaction(Protocol):
     def answer(self, number: int) -> str | None:
         """The answer that lies beside an entry."""
 
-    def append(self, row: Row, answer: str | None = None) -> None:
+    def append(
+        self,
+        number: int,
+        previous: str,
+        kind: str,
+        fields: Mapping[str, Any],
+        answer: str | None = None,
+    ) -> Row:
         """Add an entry, durable once the transaction has ended without an error."""
 
     def check(self) -> None:
@@ -81,14 +113,16 @@ def open_store(location: str, *, wait: float) -> Store:
 
 
 def shown_location(location: str) -> str:
-    """The location without what must not be shown: a password, or options that may hold one."""
+    """The location without a password, and without options, which may hold one.
+
+    A URL that is not surely understood is not shown at all: a password with an unescaped
+    slash, colon or at sign could stand anywhere in it.
+    """
     if "://" not in location:
         return location
-    try:
-        parts = urlsplit(location)
-        host = parts.hostname or ""
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return location.partition("://")[0] + "://..."
-    user = f"{parts.username}@" if parts.username and host else ""
-    return f"{parts.scheme}://{user}{host}{port}{parts.path}"
+    match = _URL.fullmatch(location)
+    if match is None:
+        scheme = location.partition("://")[0]
+        return f"{scheme if scheme.isalnum() else ''}://..."
+    user = f"{match['user']}@" if match["user"] and match["place"] else ""
+    return f"{match['scheme']}://{user}{match['place']}"

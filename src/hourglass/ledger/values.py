@@ -39,6 +39,9 @@ MAX_DIGITS: Final = 60
 MAX_TEXT: Final = 200
 #: Longest denominator of a sum, in bits: beyond it a sum could no longer be written out.
 MAX_SUM_BITS: Final = 8_000
+#: How much of that is kept for decimals, so that other fractions never crowd them out: two
+#: denominators below 10**MAX_DIGITS that divide powers of ten have less in common multiple.
+DECIMAL_BITS: Final = 400
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _ANCHOR: Final = re.compile(r"hourglass-anchor:([A-Za-z0-9._-]+):(\d{1,18}):([0-9a-f]{64})")
@@ -57,11 +60,13 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.epsilon - other.epsilon, self.delta - other.delta)
 
-    @property
-    def writable(self) -> bool:
-        """Whether the sum is short enough to be written out exactly."""
-        longest = max(self.epsilon.denominator, self.delta.denominator)
-        return longest.bit_length() <= MAX_SUM_BITS
+    def writable_with(self, spent: Amount) -> bool:
+        """Whether the sum with what is spent is short enough to be written out exactly."""
+        return all(
+            (one + other).denominator.bit_length()
+            <= MAX_SUM_BITS - (0 if _is_decimal(one) else DECIMAL_BITS)
+            for one, other in ((self.epsilon, spent.epsilon), (self.delta, spent.delta))
+        )
 
     def fits(self, room: Amount) -> bool:
         """Whether neither part is more than there is room for."""
@@ -92,7 +97,8 @@ class Charge:
     """One charge: what it cost, what for, and what became of it.
 
     ``open`` means charged without an answer: under way, or ended by a crash. It counts as
-    spent; only ``void`` does not.
+    spent. Ledgers of earlier versions may hold ``void`` charges, which were given back and do
+    not count. ``by`` is the PostgreSQL role that charged, where the entry says so.
     """
 
     number: int
@@ -103,7 +109,7 @@ class Charge:
     reserved: str
     status: Literal["open", "settled", "void"] = "open"
     closed: str | None = None
-    reopened: int = 0
+    by: str | None = None
     answer_number: int | None = None
     answer_hash: str | None = None
 
@@ -242,6 +248,10 @@ def shown_number(value: Fraction) -> str:
                 return str(decimal).lower() if small else f"{decimal:f}"
     about = f"about {float(value):.6g}"
     return about if value.denominator >= 10**12 else f"{value} ({about})"
+
+
+def _is_decimal(value: Fraction) -> bool:
+    return 10**200 % value.denominator == 0
 
 
 def _delta(delta: Any) -> Fraction:

@@ -163,7 +163,10 @@ class Statement:
             return "this release alone; releases on the same data add up (basic composition)"
         epsilon, delta = self.total
         spent = f"epsilon {decimal(epsilon)}" + (f", delta {decimal(delta)}" if delta else "")
-        return f"the sum of all releases charged to budget {self.budget}: {spent} spent so far"
+        return (
+            f"the sum of all releases charged to budget {self.budget}: {spent} spent so far; a sum "
+            "(basic composition) holds however the releases were chosen"
+        )
 
     def _parameters(self, epsilon: Fraction, delta: Fraction) -> dict[str, float]:
         found = {"epsilon": float(epsilon)}
