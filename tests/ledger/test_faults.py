@@ -386,6 +386,32 @@ def test_chain_forged_with_a_forbidden_move(place: Place) -> None:
     assert "more than remained" in budget.verify().faults[0].what
 
 
+@pytest.mark.parametrize("said", [{"epsilon": "1/11", "delta": "0/1"}, {"epsilon": "1/10"}, 7])
+@pytest.mark.parametrize("kind", ["reserve", "settle"])
+def test_chain_forged_with_a_wrong_sum(file: SqlitePlace, kind: str, said: object) -> None:
+    """The next charge would be computed from it."""
+    anchor = fresh(file).balance().anchor
+    fields: dict[str, object] = {"epsilon": "1/10", "delta": "0/1"}
+    fields |= {"request": "k", "question": "", "description": ""}
+    right = {"epsilon": "1/10", "delta": "0/1"}
+    rows = [
+        make_row(
+            "b", 1, anchor.hash, "reserve",
+            fields | {"spent": said if kind == "reserve" else right},
+        )
+    ]  # fmt: skip
+    if kind == "settle":
+        answered = {"charge": 1, "answer": entries.digest("{}"), "spent": said}
+        rows.append(make_row("b", 2, rows[0].hash, "settle", answered))
+    for row in rows:
+        answer = "'{}'" if row.number == 2 else "NULL"
+        file.edit(
+            f"INSERT INTO entries VALUES ('b', {row.number}, '{row.body}', '{row.hash}', {answer})"
+        )
+    with pytest.raises(LedgerCorruptError, match=f"entry {len(rows)}"):
+        Budget(file.location, "b")
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -287,6 +287,17 @@ def test_a_caller_s_settings_bend_nothing(
         assert not any(outcome in outcomes for outcome in ("reserve done", "settle done"))
 
 
+def test_what_others_wrote_is_shown_plainly(steward: PostgresPlace, analyst: PostgresPlace) -> None:
+    """A text that would turn a terminal's line around, or be taken for markup."""
+    with psycopg.connect(analyst.location, autocommit=True) as connection:
+        statement = "SELECT hourglass.reserve('b', %s, %s, %s, '1/10', '0/1')"
+        assert call(connection, statement, ("k\u202ek", HASH, "[red]\u2066")) == "done"
+    said = run("history", "b", "--ledger", steward.location)
+    assert r"k\u202ek" in said
+    assert r"[red]\u2066" in said
+    assert not any(not c.isprintable() and c != "\n" for c in said)
+
+
 #: Functions without one of their checks.
 BROKEN = {
     "text": ("NOT hourglass.plain(_request, 1) OR NOT hourglass.plain(_description, 0)", "false"),
