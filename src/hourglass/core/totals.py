@@ -13,24 +13,43 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["HALF", "Groups", "NoisyTotals", "Totals"]
+__all__ = ["CELLS", "HALF", "MOST", "Groups", "NoisyTotals", "Sum", "Totals"]
 
 #: Sums are carried as HALF * hi + lo: neither half can pass 2^63 below 1e14 rows.
 HALF: Final = 65536
+#: No record adds more than this to a sum, so that chunks of records add up exactly in doubles.
+MOST: Final = 2**32
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum over the records of a group that a statistic asks for: of a power of the cell.
+
+    The number of the records comes with every question and is not declared.
+    """
+
+    power: int = 1
+
+
+#: What a mean asks for: the sum of the cells.
+CELLS: Final = (Sum(),)
 
 
 @dataclass(frozen=True, repr=False)
 class Totals:
-    """The sum of the cells and the number of the records: secret.
+    """The sums that a statistic asked for and the number of the records: secret.
 
-    Python integers, or for groups NumPy arrays of Python integers: neither can wrap.
+    ``cells`` is the first sum, ``more`` are the others in their order. Python integers, or for
+    groups NumPy arrays of Python integers: neither can wrap.
     """
 
     cells: Any
     count: Any
+    more: tuple[Any, ...] = ()
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(self.cells + other.cells, self.count + other.count)
+        more = tuple(a + b for a, b in zip(self.more, other.more, strict=True))
+        return Totals(self.cells + other.cells, self.count + other.count, more)
 
     def __repr__(self) -> str:
         return "Totals(secret)"
@@ -50,24 +69,26 @@ class Groups:
     keys: Sequence[Any]
     cells: Any
     count: Any
+    more: tuple[Any, ...] = ()
 
     @classmethod
-    def of(cls, keys: Sequence[Any], count: Any, hi: Any, lo: Any, balance: int = 0) -> Groups:
-        """From the columns of the answer; a sum over no rows is NULL, and 0 here.
+    def of(cls, keys: Sequence[Any], count: Any, *halves: Any, balance: int = 0) -> Groups:
+        """From the columns of the answer: the count, and high and low half of each sum.
 
-        With a ``balance`` G the sums are of 2t - G for each record.
+        A sum over no rows is NULL, and 0 here. With a ``balance`` G the first sum is of 2t - G
+        for each record.
         """
-        count, hi, lo = columns = [_integers(column) for column in (count, hi, lo)]
-        ends = ((count, 2**62 // balance),) if balance else ((hi, 2**46), (lo, 2**46))
+        count, *parts = columns = [_integers(column) for column in (count, *halves)]
+        ends = [(count, 2**62 // balance)] if balance else [(part, 2**46) for part in parts]
         small = all(part.max(initial=0) < end for part, end in ends)
         if not small or any(part.dtype != np.int64 for part in columns):
-            count, hi, lo = (part.astype(object) for part in columns)
-        cells = hi * HALF
-        cells += lo
+            count, *parts = (part.astype(object) for part in columns)
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        cells, *more = (_joined(hi, lo) for hi, lo in pairs)
         if balance:
             cells += count * balance
             cells >>= 1
-        return cls(keys, cells, count)
+        return cls(keys, cells, count, tuple(more))
 
     @property
     def totals(self) -> Totals:
@@ -76,19 +97,24 @@ class Groups:
 
     def take(self, rows: Any) -> Totals:
         """The totals of some groups, in Python's integers: noise on top cannot wrap them."""
-        return Totals(self.cells[rows].astype(object), self.count[rows].astype(object))
+        cells, count, *more = (
+            part[rows].astype(object) for part in (self.cells, self.count, *self.more)
+        )
+        return Totals(cells, count, tuple(more))
 
     @classmethod
     def of_total(cls, totals: Totals) -> Groups:
         """One group without a name."""
-        cells, count = np.empty(1, dtype=object), np.empty(1, dtype=object)
-        cells[0], count[0] = totals.cells, totals.count
-        return cls([], cells, count)
+        cells, count, *more = (
+            np.array([part], dtype=object) for part in (totals.cells, totals.count, *totals.more)
+        )
+        return cls([], cells, count, tuple(more))
 
     @property
     def only(self) -> Totals:
         """The totals of the one group that there is, as Python's integers."""
-        return Totals(int(self.cells[0]), int(self.count[0]))
+        more = tuple(int(part[0]) for part in self.more)
+        return Totals(int(self.cells[0]), int(self.count[0]), more)
 
     def key(self, row: int) -> tuple[Any, ...]:
         """The key of one group, in plain values."""
@@ -104,13 +130,14 @@ class Groups:
     def of_arrow(cls, table: Any, keys: int, balance: int = 0) -> Groups:
         """From an Arrow table, of which the first ``keys`` columns are keys."""
         columns = table.columns
-        count, hi, lo = (column.fill_null(0).to_numpy() for column in columns[keys:])
-        return cls.of([_arrow_keys(column) for column in columns[:keys]], count, hi, lo, balance)
+        numbers = (column.fill_null(0).to_numpy() for column in columns[keys:])
+        names = [_arrow_keys(column) for column in columns[:keys]]
+        return cls.of(names, *numbers, balance=balance)
 
     @classmethod
-    def of_rows(cls, rows: Sequence[Sequence[Any]], keys: int) -> Groups:
+    def of_rows(cls, rows: Sequence[Sequence[Any]], keys: int, sums: int = 1) -> Groups:
         """From the rows of the answer, of which the first ``keys`` columns are keys."""
-        columns = list(zip(*rows, strict=True)) if rows else [()] * (keys + 3)
+        columns = list(zip(*rows, strict=True)) if rows else [()] * (keys + 1 + 2 * sums)
         return cls.of([list(column) for column in columns[:keys]], *columns[keys:])
 
     def __repr__(self) -> str:
@@ -118,6 +145,12 @@ class Groups:
 
     def __reduce__(self) -> Any:
         raise TypeError("groups are secret: they are not pickled or copied out of the process")
+
+
+def _joined(hi: Any, lo: Any) -> Any:
+    whole = hi * HALF
+    whole += lo
+    return whole
 
 
 def _arrow_keys(column: Any) -> Any:

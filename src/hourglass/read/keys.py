@@ -58,9 +58,13 @@ class PublicKeys:
         rows = np.fromiter((where.get(key, -1) for key in self.keys), np.intp, len(self.keys))
         here = np.flatnonzero(rows >= 0)
         taken = groups.take(rows[here])
-        cells, count = (np.zeros(len(self.keys), dtype=object) for _ in range(2))
-        cells[here], count[here] = taken.cells, taken.count
-        return Totals(cells, count)
+        parts = []
+        for part in (taken.cells, taken.count, *taken.more):
+            whole = np.zeros(len(self.keys), dtype=object)
+            whole[here] = part
+            parts.append(whole)
+        cells, count, *more = parts
+        return Totals(cells, count, tuple(more))
 
 
 def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKeys:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...core.grid import Bounds
-from ...core.totals import HALF, Groups
+from ...core.totals import Groups
 from ...errors import DataError, SourceError
 from ..files import FileSet
 from ..frames import Frame
@@ -310,13 +310,14 @@ def _one_group(relation: Any, query: Query) -> Groups:
     with relation.to_arrow_reader(_BATCH) as reader:  # closed whatever happens
         columns = (batch.column(0) for batch in reader)
         chunks = ((c.drop_null().to_numpy(zero_copy_only=False), c.null_count) for c in columns)
-        totals = total_of_chunks(chunks, query.grid, query.missing)
-    return Groups.of([], [totals.count], [totals.cells // HALF], [totals.cells % HALF])
+        totals = total_of_chunks(chunks, query.grid, query.missing, query.sums)
+    return Groups.of_total(totals)
 
 
 def _of_arrays(columns: dict[str, Any], query: Question) -> Groups:
     keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
-    return Groups.of(keys, columns["n"], columns["hi"], columns["lo"], query.balance)
+    numbers = list(columns.values())[len(keys) :]
+    return Groups.of(keys, *numbers, balance=query.balance)
 
 
 def _values(column: Any, field: Field) -> Any:

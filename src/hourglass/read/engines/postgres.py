@@ -87,7 +87,7 @@ class Postgres:
         """Run it in the server."""
         what = "table: PostgreSQL failed while reading"
         _, rows, _ = guarded(what, lambda: self._asked(sql))
-        return Groups.of_rows(rows, len(query.by))
+        return Groups.of_rows(rows, len(query.by), len(query.sums))
 
 
 #: What a failure to connect can be about, by a phrase of the driver's message. The message

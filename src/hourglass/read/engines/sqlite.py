@@ -92,7 +92,7 @@ class SQLite:
     def run(self, sql: str, query: Question) -> Groups:
         """Run it; booleans come back as numbers."""
         rows = guarded("table: SQLite failed while reading", lambda: self._asked(sql))
-        groups = Groups.of_rows(rows, len(query.by))
+        groups = Groups.of_rows(rows, len(query.by), len(query.sums))
         keys = [
             [None if v is None else bool(v) for v in column] if field.kind == "boolean" else column
             for column, field in zip(groups.keys, query.by, strict=True)

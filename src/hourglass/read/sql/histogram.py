@@ -26,7 +26,7 @@ from ...core.scale import (
     doubles_around,
     histogram_of_chunks,
 )
-from ...core.totals import Groups
+from ...core.totals import CELLS, Groups, Sum
 from ...core.unit import Unit
 from ...errors import BoundsError
 from ..schema import Field
@@ -76,6 +76,11 @@ class Histogram:
         """Nothing is summed."""
         return 0
 
+    @property
+    def sums(self) -> tuple[Sum, ...]:
+        """One, of nothing."""
+        return CELLS
+
     @cached_property
     def _integers(self) -> bool:
         return self.value.kind in ("integer", "text as integer")
@@ -110,7 +115,7 @@ class Histogram:
         zero = whole(0)
         return with_steps(
             steps,
-            f"SELECT t AS k1, COUNT(t) AS n, {zero} AS hi, {zero} AS lo "
+            f"SELECT t AS k1, COUNT(t) AS n, {zero} AS hi1, {zero} AS lo1 "
             f"FROM {steps[-1][0]} GROUP BY t",
         )
 

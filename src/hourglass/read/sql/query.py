@@ -8,7 +8,7 @@ first step on, so every engine returns the same totals, bit for bit.
     persons     each person once: the nearest cell to the mean of their cells
     ranked      or: rows and groups of a person in the order of a hash of their own
     chosen      ... and the first of them
-    (last)      COUNT(t), and SUM(t) as 65536 * hi + lo, by group
+    (last)      COUNT(t), and each sum that the statistic asks for as 65536 * hi + lo, by group
 
 On DuckDB 2t - G takes the place of t where only sums are made of it, see :func:`.cells.clamped`.
 """
@@ -21,8 +21,9 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ...core.grid import Grid
-from ...core.totals import HALF, Groups
+from ...core.totals import CELLS, HALF, MOST, Groups, Sum
 from ...core.unit import Unit
+from ...errors import GridError
 from ..kernel import total_of_array, total_of_chunks
 from ..schema import Field
 from .cells import as_double, as_integer, as_text, cell, clamped, identifier, literal, scaled
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
 __all__ = ["Query", "Question", "kept_rows", "key_column", "with_steps"]
 
 _SHIFT: Final = HALF.bit_length() - 1
-_HALVES: Final = (f"SUM(t >> {_SHIFT})", f"SUM(t & {HALF - 1})")
 
 
 class Question(Protocol):
-    """What an engine can be asked: by group a number of records n and a sum 65536 * hi + lo."""
+    """What an engine can be asked: by group a number of records n, and sums 65536 * hi + lo.
+
+    The columns of the answer are the keys, n, and a pair hi, lo for each sum.
+    """
 
     @property
     def value(self) -> Field:
@@ -58,6 +61,10 @@ class Question(Protocol):
     @property
     def balance(self) -> int:
         """G where "huge" sums are of 2t - G for each record, else 0."""
+
+    @property
+    def sums(self) -> tuple[Sum, ...]:
+        """The sums in the answer."""
 
     def text(self, sums: str = "huge") -> str:
         """The question over a table named ``source``, in DuckDB's dialect."""
@@ -88,6 +95,15 @@ class Query:
     nulls: tuple[bool, ...] = ()
     unit: Unit = Unit()  # noqa: RUF009
     person: Field | None = None
+    sums: tuple[Sum, ...] = CELLS
+
+    def __post_init__(self) -> None:
+        power = max(each.power for each in self.sums)
+        if self.grid.cells**power > MOST:
+            raise GridError(
+                f"grid={self.grid.cells} is too fine for a sum of cells to the power of {power}; "
+                f"give at most {int(MOST ** (1 / power))}"
+            )
 
     @property
     def fields(self) -> list[Field]:
@@ -113,7 +129,8 @@ class Query:
     @property
     def balance(self) -> int:
         """G where "huge" sums are of 2t - G for each record, else 0: a person's mean is of t."""
-        return 0 if self.grid.own or self.person else self.grid.cells
+        plain = self.sums == CELLS and not self.grid.own and not self.person
+        return self.grid.cells if plain else 0
 
     def text(self, sums: str = "huge") -> str:
         """The query; ``sums`` is what SUM of 64-bit integers is on the engine.
@@ -127,9 +144,9 @@ class Query:
     def of_column(self, column: Column) -> Groups:
         """The totals of a column in memory, by the kernel."""
         if column.array is not None:
-            totals = total_of_array(column.array, self.grid, self.missing)
+            totals = total_of_array(column.array, self.grid, self.missing, sums=self.sums)
         else:
-            totals = total_of_chunks(column.each_chunk(), self.grid, self.missing)
+            totals = total_of_chunks(column.each_chunk(), self.grid, self.missing, self.sums)
         return Groups.of_total(totals)
 
     # --- quantise ---------------------------------------------------------------------------
@@ -215,15 +232,11 @@ class Query:
 
     def _aggregate(self, table: str, sums: str) -> str:
         keys = "".join(f"{key}, " for key in self.keys)
-        hi, lo = {
-            "huge": (f"SUM(t) >> {_SHIFT}", f"SUM(t) & {HALF - 1}"),
-            "numeric": (f"SUM(t) // {HALF}", f"SUM(t) % {HALF}"),
-            "halves": _HALVES,
-        }[sums]
-        select = (
-            f"SELECT {keys}COUNT(t) AS n, CAST({hi} AS BIGINT) AS hi, CAST({lo} AS BIGINT) AS lo "
-            f"FROM {table}"
-        )
+        halves = ""
+        for i, each in enumerate(self.sums, 1):
+            hi, lo = _halves(" * ".join(["t"] * each.power), sums)
+            halves += f", CAST({hi} AS BIGINT) AS hi{i}, CAST({lo} AS BIGINT) AS lo{i}"
+        select = f"SELECT {keys}COUNT(t) AS n{halves} FROM {table}"
         return select + (f" GROUP BY {', '.join(self.keys)}{self._having()}" if self.by else "")
 
     def _having(self) -> str:
@@ -279,6 +292,16 @@ def key_column(field: Field) -> str:
     return column
 
 
+def _halves(term: str, sums: str) -> tuple[str, str]:
+    """High and low half of the sum of a term."""
+    if sums == "huge":
+        return f"SUM({term}) >> {_SHIFT}", f"SUM({term}) & {HALF - 1}"
+    if sums == "numeric":
+        return f"SUM({term}) // {HALF}", f"SUM({term}) % {HALF}"
+    inner = term if term == "t" else f"({term})"
+    return f"SUM({inner} >> {_SHIFT})", f"SUM({inner} & {HALF - 1})"
+
+
 def _or(cell: str, missing: int | None) -> str:
     return cell if missing is None else f"COALESCE({cell}, {missing})"
 
@@ -301,6 +324,6 @@ def _rounded_mean(sums: str) -> str:
             f"ELSE CAST({whole} AS BIGINT) END"
         )
     # With SUM(t) = HALF * h + l: divide h first, then what is left with l.
-    (h, low), n = _HALVES, "COUNT(t)"
+    (h, low), n = _halves("t", sums), "COUNT(t)"
     rest = f"(2 * {HALF} * ({h} % {n}) + 2 * {low} + {n}) // (2 * {n})"
     return f"{HALF} * ({h} // {n}) + {rest}"
