@@ -116,6 +116,7 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "2g")
+        .config("spark.driver.extraJavaOptions", places.QUICK_JAVA)
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(home))
         .getOrCreate()

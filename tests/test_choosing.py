@@ -43,7 +43,7 @@ def test_only_the_engines_asked_for_are_met() -> None:
         assert about(every, f"test_reals[{name}-"), name
     left = about(every, "datafusion", "postgres", "spark", "quotes_a_cell", "silenced_too")
     assert about(left, "spark_modes")
-    assert about(left, "test_spark_connect")
+    assert about(left, "test_spark_is_silenced")
     assert two == every - left
     assert about(two, "[relation of a file")
 

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hourglass import HourglassError
+from hourglass.audit.searches import TOUCHED
 from hourglass.cli import app
 
 
@@ -30,6 +31,11 @@ def test_all_as_json() -> None:
         "ledger",
     }
     assert all(row["as_it_should_be"] for row in answer["mutants"])
+    subjects = [f["subject"] for f in answer["findings"] if f["check"] == "grey box"]
+    assert {"hourglass mean (command line)", "bounds of a list", "bounds of a CSV file"} <= {
+        *subjects
+    }
+    assert sum(subject.startswith("CSV file by group") for subject in subjects) == len(TOUCHED)
 
 
 def test_exact_as_a_table() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path as Folder
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +18,6 @@ from hourglass.audit.searches import (
     CANDIDATES,
     KEYS,
     TOUCHED,
-    audit_bounds,
-    audit_groups,
     bounds_finding,
     group_pairs,
 )
@@ -148,12 +145,6 @@ def test_groups_through_the_command(words: Any, touched: str) -> None:
 
     found = greybox_finding(Path("groups", run, touched=touched), few_pairs(touched, 3))
     assert found.holds, found.detail
-
-
-def test_groups_and_bounds_in_the_audit(tmp_path: Folder) -> None:
-    findings = [*audit_groups(Fraction(1), tmp_path), *audit_bounds(Fraction(1), tmp_path)]
-    assert len(findings) == len(TOUCHED) + 2
-    assert all(found.holds for found in findings), findings
 
 
 def test_what_is_caught_among_groups() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ from tests.conftest import ScriptedBits, outcomes
 pytestmark = pytest.mark.enumeration
 
 
+#: The last sampler's law is kept: it is held against the right law, then against a wrong one.
+enumerated = lru_cache(maxsize=1)(outcomes)
+
+
 def agrees(
     draw: Callable[[ScriptedBits], Any],
     pmf: Callable[[Any], Enclosure],
@@ -36,7 +41,7 @@ def agrees(
     most_undecided: float,
 ) -> bool:
     """Whether the sampler's exact law can be this one; few scripts may be left undecided."""
-    decided, undecided = outcomes(draw, width, longest)
+    decided, undecided = enumerated(draw, width, longest)
     whole = 1 << width * longest
     assert sum(decided.values()) + undecided == whole
     assert undecided <= most_undecided * whole, undecided / whole

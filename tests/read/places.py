@@ -19,6 +19,9 @@ from hourglass.read.sql.cells import identifier
 
 Place = Callable[[pa.Table], dict[str, Any]]
 
+#: Many small queries, none of them long: the optimising compiler never pays for itself.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 
 def java_17() -> str | None:
     """Why Spark cannot run here, or None."""

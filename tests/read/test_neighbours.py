@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hourglass as hg
@@ -25,9 +25,13 @@ VALUES = st.one_of(
     st.sampled_from([math.nan, MINUS_NAN, -1.5, 2.25]),
 )
 ROWS = st.lists(st.tuples(VALUES, st.just("g"), st.sampled_from(["p", "q", None])), max_size=8)
-QUICK = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+
+
+@pytest.fixture
+def examples(request: pytest.FixtureRequest, engine_place: Any) -> settings:
+    """Fewer on Spark, where a query takes a third of a second; the corpus is met there whole."""
+    spark = "spark" in request.node.callspec.params.values()
+    return settings(max_examples=6 if spark else 25, deadline=None)
 
 
 @pytest.fixture
@@ -41,31 +45,31 @@ def total(engine_place: Any) -> Callable[..., tuple[int, int]]:
     return of
 
 
-@QUICK
-@given(rows=ROWS, value=VALUES, place=st.integers(0, 8))
-def test_a_row(
-    total: Callable[..., tuple[int, int]], rows: list[Any], value: float | None, place: int
-) -> None:
-    before = total(rows)
-    after = total([*rows[:place], (value, "g", "z"), *rows[place:]])
-    cell = cell_of(value, GRID)
-    expected = (0, 0) if cell is None else (cell, 1)
-    assert (after[0] - before[0], after[1] - before[1]) == expected
+def test_a_row(total: Callable[..., tuple[int, int]], examples: settings) -> None:
+    @examples
+    @given(rows=ROWS, value=VALUES, place=st.integers(0, 8))
+    def check(rows: list[Any], value: float | None, place: int) -> None:
+        before = total(rows)
+        after = total([*rows[:place], (value, "g", "z"), *rows[place:]])
+        cell = cell_of(value, GRID)
+        expected = (0, 0) if cell is None else (cell, 1)
+        assert (after[0] - before[0], after[1] - before[1]) == expected
+
+    check()
 
 
-@QUICK
-@given(rows=ROWS, own=st.lists(VALUES, min_size=1, max_size=5))
-def test_a_person(
-    total: Callable[..., tuple[int, int]], rows: list[Any], own: list[float | None]
-) -> None:
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_person(total: Callable[..., tuple[int, int]], examples: settings, most: int) -> None:
     """All rows of one person together move them by one record, or by as many as allowed."""
-    theirs = [(value, "g", "z") for value in own]
-    present = sum(cell_of(value, GRID) is not None for value in own)
-    once = hg.per_person(PERSON)
-    before, after = total(rows, unit=once), total(theirs + rows, unit=once)
-    assert after[1] - before[1] == min(present, 1)
-    assert 0 <= after[0] - before[0] <= min(present, 1) * GRID.cells
-    twice = hg.per_person(PERSON, rows=2)
-    before, after = total(rows, unit=twice), total(theirs + rows, unit=twice)
-    assert after[1] - before[1] == min(present, 2)
-    assert 0 <= after[0] - before[0] <= min(present, 2) * GRID.cells
+    unit = hg.per_person(PERSON, rows=None if most == 1 else most)
+
+    @examples
+    @given(rows=ROWS, own=st.lists(VALUES, min_size=1, max_size=5))
+    def check(rows: list[Any], own: list[float | None]) -> None:
+        theirs = [(value, "g", "z") for value in own]
+        present = sum(cell_of(value, GRID) is not None for value in own)
+        before, after = total(rows, unit=unit), total(theirs + rows, unit=unit)
+        assert after[1] - before[1] == min(present, most)
+        assert 0 <= after[0] - before[0] <= min(present, most) * GRID.cells
+
+    check()

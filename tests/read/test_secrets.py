@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import io
-import os
 import pickle
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from hourglass.ask.mean import mean_question
 from hourglass.core.totals import Groups
 from hourglass.noise.bits import SeededBits
 from hourglass.read.engines.base import guarded
-from tests.read.places import java_17
 from tests.tools import everything
 
 CANARY = "canary-7351842"
@@ -101,39 +99,6 @@ def test_spark_is_silenced(spark_session: Any) -> None:
     with pytest.raises(hg.SourceError) as caught:
         hg.mean(frame, "x", bounds=(0, 1), epsilon=1)
     assert CANARY not in everything(caught.value)
-
-
-@pytest.mark.engine("spark")
-def test_spark_connect(tmp_path: Path) -> None:
-    """A server and a client of their own: one process holds one kind of session."""
-    pytest.importorskip("grpc", reason="grpcio is not installed: pyspark[connect]")
-    reason = java_17()
-    if reason:
-        pytest.skip(reason)
-    program = f"""
-from pyspark.sql import SparkSession
-import hourglass as hg
-session = SparkSession.builder.remote("local[2]").getOrCreate()
-frame = session.sql("SELECT CAST(id AS DOUBLE) AS x, id % 3 AS g FROM range(900)")
-assert "connect" in type(frame).__module__
-found = hg.mean(frame, "x", bounds=(0, 900), epsilon=1, by="g", keys=[0, 1, 2])
-assert all(abs(count - 300) < 40 for count in found.counts)
-bad = session.sql("SELECT CAST(v AS DOUBLE) AS x FROM VALUES ('1'), ('{CANARY}') AS t(v)")
-try:
-    hg.mean(bad, "x", bounds=(0, 1), epsilon=1)
-except hg.SourceError as error:
-    assert error.__context__ is None
-    print("told:", error)
-session.stop()
-"""
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
-    told = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True, text=True, check=False, cwd=tmp_path, env=environment,
-    )  # fmt: skip
-    assert told.returncode == 0, told.stderr[-2000:]
-    assert "told: data: Spark failed" in told.stdout
-    assert CANARY not in told.stdout  # the server's own log is its own
 
 
 @pytest.mark.parametrize("poison", ["1", CANARY, "1e400", "nan", "inf", "", '"', str(2**70)])

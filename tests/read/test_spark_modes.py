@@ -1,7 +1,7 @@
 """Spark beyond one process: a cluster of workers, and a server with a client (Connect).
 
 One process holds one kind of session, so each has a process of its own that runs a part of the
-corpus and compares it with the plain reference.
+corpus and compares it with the plain reference, then fails on a cell and says nothing of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.read.places import java_17
+from tests.read.places import QUICK_JAVA, java_17
+
+CANARY = "canary-7f3a"
 
 pytestmark = pytest.mark.engine("spark")
 
@@ -55,6 +57,12 @@ placed = place(table(rows, pa.float64(), pa.string()))
 for unit in (None, hg.per_person(PERSON), hg.per_person(PERSON, rows=3, groups=2)):
     assert totals(placed, bounds, None, unit=unit) == corpus.reference(rows, grid, unit), unit
 print("equal")
+bad = session.sql(f"SELECT CAST(v AS DOUBLE) AS x FROM VALUES ('1'), ('{sys.argv[3]}') AS t(v)")
+try:
+    hg.mean(bad, "x", bounds=(0, 1), epsilon=1)
+except hg.SourceError as error:
+    assert error.__context__ is None
+    print("told:", error)
 session.stop()
 """
 
@@ -66,12 +74,14 @@ def test_the_corpus(mode: str, tmp_path: Path) -> None:
     if reason:
         pytest.skip(reason)
     told = subprocess.run(
-        [sys.executable, "-c", PROGRAM, mode, str(tmp_path)],
+        [sys.executable, "-c", PROGRAM, mode, str(tmp_path), CANARY],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": QUICK_JAVA},
     )
     assert told.returncode == 0, told.stderr[-2000:]
     assert "equal" in told.stdout
+    assert "told: data: Spark failed" in told.stdout
+    assert CANARY not in told.stdout  # the log on stderr is Spark's own
