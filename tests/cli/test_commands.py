@@ -149,6 +149,7 @@ def test_explain_prints_sql_and_reads_nothing(visits: Path) -> None:
         (["x", *ASK, "--format", "xml"], "--format 'xml'"),
         (["x", *ASK, "--format", "parquet"], "--output"),
         (["x", *ASK, "--output", "/no/such/folder/a.csv"], "cannot be written"),
+        (["x", *ASK, "--by", "g", "--by", "G", "--format", "parquet", "--output", "a"], "in case"),
         (["x", *ASK, "--by", "g", "--keys", "n", "--plot", "/no/such/a.png"], "cannot be written"),
         (["x", *ASK, "--by", "g", "--keys", "n", "--plot", "a.gif"], "ends in none of"),
         (["x", *ASK, "--plot", "a.png"], "--by"),

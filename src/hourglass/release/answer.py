@@ -8,6 +8,7 @@ here, for either.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,17 +17,19 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
+from ..core.exact import to_double
 from ..core.grid import Bounds
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
 from ..estimate import point
+from ..estimate.accuracy import error_at
+from ..estimate.interval import mean_ends
 from ..mechanisms.base import MeanMechanism
-from . import figures
 from .rendering import decimal, html_table, paragraphs, text_table
 from .statement import Statement, stated
 from .stored import keys_from, terms_from
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "figure_names"]
 
 _CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
 
@@ -90,7 +93,10 @@ class Answer:
 
     @cached_property
     def _error(self) -> Any:
-        return figures.errors(self._algorithm, self.noisy_totals, self._mean)
+        noisy, unit = self.noisy_totals, self.noisy_totals.parts * self.noisy_totals.grid
+        by_group = isinstance(noisy.cells, np.ndarray)
+        size = noisy.weight.astype(np.float64) / unit if by_group else to_double(noisy.size)
+        return error_at(self._algorithm, size, self._mean)
 
     def _figures(self, confidence: float | None = None) -> dict[str, Any]:
         """The figures under their own names; the interval of the mean if asked for."""
@@ -100,8 +106,10 @@ class Answer:
         return found | {"expected_error": self._error}
 
     def _ends(self, confidence: float) -> tuple[Any, Any]:
-        """The two ends of the interval of the mean."""
-        return figures.ends(self._algorithm, self.noisy_totals, self._mean, confidence)
+        """The two ends of the interval of the mean, which always holds the mean."""
+        exact = len(self.groups) <= point.EXACT
+        low, high = mean_ends(self._algorithm, self.noisy_totals, confidence, exact=exact)
+        return np.minimum(low, self._mean), np.maximum(high, self._mean)
 
     # --- as a table -------------------------------------------------------------------------
 
@@ -117,7 +125,7 @@ class Answer:
         """
         keys = {name: [group[i] for group in self.groups] for i, name in enumerate(self.by)}
         found = self._figures(confidence)
-        names = figures.figure_names(self.by, list(found))
+        names = figure_names(self.by, list(found))
         return keys | {names[name]: np.atleast_1d(column) for name, column in found.items()}
 
     def to_pandas(self, confidence: float | None = None) -> Any:
@@ -193,3 +201,19 @@ class Answer:
         if not self.private:
             notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
         return notes
+
+
+def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
+    """The column that each figure is in: of its own name, unless ``by`` has a column of that name.
+
+    Then "private_" is put before it, as often as it takes. Names that differ in case alone are
+    taken to be the same, as many readers of tables take them.
+    """
+    taken = {name.casefold() for name in by}
+    names = {}
+    for figure in figures:
+        name = figure
+        while name.casefold() in taken:
+            name = f"private_{name}"
+        names[figure] = name
+    return names

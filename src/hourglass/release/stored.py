@@ -2,7 +2,7 @@
 
 The same form is printed by ``--format json`` and kept in a ledger. In the rows of an answer by
 group, a key stands under the name of its ``by`` column, whatever that name is; a figure whose
-name is taken moves aside (:func:`~hourglass.release.figures.figure_names`).
+name is taken moves aside (:func:`~hourglass.release.answer.figure_names`).
 """
 
 from __future__ import annotations
