@@ -17,12 +17,14 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
+from ..core.exact import to_double
 from ..core.grid import Bounds
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
 from ..estimate import point
+from ..estimate.accuracy import error_at
+from ..estimate.interval import mean_ends
 from ..mechanisms.base import MeanMechanism
-from . import figures
 from .rendering import decimal, html_table, paragraphs, text_table
 from .statement import Statement, stated
 from .stored import keys_from, terms_from
@@ -91,7 +93,10 @@ class Answer:
 
     @cached_property
     def _error(self) -> Any:
-        return figures.errors(self._algorithm, self.noisy_totals, self._mean)
+        noisy, unit = self.noisy_totals, self.noisy_totals.parts * self.noisy_totals.grid
+        by_group = isinstance(noisy.cells, np.ndarray)
+        size = noisy.weight.astype(np.float64) / unit if by_group else to_double(noisy.size)
+        return error_at(self._algorithm, size, self._mean)
 
     def _figures(self, confidence: float | None = None) -> dict[str, Any]:
         """The figures under their own names; the interval of the mean if asked for."""
@@ -101,8 +106,10 @@ class Answer:
         return found | {"expected_error": self._error}
 
     def _ends(self, confidence: float) -> tuple[Any, Any]:
-        """The two ends of the interval of the mean."""
-        return figures.ends(self._algorithm, self.noisy_totals, self._mean, confidence)
+        """The two ends of the interval of the mean, which always holds the mean."""
+        exact = len(self.groups) <= point.EXACT
+        low, high = mean_ends(self._algorithm, self.noisy_totals, confidence, exact=exact)
+        return np.minimum(low, self._mean), np.maximum(high, self._mean)
 
     # --- as a table -------------------------------------------------------------------------
 

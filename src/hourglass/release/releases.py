@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from ..core.totals import NoisyTotals
 from .answer import Answer
-from .figures import row
 from .release import Release
 from .rendering import counted, label
 from .stored import stored_rows, stored_terms
@@ -59,9 +59,10 @@ class Releases(Answer, Mapping[Any, Release]):
         return key in self._places
 
     def _release(self, place: int) -> Release:
+        noisy = self.noisy_totals
         return Release.of(
             self._algorithm,
-            row(self.noisy_totals, place),
+            NoisyTotals(int(noisy.cells[place]), int(noisy.rest[place]), noisy.grid, noisy.parts),
             estimator=self.estimator,
             private=self.private,
             unit=self.unit,
