@@ -110,9 +110,8 @@ def sum_(noisy: NoisyTotals, grid: Grid) -> Any:
         return to_double(Fraction(grid.bounds.lower) * noisy.size + grid.step * cells)
     if len(noisy.cells) <= EXACT:
         return _one_by_one(lambda one: sum_(one, grid), noisy)
-    # Near the ends of the doubles' range a power of two keeps products within it.
-    large = max(abs(Fraction(end)) for end in grid.bounds)
-    power = Fraction(2) ** (-100 if large > 2**900 else 200 if large < Fraction(1, 2**800) else 0)
+    # Near the largest double a power of two keeps both products, which may cancel, below it.
+    power = Fraction(1, 2**100 if max(map(abs, grid.bounds)) > 2**900 else 1)
     lower, step = float(power * Fraction(grid.bounds.lower)), float(power * grid.step)
     size = noisy.weight.astype(np.float64) / (noisy.parts * noisy.grid)
     most = np.finfo(np.float64).max

@@ -118,31 +118,41 @@ def summed(
 
 
 class ProductTails:
-    """Independent discrete Laplace noise x and y, seen through combinations a x + b y.
-
-    ``rate_y`` is a whole multiple of ``rate_x``.
-    """
+    """Independent discrete Laplace noise x and y, seen through combinations a x + b y."""
 
     def __init__(self, rate_x: Fraction, rate_y: Fraction) -> None:
         self.rates = float(rate_x), float(rate_y)
 
     def miss(self, pairs: Sequence[Pair], reach: float) -> float:
-        """At least P(|a x + b y| >= reach for one of the pairs)."""
+        """At least P(|a x + b y| >= reach for one of the pairs).
+
+        A sum over the coordinate along which the combination is less spread out, or over y
+        where all of its values can be tried.
+        """
         x, y = self.rates
         slope = max(abs(b / a) if a else math.inf for a, b in pairs)
         if slope == math.inf and x != y:  # y alone
             ((_, b), *_) = pairs
             start = np.ceil(np.array([reach / abs(b) * (1 - TOUCH)]))
             return min(1.0, 2 * float(laplace_upper(start, y)[0]) + SLACK)
-        block = blocks(y)[1]
-        if slope * x <= y * (1 + 1e-9) or (block == 1 and x != y):
-            # If y moves by i, x moves by at most i times the slope rounded up.
-            weight = merged(block, y + x * math.ceil(slope)) if block > 1 else 1.0
-            return summed(y, weight, _upward(pairs), reach, _upper(x, y))
-        # A sum over x. If x moves by i, y moves by at most i over the slope, rounded up.
-        block, least = blocks(x)[1], min(abs(b / a) if a else math.inf for a, b in pairs)
-        weight = merged(block, x + y / least) * math.exp(y) if x != y else merged(block, 2 * x)
-        return summed(x, weight, _upward([(b, a) for a, b in pairs]), reach, _upper(y, x))
+        if slope * x <= y * (1 + 1e-9) or (blocks(y)[1] == 1 and x != y):
+            return summed(y, _weight(y, x, slope), _upward(pairs), reach, _upper(x, y))
+        slope = max(abs(a / b) for a, b in pairs)
+        swapped = _upward([(b, a) for a, b in pairs])
+        return summed(x, _weight(x, y, slope), swapped, reach, _upper(y, x))
+
+
+def _weight(along: float, across: float, slope: float) -> float:
+    """The weight of a block: if one moves by i, the other moves by i times the slope, rounded up.
+
+    Rounding costs little where the other has the lower rate; else it is counted once.
+    """
+    block = blocks(along)[1]
+    if block == 1:
+        return 1.0
+    if across <= along:
+        return merged(block, along + across * math.ceil(slope))
+    return merged(block, along + across * slope) * math.exp(across)
 
 
 def _upward(pairs: Sequence[Pair]) -> list[Pair]:
