@@ -1,0 +1,237 @@
+"""What is no name is missing: bytes that are no UTF-8, and texts past 4,096 bytes.
+
+Whatever stands in a cell, no query ends, and the others count as they did: on every engine that
+takes such bytes, and in every form of text that Arrow and Parquet have.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import hourglass as hg
+from hourglass.ask.mean import mean_question
+from hourglass.core.grid import Bounds, Grid
+from hourglass.core.unit import Unit
+from hourglass.read.sql.cells import identifier
+from tests.read import corpus
+from tests.read.corpus import BYTES, GROUP, PERSON, VALUE, Row, name_of, texts
+from tests.read.test_conformance import UNITS, totals
+
+GRID = Grid.choose(Bounds(0, 120))
+RawRow = tuple[float, bytes | None, bytes | None]
+Place = Callable[[list[RawRow]], dict[str, Any]]
+
+
+def rows(seed: int = 0, size: int = 300) -> list[RawRow]:
+    dice = random.Random(seed)
+    return [(dice.uniform(-10, 130), dice.choice(BYTES), dice.choice(BYTES)) for _ in range(size)]
+
+
+def named(table: list[RawRow]) -> list[Row]:
+    return [(value, name_of(group), name_of(person)) for value, group, person in table]
+
+
+def arrow(table: list[RawRow], kind: pa.DataType | None = None) -> pa.Table:
+    values, groups, persons = ([row[i] for row in table] for i in range(3))
+    columns = [pa.array(values, pa.float64()), texts(groups, kind), texts(persons, kind)]
+    return pa.table(columns, names=[VALUE, GROUP, PERSON])
+
+
+# --- places ---------------------------------------------------------------------------------------
+
+DICTIONARY = pa.dictionary(pa.int16(), pa.string())
+KINDS = {
+    "string": pa.string(),
+    "large_string": pa.large_string(),
+    "string_view": pa.string_view(),
+    "dictionary": DICTIONARY,
+}
+
+
+def in_arrow(kind: str) -> Place:
+    return lambda table: {"data": arrow(table, KINDS[kind])}
+
+
+def in_a_stream(table: list[RawRow]) -> dict[str, Any]:
+    return {"data": arrow(table).to_reader(max_chunksize=7)}
+
+
+def in_a_relation(table: list[RawRow]) -> dict[str, Any]:
+    return {"data": duckdb.connect().from_arrow(arrow(table))}
+
+
+def in_pandas(table: list[RawRow]) -> dict[str, Any]:
+    import pandas
+
+    return {"data": arrow(table).to_pandas(types_mapper=pandas.ArrowDtype)}
+
+
+def in_parquet(folder: Path, engine: str, files: int = 1, **options: Any) -> Place:
+    kind = KINDS[options.pop("kind", "string")]
+
+    def place(table: list[RawRow]) -> dict[str, Any]:
+        inside = folder / uuid.uuid4().hex
+        inside.mkdir()
+        for i in range(files):
+            part = arrow(table[i::files], kind)
+            pq.write_table(part, inside / f"{i}.parquet", row_group_size=50, **options)
+        path = inside / ("0.parquet" if files == 1 else "*.parquet")
+        return {"data": str(path), "engine": engine}
+
+    return place
+
+
+def in_sqlite(folder: Path, encoding: str) -> Place:
+    def place(table: list[RawRow]) -> dict[str, Any]:
+        path = folder / f"{uuid.uuid4().hex}.db"
+        connection = sqlite3.connect(path)
+        connection.execute(f"PRAGMA encoding = '{encoding}'")
+        names = [identifier(name) for name in (VALUE, GROUP, PERSON)]
+        connection.execute(f"CREATE TABLE t ({names[0]} REAL, {names[1]} TEXT, {names[2]} TEXT)")
+        for value, *cells in table:
+            group, person = (_text(cell, encoding) for cell in cells)
+            connection.execute(f"INSERT INTO t VALUES (?, {group}, {person})", [value])
+        connection.commit()
+        connection.close()
+        return {"data": hg.sql(f"sqlite:///{path}", "t")}
+
+    return place
+
+
+def _text(cell: bytes | None, encoding: str) -> str:
+    """A text of these bytes; in UTF-16 half of a surrogate pair stands for what is none."""
+    if cell is None:
+        return "NULL"
+    if encoding != "UTF-8":
+        try:
+            cell = cell.decode().encode(encoding)
+        except UnicodeDecodeError:
+            cell = b"a\x00\x00\xd8"
+    return f"CAST(x'{cell.hex()}' AS TEXT)"
+
+
+DELTAS: dict[str, Any] = {
+    "use_dictionary": False,
+    "column_encoding": dict.fromkeys((GROUP, PERSON), "DELTA_LENGTH_BYTE_ARRAY"),
+}
+PLACES = {
+    **{f"arrow {kind}": lambda _, kind=kind: in_arrow(kind) for kind in KINDS},
+    "arrow stream": lambda _: in_a_stream,
+    "relation": lambda _: in_a_relation,
+    "pandas": lambda _: in_pandas,
+    "parquet": lambda folder: in_parquet(folder, "duckdb"),
+    "parquet plain": lambda folder: in_parquet(folder, "duckdb", use_dictionary=False),
+    "parquet of deltas": lambda folder: in_parquet(folder, "duckdb", **DELTAS),
+    "parquet dictionary": lambda folder: in_parquet(folder, "duckdb", kind="dictionary"),
+    "parquet in three": lambda folder: in_parquet(folder, "duckdb", 3),
+    "datafusion": lambda folder: in_parquet(folder, "datafusion"),
+    "datafusion dictionary": lambda folder: in_parquet(folder, "datafusion", kind="dictionary"),
+    "datafusion in three": lambda folder: in_parquet(folder, "datafusion", 3),
+    "spark": lambda folder: in_parquet(folder, "spark"),
+    "sqlite": lambda folder: in_sqlite(folder, "UTF-8"),
+    "sqlite UTF-16": lambda folder: in_sqlite(folder, "UTF-16le"),
+}
+
+
+@pytest.fixture(params=[*PLACES, "parquet alone", "arrow alone"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    name = request.param
+    if name == "spark":
+        request.getfixturevalue("spark_session")
+    if name.endswith("alone"):
+        monkeypatch.setattr("hourglass.read.engines.duckdb._arrow_is_here", lambda: False)
+        name = {"parquet alone": "parquet", "arrow alone": "arrow string"}[name]
+    found: Place = PLACES[name](tmp_path)
+    return found
+
+
+# --- what must hold -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_names(place: Place, unit: Unit | None) -> None:
+    """Secret keys and persons, against the reference of the names."""
+    table = rows()
+    expected = corpus.reference(named(table), GRID, unit)
+    assert totals(place(table), GRID.bounds, None, unit=unit) == expected
+    if unit is not None and unit.groups > 1:
+        return
+    alone: list[RawRow] = [(value, b"all", person) for value, _, person in table]
+    whole = corpus.reference(named(alone), GRID, unit)["all"]
+    assert totals(place(alone), GRID.bounds, None, unit=unit, by=None) == whole
+
+
+@pytest.mark.parametrize("keys", [["alice", "ü😀"], ["a?", "?", "a\0b"], ["alice", None]], ids=str)
+def test_public_keys(place: Place, keys: list[str | None]) -> None:
+    table = rows(1)
+    ask: dict[str, Any] = {"column": VALUE, "bounds": (0, 120), "epsilon": 60, "by": GROUP}
+    found = hg.mean(**place(table), keys=keys, **ask)
+    groups = [group for _, group, _ in named(table)]
+    assert [found[key].count for key in keys] == [groups.count(key) for key in keys]
+
+
+def test_public_keys_of_persons(place: Place) -> None:
+    """A person's groups are chosen among the listed ones."""
+    table, keys, unit = rows(2), ["alice", "ü😀", "a?"], hg.per_person(PERSON, rows=2)
+    ask: dict[str, Any] = {"column": VALUE, "bounds": (0, 120), "epsilon": 1, "by": GROUP}
+    found = mean_question(**place(table), keys=keys, unit=unit, **ask).read()
+    pairs = zip(found.totals.cells, found.totals.count, strict=True)
+    answered = {key: pair for (key,), pair in zip(found.all_keys(), pairs, strict=True)}
+    listed = [row for row in named(table) if row[1] in keys]
+    assert answered == corpus.reference(listed, GRID, unit)
+
+
+def test_numbers(place: Place) -> None:
+    """A column of text that is read as numbers: what is none is missing."""
+    cells = [b"1", b"2\xff", b"\xff", b"3", b"?", b"\xc3", b" 7 ", None, b"1" * 5000, b"\xed\xa0"]
+    table: list[RawRow] = [(0.0, cell, b"p") for cell in cells]
+    placed = place(table)
+    if placed.get("engine") == "datafusion":
+        with pytest.raises(hg.OptionError, match="parse='real': datafusion cannot"):
+            hg.mean(**placed, column=GROUP, bounds=(0, 8), epsilon=60, parse="real")
+        return
+    found = hg.mean(**placed, column=GROUP, bounds=(0, 8), epsilon=60, parse="real", grid=8)
+    assert (found.count, found.sum) == (4, pytest.approx(1 + 3 + 7 + 8))
+
+
+QUICK = settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+CELLS = st.one_of(st.sampled_from(BYTES), st.binary(max_size=6))
+
+
+@QUICK
+@given(table=st.lists(st.tuples(st.just(1.0), CELLS, CELLS), max_size=12), odd=CELLS)
+@pytest.mark.parametrize("where", ["parquet", "arrow string", "relation", "sqlite", "datafusion"])
+def test_neighbours(where: str, table: Any, odd: Any, tmp_path: Path) -> None:
+    """One row more, whatever bytes it holds: no error, and only its own group has moved."""
+    place: Place = PLACES[where](tmp_path)
+    for unit in (None, hg.per_person(PERSON)):
+        before = totals(place([*table, (1.0, None, None)]), GRID.bounds, 120, unit=unit)
+        after = totals(place([*table, (1.0, odd, b"somebody")]), GRID.bounds, 120, unit=unit)
+        expected = dict(before)
+        if (group := name_of(odd)) is not None:
+            cells, count = expected.get(group, (0, 0))
+            expected[group] = (cells + 1, count + 1)
+        assert after == expected
+
+
+def test_a_name_of_up_to_4096_bytes_is_asked_for() -> None:
+    data = pa.table({"x": [1.0], "g": ["x" * 4096]})
+    ask: dict[str, Any] = {"bounds": (0, 1), "epsilon": 60, "by": "g"}
+    assert hg.mean(data, "x", keys=["x" * 4096], **ask)["x" * 4096].count == 1
+    for key in ("x" * 4097, "ü" * 2049, "\ud800", 10**5000):
+        with pytest.raises(hg.OptionError, match="up to 4096 bytes"):
+            hg.mean(data, "x", keys=[key], **ask)
