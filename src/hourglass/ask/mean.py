@@ -254,9 +254,14 @@ class MeanQuestion:
         )
 
     def rehearse(self) -> None:
-        """Noise and answer a single record, so that laws and intervals are known to work."""
-        noisy = self.mechanism.noise(Totals(0, 1), bits=SeededBits(0))
-        Release.of(self.mechanism, noisy, estimator=self.estimator, private=False).to_dict()
+        """Noise and write down one record, so that the law and the figures are known to work."""
+        if self.by:
+            one = Totals(np.array([0], dtype=object), np.array([1], dtype=object))
+            noisy = self.mechanism.noise(one, bits=SeededBits(0))
+            self.answer((((None,) * len(self.by),), noisy), private=False).to_dict()
+        else:
+            noisy = self.mechanism.noise(Totals(0, 1), bits=SeededBits(0))
+            self.answer(((), noisy), private=False).to_dict()
 
     def restore(self, stored: Mapping[str, Any]) -> Release | Releases:
         """The stored answer."""

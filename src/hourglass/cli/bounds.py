@@ -12,6 +12,7 @@ import hourglass
 
 from ..errors import OptionError
 from ..mechanisms.scan import RETURN_PART
+from ..noise.bits import SECURE
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
 from .delivery import Delivery
 from .options import (
@@ -95,7 +96,9 @@ def bounds(
         print(hourglass.find_bounds(**ask, explain=True))
         return
     with answering():
-        found = hourglass.find_bounds(**ask, budget=charges, request=request, bits=context.obj)
+        found = hourglass.find_bounds(
+            **ask, budget=charges, request=request, bits=context.obj or SECURE
+        )
     delivery = Delivery(found, charges)
     with delivery.part("output", output):
         text = str(found) if format_ == "table" else json.dumps(found.to_dict(), indent=2)

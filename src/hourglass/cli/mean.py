@@ -13,6 +13,7 @@ import hourglass
 
 from ..errors import OptionError
 from ..estimate.interval import check_confidence
+from ..noise.bits import SECURE
 from ..release.found import FoundBounds
 from ..release.releases import Releases
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
@@ -149,7 +150,7 @@ def mean(
         print(hourglass.mean(**ask, explain=True))
         return
     with answering():
-        found = hourglass.mean(**ask, budget=charges, request=request, bits=context.obj)
+        found = hourglass.mean(**ask, budget=charges, request=request, bits=context.obj or SECURE)
     delivery = Delivery(found, charges)
     with delivery.part("output", output):
         write(found, format_, output, confidence)

@@ -90,9 +90,13 @@ def next_word(bits: Bits) -> int:
     return int(bits.words(1)[0])
 
 
-def in_blocks(size: int, draw: Any) -> tuple[npt.NDArray[Any], ...]:
-    """Concatenate ``draw(n)``, a tuple of arrays, over blocks of at most BLOCK values."""
-    if size <= BLOCK:
-        return tuple(draw(size))
-    blocks = [draw(min(BLOCK, size - start)) for start in range(0, size, BLOCK)]
-    return tuple(np.concatenate(column) for column in zip(*blocks, strict=True))
+def blocks(size: int) -> list[int]:
+    """The sizes of the blocks that so many samples are drawn in, at least one."""
+    return [min(BLOCK, size - start) for start in range(0, size, BLOCK)] or [0]
+
+
+def joined(drawn: list[tuple[npt.NDArray[Any], ...]]) -> tuple[npt.NDArray[Any], ...]:
+    """The arrays of all blocks, one after the other."""
+    if len(drawn) == 1:
+        return drawn[0]
+    return tuple(np.concatenate(column) for column in zip(*drawn, strict=True))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
 from ..core.grid import check_centre, check_grid
 from ..core.numbers import Exact, exact_epsilon
-from .bits import SECURE, Bits, in_blocks
+from .bits import SECURE, Bits, blocks, joined
 from .ladder import Ladder
 from .staircase import Staircase, optimal_centre, stair
 
@@ -54,7 +54,7 @@ class Hourglass:
         if size is None:
             x, k = self._draw(1, bits)
             return int(x[0]), int(k[0])
-        x, k = in_blocks(size, lambda n: self._draw(n, bits))
+        x, k = joined([self._draw(n, bits) for n in blocks(size)])
         return x, k
 
     def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

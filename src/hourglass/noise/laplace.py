@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
 from ..core.numbers import Exact, exact_rate
-from .bits import SECURE, Bits, in_blocks
+from .bits import SECURE, Bits, blocks, joined
 from .ladder import Ladder
 
 __all__ = ["DiscreteLaplace"]
@@ -37,7 +37,7 @@ class DiscreteLaplace:
         """``size`` independent draws as an array, or one integer."""
         if size is None:
             return int(self.sample(1, bits=bits)[0])
-        return in_blocks(size, lambda n: (self._draw(n, bits),))[0]
+        return joined([(self._draw(n, bits),) for n in blocks(size)])[0]
 
     def _draw(self, size: int, bits: Bits) -> npt.NDArray[Any]:
         magnitude = self._magnitude.sample(size, bits)

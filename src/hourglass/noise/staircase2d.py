@@ -16,7 +16,7 @@ from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus, sign_of
 from ..core.grid import check_centre, check_grid
 from ..core.numbers import Exact, exact_epsilon
 from .bernoulli import Bernoulli
-from .bits import SECURE, Bits, in_blocks
+from .bits import SECURE, Bits, blocks, joined
 from .ladder import Ladder
 from .staircase import least_centre
 from .uniform import MAX_BOUND, sample_below_each
@@ -69,7 +69,7 @@ class Staircase2D:
         if size is None:
             x, y = self._draw(1, bits)
             return int(x[0]), int(y[0])
-        x, y = in_blocks(size, lambda n: self._draw(n, bits))
+        x, y = joined([self._draw(n, bits) for n in blocks(size)])
         return x, y
 
     def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

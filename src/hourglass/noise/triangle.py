@@ -21,7 +21,7 @@ from ..core.exact import DEFAULT_BITS, Enclosure
 from ..core.grid import MAX_GRID
 from ..core.numbers import Exact, exact_epsilon
 from ..errors import GridError
-from .bits import SECURE, Bits, in_blocks
+from .bits import SECURE, Bits, blocks, joined
 from .least import least_ratio
 from .pieces import Pieces
 from .regions import Regions
@@ -67,7 +67,7 @@ class HourglassTriangle:
         if size is None:
             u, k = self._pieces.draw(1, bits)
             return tuple(int(value) for value in u[0]), int(k[0])
-        u, k = in_blocks(size, lambda n: self._pieces.draw(n, bits))
+        u, k = joined([self._pieces.draw(n, bits) for n in blocks(size)])
         return u, k
 
     @cached_property
