@@ -22,9 +22,8 @@ from ..core.keys import sort_key
 from ..core.numbers import exact_epsilon
 from ..core.totals import Groups, NoisyTotals, Totals
 from ..core.unit import Unit, as_unit
-from ..errors import OptionError
 from ..estimate.point import check_estimator
-from ..mechanisms.base import MeanMechanism, find, make, names_with
+from ..mechanisms.base import MeanMechanism, make
 from ..mechanisms.threshold import threshold
 from ..noise.bits import SECURE, Bits, SeededBits
 from ..read.engines.base import Source, value_field
@@ -34,6 +33,7 @@ from ..read.sql.query import Query
 from ..release.release import Release
 from ..release.releases import Releases
 from .options import (
+    check_algorithm,
     check_column,
     check_parse,
     epsilon_per_record,
@@ -291,7 +291,7 @@ def mean_question(
     check_parse(parse)
     names = names_of(by)
     exact = exact_delta_of(names, keys, delta)
-    _check_algorithm(algorithm, names, exact, whose)
+    check_algorithm(algorithm, names, exact, whose)
     each = epsilon_per_record(price, whose, bool(names))
 
     check_column(data, column, by=names, unit=whose.person, parse=parse, engine=engine)
@@ -332,20 +332,6 @@ def mean_question(
         threshold=_threshold(mechanism, exact, whose) if exact else None,
         place=place,
     )
-
-
-def _check_algorithm(algorithm: str, by: tuple[str, ...], delta: Fraction, unit: Unit) -> None:
-    mechanism = find(algorithm)
-    if by and not mechanism.by_group:
-        raise OptionError(
-            f"algorithm={algorithm!r} takes the number of records as public: not by group"
-        )
-    if unit.records > 1 and not mechanism.several_records:
-        raise OptionError(
-            f"algorithm={algorithm!r} takes persons once; leave out rows= of the unit"
-        )
-    if delta and not mechanism.secret_keys:
-        raise OptionError(f"delta= is offered with {names_with('secret_keys')}, not {algorithm!r}")
 
 
 def _threshold(mechanism: Any, delta: Fraction, unit: Unit) -> int:

@@ -10,11 +10,12 @@ from ..core.numbers import MIN_EPSILON, exact_delta
 from ..core.shown import one_of, shown
 from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError
+from ..mechanisms.base import find, names_with
 from ..read.open import is_table
 
 __all__ = [
-    "check_column", "check_parse", "epsilon_per_record", "exact_delta_of", "missing_cell",
-    "names_of",
+    "check_algorithm", "check_column", "check_parse", "epsilon_per_record", "exact_delta_of",
+    "missing_cell", "names_of",
 ]  # fmt: skip
 
 
@@ -92,3 +93,18 @@ def missing_cell(missing: Any, grid: Grid) -> int | None:
     if grid.own and missing != int(missing):
         raise OptionError(f"missing={missing!r} is not a whole number; the column holds integers")
     return grid.cell(missing)
+
+
+def check_algorithm(algorithm: str, by: tuple[str, ...], delta: Fraction, unit: Unit) -> None:
+    """What the mechanism of that name can do."""
+    mechanism = find(algorithm)
+    if by and not mechanism.by_group:
+        raise OptionError(
+            f"algorithm={algorithm!r} takes the number of records as public: not by group"
+        )
+    if unit.records > 1 and not mechanism.several_records:
+        raise OptionError(
+            f"algorithm={algorithm!r} takes persons once; leave out rows= of the unit"
+        )
+    if delta and not mechanism.secret_keys:
+        raise OptionError(f"delta= is offered with {names_with('secret_keys')}, not {algorithm!r}")

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..core.exact import to_double
 from ..core.grid import Bounds, Grid
 from ..core.numbers import MAX_EPSILON, MIN_EPSILON, exact_epsilon
+from ..core.shown import shown
 from ..errors import OptionError
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
 
@@ -134,7 +135,7 @@ def _place(grid: Grid, mean: Any) -> Any:
         width = float(grid.bounds.width * Fraction(shrink))
         return np.clip(mean * shrink / width - grid.lower * shrink / width, 0.0, 1.0)
     if not float(lower) <= mean <= float(upper):
-        raise OptionError(f"mean={mean!r} is outside the bounds ({lower}, {upper})")
+        raise OptionError(f"mean={shown(mean)} is outside the bounds ({lower}, {upper})")
     # A bound past 2^53 can lie a little off its double, which the mean was rounded to.
     return min(max(float((Fraction(mean) - Fraction(lower)) / grid.bounds.width), 0.0), 1.0)
 
@@ -167,10 +168,12 @@ def plan(
     if (epsilon is None) == (records is None):
         raise OptionError("plan takes one of epsilon and records, and finds the other")
     if not (isinstance(error, int | float) and 0 < error < math.inf):
-        raise OptionError(f"error={error!r} is not a positive number in the units of the data")
+        raise OptionError(f"error={shown(error)} is not a positive number in the units of the data")
     range_ = Bounds.of(bounds)
     if error >= range_.width:
-        raise OptionError(f"error={error!r} is no less than the width of the bounds: ask for less")
+        raise OptionError(
+            f"error={shown(error)} is no less than the width of the bounds: ask for less"
+        )
 
     def reached(eps: Fraction, n: int) -> float:
         return expected_error(n, range_, eps, algorithm=algorithm, mean=mean, grid=grid)
@@ -182,7 +185,7 @@ def plan(
     else:
         assert records is not None
         if isinstance(records, bool) or not isinstance(records, int) or records < 1:
-            raise OptionError(f"records={records!r} is not a whole number of 1 or more")
+            raise OptionError(f"records={shown(records)} is not a whole number of 1 or more")
         exact = _least_epsilon(lambda eps: reached(eps, records) <= error, error, records)
     return Plan(exact, records, reached(exact, records), range_, algorithm)
 
@@ -204,7 +207,7 @@ def _least_epsilon(enough: Any, error: float, records: int) -> Fraction:
             low = middle + 1
     if low == len(candidates):
         raise OptionError(
-            f"error={error!r} is not reached with {records} records at any epsilon up to "
+            f"error={shown(error)} is not reached with {records} records at any epsilon up to "
             f"{MAX_EPSILON}; ask for a larger error or more records"
         )
     return candidates[low]

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from ..core.exact import to_double
 from ..core.grid import Grid
+from ..core.shown import shown
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
 from ..mechanisms.base import MeanMechanism
@@ -71,10 +72,10 @@ class Interval:
 def check_confidence(confidence: float) -> None:
     """An error unless it is a share that an interval can be found for."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float | Fraction):
-        raise OptionError(f"confidence={confidence!r} is not a number; give one such as 0.95")
+        raise OptionError(f"confidence={shown(confidence)} is not a number; give one such as 0.95")
     if not 0 < confidence <= 0.999999:
         raise OptionError(
-            f"confidence={confidence!r} is outside (0, 0.999999]; give a share such as 0.95"
+            f"confidence={shown(confidence)} is outside (0, 0.999999]; give a share such as 0.95"
         )
 
 
@@ -86,7 +87,7 @@ def interval(
     check_confidence(confidence)
     kinds = {"mean": _mean, "sum": _sum, "count": _count}
     if of not in kinds:
-        raise OptionError(f"of={of!r} is not one of mean, sum, count")
+        raise OptionError(f"of={shown(of)} is not one of mean, sum, count")
     low, high = kinds[of](mechanism, noisy, 1.0 - float(confidence))
     return Interval(min(low, estimate), max(high, estimate), float(confidence), of)
 

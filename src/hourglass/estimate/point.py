@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ..core.exact import to_double
 from ..core.grid import Grid
+from ..core.shown import one_of
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
 from ..mechanisms.base import MeanMechanism, find, names_with
@@ -43,8 +44,7 @@ EXACT: Final = 10_000
 
 def check_estimator(estimator: str, algorithm: str) -> str:
     """The estimator's name if it is offered for this algorithm."""
-    if estimator not in ESTIMATORS:
-        raise OptionError(f"estimator={estimator!r} is not one of {', '.join(ESTIMATORS)}")
+    one_of("estimator", estimator, ESTIMATORS)
     if estimator in BAYESIAN and not find(algorithm).posterior:
         raise OptionError(
             f"estimator={estimator!r} is offered with {names_with('posterior')}; with "

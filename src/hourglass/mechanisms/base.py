@@ -22,8 +22,8 @@ import numpy as np
 
 from ..core.exact import Enclosure
 from ..core.grid import Grid
+from ..core.shown import one_of
 from ..core.totals import NoisyTotals, Totals
-from ..errors import OptionError
 from ..noise.bits import SECURE, Bits
 from .lattice import Lattice
 from .tails import Tails
@@ -168,8 +168,7 @@ def register(kind: Kind) -> Kind:
 def find(name: str, statistic: str = "mean") -> type[Any]:
     """The mechanism of that name, or an error that lists what there is."""
     names = _REGISTRY.get(statistic, {})
-    if not isinstance(name, str) or name not in names:
-        raise OptionError(f"algorithm={name!r} is not one of {', '.join(names)}")
+    one_of("algorithm", name, names)
     return names[name]
 
 

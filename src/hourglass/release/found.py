@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core.grid import Bounds
 from ..core.scale import Scale
+from ..core.shown import shown
 from ..errors import OptionError
 from ..mechanisms.scan import Ends, Scan
 from .rendering import counted, decimal, paragraphs
@@ -69,7 +70,7 @@ class FoundBounds:
         is not covered. Set it against a private count to have a share.
         """
         if not 0 < confidence < 1:
-            raise OptionError(f"confidence={confidence!r} is not between 0 and 1")
+            raise OptionError(f"confidence={shown(confidence)} is not between 0 and 1")
         each = 1 - (1 - confidence) / 3  # three scans, each of them may go wrong
         return sum(scan.most_beyond(questions, each) for scan, questions in self._scans)
 
