@@ -56,7 +56,13 @@ def samples() -> list[Row]:
         rows.append(
             (f"hourglass samples a second, epsilon {epsilon}", f"{size / taken:.2e}", target)
         )
+    for columns, target in ((1, ""), (3, "over 2e6"), (10, "")):
+        box = hg.HourglassBox(1, [2**32] * columns)
+        (taken,) = medians([lambda law=box: law.sample(size)], turns=3)  # type: ignore[misc]
+        name = f"box of {columns} columns, samples a second, epsilon 1"
+        rows.append((name, f"{size / taken:.2e}", target))
     for name, sister in (
+        ("triangle", hg.HourglassTriangle(1, 2**32)),
         ("discrete Laplace", hg.DiscreteLaplace("1/1000")),
         ("2-d staircase", hg.Staircase2D(1, 2**32)),
     ):

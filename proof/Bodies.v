@@ -248,7 +248,7 @@ Lemma total_ext {A : Type} (f g : A -> real) (l : list A) :
   (forall x, f x = g x) -> total f l = total g l.
 Proof. intros e. induction l as [|x l IH]; cbn; congruence. Qed.
 
-(* [B3] The normaliser is the same whatever the data are. *)
+(* [B3] The normaliser is the same for all data. *)
 Theorem same_normaliser T n z :
   is_sum weight all z -> is_sum (fun o => weight (noise T n o)) all z.
 Proof.
@@ -862,13 +862,19 @@ Qed.
 
 End Triangle.
 
-Print Assumptions box_private.
-Print Assumptions box_normaliser.
-Print Assumptions box_level_formula.
-Print Assumptions one_column.
-Print Assumptions triangle_private.
-Print Assumptions triangle_normaliser.
-Print Assumptions triangle_level_formula.
+Print Assumptions one_step.
 Print Assumptions region_iff_level.
-Print Assumptions same_normaliser.
 Print Assumptions mixture.
+Print Assumptions same_normaliser.
+Print Assumptions differentially_private.
+Print Assumptions box_one_step.
+Print Assumptions box_level_formula.
+Print Assumptions box_normaliser.
+Print Assumptions box_private.
+Print Assumptions one_column.
+Print Assumptions record_in_triangle.
+Print Assumptions hexagon_positive_part.
+Print Assumptions triangle_one_step.
+Print Assumptions triangle_level_formula.
+Print Assumptions triangle_normaliser.
+Print Assumptions triangle_private.

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from .least import least_ratio
 from .radial import Radial
 from .regions import Regions
 from .scaled import MAX_INT64_BOUND, sample_scaled
-from .series import power
+from .series import choose, power, product
 
 __all__ = ["HourglassBox", "best_centre"]
 
@@ -106,7 +105,7 @@ class HourglassBox:
 
     @cached_property
     def _regions(self) -> Regions:
-        return Regions(self.epsilon, lambda a, m: prod(self._widths(a + m)), self.columns)
+        return Regions(self.epsilon, lambda a, m: product(self._widths(a + m)), self.columns)
 
     # --- the law ----------------------------------------------------------------------
 
@@ -156,12 +155,12 @@ class HourglassBox:
         if k is None:  # one of the two is zero: the other is L - m or m at the least
             start = up + down
             values = [
-                (n + 1) * prod(self._widths(start + n, column)) for n in range(self.columns + 1)
+                (n + 1) * product(self._widths(start + n, column)) for n in range(self.columns + 1)
             ]
             law = Radial.of(self.epsilon, values)
         else:
             start = max(abs(k), 2 * up - k, 2 * down + k)
-            values = [prod(self._widths(start + 2 * n, column)) for n in range(self.columns)]
+            values = [product(self._widths(start + 2 * n, column)) for n in range(self.columns)]
             law = Radial.of(2 * self.epsilon, values)
         return power(self.epsilon, start, bits) * law.total(bits) / self.normaliser(bits)
 
@@ -184,7 +183,7 @@ class HourglassBox:
 
         def summed(start: int, cells: Callable[[int], int]) -> Enclosure:
             values = [
-                cells(L) * prod(self._widths(L, column))
+                cells(L) * product(self._widths(L, column))
                 for L in range(start, start + 2 * self.columns + 1, 2)
             ]
             law = Radial.of(2 * self.epsilon, values)
@@ -287,10 +286,10 @@ def best_centre(epsilon: Fraction, grid: int, columns: int) -> int:
 
         plain = [moment(order, False) for order in range(d + 3)]
         spread = [moment(order, True) for order in range(d + 1)]
-        below = [comb(d, i) * 2**i * plain[d - i] for i in range(d + 1)]
-        above = [comb(d + 2, i) * 2**i * plain[d + 2 - i] for i in range(d + 3)]
+        below = [choose(d, i) * 2**i * plain[d - i] for i in range(d + 1)]
+        above = [choose(d + 2, i) * 2**i * plain[d + 2 - i] for i in range(d + 3)]
         for i in range(d + 1):
-            above[i] = above[i] + comb(d, i) * 2**i * grid**2 * spread[d - i]
+            above[i] = above[i] + choose(d, i) * 2**i * grid**2 * spread[d - i]
         return above, below
 
     return least_ratio(polynomials)

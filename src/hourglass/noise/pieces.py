@@ -58,13 +58,20 @@ class Pieces:
         """floor(2^digits P(this piece or one before it))."""
         if piece == len(self.laws) - 1:
             return 1 << digits
+        if (piece, digits) in self._known:
+            return self._known[piece, digits]
 
         def cumulated(precision: int) -> Enclosure:
             masses = [a.total(precision) * m.total(precision) for a, m in self.laws]
             part = sum(masses[: piece + 1], start=Enclosure.of(0))
             return part / sum(masses, start=Enclosure.of(0))
 
-        return floor_scaled(cumulated, digits)
+        self._known[piece, digits] = floor_scaled(cumulated, digits)
+        return self._known[piece, digits]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, int], int]:
+        return {}
 
     @cached_property
     def _tables(self) -> dict[int, Words]:

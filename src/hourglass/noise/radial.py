@@ -82,14 +82,20 @@ class Radial:
 
     def is_short(self, width: int) -> bool:
         """Whether the table for words of this width has at most TABLE_LIMIT entries."""
-        return _is_short(self, width)
+        return self._plan(width).table is not None
 
     def reach(self, width: int) -> int:
         """No draw is larger: one that would be has probability below 2^-400 and raises."""
-        if self.is_short(width):
-            return WINDOWS * len(_table(self, width))
-        terms = len(self.coefficients)
-        return terms * (1 + (WINDOWS << self.geometric.digits_needed(width)))
+        return self._plan(width).reach
+
+    def _plan(self, width: int) -> _Plan:
+        if width not in self._plans:  # kept here as well: to hash a law takes longer
+            self._plans[width] = _plan(self, width)
+        return self._plans[width]
+
+    @cached_property
+    def _plans(self) -> dict[int, _Plan]:
+        return {}
 
     def sample_by_table(self, size: int, bits: Bits) -> npt.NDArray[np.int64]:
         """Invert the cumulated law by one word; read on where the word does not settle it."""
@@ -97,14 +103,23 @@ class Radial:
 
     def at(self, words: Words, bits: Bits) -> npt.NDArray[np.int64]:
         """The draws that these words make, by table."""
-        table, reach = _table(self, bits.width), self.reach(bits.width)
-        return invert(table, words, bits, self.threshold, reach)
+        plan = self._plan(bits.width)
+        if plan.table is None:
+            raise ValueError("this law's table would be too long; use the mixture")
+        return invert(plan.table, words, bits, self.threshold, plan.reach)
 
     def threshold(self, n: int, digits: int) -> int:
         """floor(2^digits F(n)), F the probability of at most n."""
         if value_at(self.coefficients, n) == 0:
             return 0  # p never falls, so all before it are zero as well
-        return floor_scaled(lambda precision: 1 - self.tail(n + 1, precision), digits)
+        known = self._thresholds
+        if (n, digits) not in known:
+            known[n, digits] = floor_scaled(lambda bits: 1 - self.tail(n + 1, bits), digits)
+        return known[n, digits]
+
+    @cached_property
+    def _thresholds(self) -> dict[tuple[int, int], int]:
+        return {}
 
     def sample_by_mixture(self, size: int, bits: Bits) -> npt.NDArray[Any]:
         """k by one word, then k plus k+1 geometrics; as many are drawn whatever k is."""
@@ -158,35 +173,42 @@ def invert(
     found = np.searchsorted(table, words, side="left")
     if len(table):
         for index in np.flatnonzero(table[np.minimum(found, len(table) - 1)] == words):
-            found[index] = _settle(int(words[index]), int(found[index]), bits, threshold)
-            if found[index] > reach:
-                raise ArithmeticError(f"a radial draw passed {reach}")
+            found[index] = _settle(int(words[index]), int(found[index]), bits, threshold, reach)
     return found.astype(np.int64, copy=False)
 
 
-def _settle(prefix: int, rung: int, bits: Bits, threshold: Callable[[int, int], int]) -> int:
+def _settle(
+    prefix: int, rung: int, bits: Bits, threshold: Callable[[int, int], int], reach: int
+) -> int:
     """Read U on until it differs from every F(i); ``rung`` of them are below it so far."""
     digits = bits.width
-    while True:
+    while rung <= reach:
         prefix = prefix << bits.width | next_word(bits)
         digits += bits.width
         while (limit := threshold(rung, digits)) < prefix:
             rung += 1
         if prefix < limit:
             return rung
+    raise ArithmeticError(f"a radial draw passed {reach}")
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How to draw with words of one width: by table, or, if that is too long, without."""
+
+    table: Words | None
+    reach: int
 
 
 @lru_cache(maxsize=256)
-def _is_short(law: Radial, width: int) -> bool:
-    return law.tail(TABLE_LIMIT).high < Fraction(1, 1 << width)
-
-
-@lru_cache(maxsize=64)
-def _table(law: Radial, width: int) -> Words:
-    precision = 2 * width + 128
-    while (found := _thresholds(law, width, precision)) is None:
-        precision *= 2
-    return _frozen(found)
+def _plan(law: Radial, width: int) -> _Plan:
+    if law.tail(TABLE_LIMIT).high < Fraction(1, 1 << width):
+        precision = 2 * width + 128
+        while (found := _cumulated(law, width, precision)) is None:
+            precision *= 2
+        return _Plan(_frozen(found), WINDOWS * (len(found) + 8))
+    terms = len(law.coefficients)
+    return _Plan(None, terms * (1 + (WINDOWS << law.geometric.digits_needed(width))))
 
 
 @lru_cache(maxsize=64)
@@ -200,7 +222,7 @@ def _frozen(thresholds: list[int]) -> Words:
     return table
 
 
-def _thresholds(law: Radial, width: int, precision: int) -> list[int] | None:
+def _cumulated(law: Radial, width: int, precision: int) -> list[int] | None:
     """floor(2^width F(n)) for n = 0, 1, ... up to the first that is 2^width - 1.
 
     Integer enclosures of b^n by repeated products; None if they leave a floor open.

@@ -11,14 +11,15 @@ integers rounded outward enclose the sum to as many digits as are asked for.  [B
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import pairwise
+from operator import mul
 
 from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
 
-__all__ = ["differences", "geometric_sum", "power", "value_at"]
+__all__ = ["choose", "differences", "geometric_sum", "power", "product", "value_at"]
 
 #: More digits than this are never added to keep a tiny power's relative precision.
 _MOST_EXTRA = 4096
@@ -28,6 +29,19 @@ def power(rate: Fraction, exponent: int, bits: int = DEFAULT_BITS) -> Enclosure:
     """exp(-rate * exponent), with ``bits`` significant digits unless it is below 2^-4096."""
     x = exponent * rate
     return exp_minus(x, bits + min(int(x * 3 / 2) + 1, _MOST_EXTRA))
+
+
+def product(factors: Iterable[int]) -> int:
+    """The product of integers; 1 of none."""
+    return reduce(mul, factors, 1)
+
+
+def choose(n: int, k: int) -> int:
+    """C(n, k), n >= 0."""
+    found = 1
+    for i in range(k):
+        found = found * (n - i) // (i + 1)
+    return found
 
 
 def differences(values: Sequence[int]) -> tuple[int, ...]:
@@ -41,10 +55,10 @@ def differences(values: Sequence[int]) -> tuple[int, ...]:
 
 def value_at(coefficients: Sequence[int], place: int) -> int:
     """p(place) from the differences of p at zero, place >= 0."""
-    total, choose = 0, 1
+    total, binomial = 0, 1
     for k, coefficient in enumerate(coefficients):
-        total += coefficient * choose
-        choose = choose * (place - k) // (k + 1)
+        total += coefficient * binomial
+        binomial = binomial * (place - k) // (k + 1)
     return total
 
 
