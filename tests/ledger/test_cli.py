@@ -47,7 +47,7 @@ def test_a_budget_s_life(place: Place) -> None:
     budget.reserve("0.25", "1e-7", question="q2", description="mean of age")
 
     shown = run("show", "b", *ledger)
-    assert re.search(r"epsilon │ +1 │ +0.5 │ +0.5", shown)
+    assert re.search(r"epsilon +1 +0\.5 +0\.5\n", shown)
     assert "2 charges, 1 without an answer" in shown
     assert "[v]" in shown
     assert str(budget.balance().anchor) in shown

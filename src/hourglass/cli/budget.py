@@ -6,6 +6,7 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +29,7 @@ from ..ledger.export import exported
 from ..ledger.store import open_store, shown_location
 from ..ledger.values import shown_number
 from ..ledger.verify import verify as verify_budget
+from ..release.rendering import label, sentence_table, text_table
 from .output import check_targets
 
 __all__ = ["budget_app"]
@@ -135,24 +137,23 @@ def history(
     if output is Format.JSON:
         _print_json([_charge_dict(charge) for charge in charges])
         return
-    from rich.table import Table
-
-    table = Table(title=f"Charges of {name}")
-    columns = ("no.", "epsilon", "delta", "status", "request", "reserved (UTC)", "by", "about")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for charge in charges:
-        table.add_row(
+    head = ("no.", "epsilon", "delta", "status", "request", "reserved (UTC)", "by", "about")
+    rows = [
+        (
             str(charge.number),
             shown_number(charge.amount.epsilon),
             shown_number(charge.amount.delta),
             charge.status,
-            _plain(charge.request),
-            _plain(charge.reserved[:19].replace("T", " ")),
-            _plain(charge.by or ""),
-            _plain(charge.description),
+            label([charge.request]),
+            label([charge.reserved[:19].replace("T", " ")]),
+            label([charge.by or ""]),
+            label([charge.description]),
         )
-    _print_table(table)
+        for charge in charges
+    ]
+    # Away from a terminal a table is as wide as it needs to be.
+    width = get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    typer.echo(f"Charges of {name}:\n{sentence_table(head, rows, width)}")
 
 
 @budget_app.command("verify")
@@ -230,20 +231,14 @@ def _names(ledger: str) -> list[str]:
 
 
 def _show_table(balance: Balance, ledger: str, tight: float | None, at_delta: str) -> None:
-    from rich.table import Table
-
-    table = Table(title=f"Budget {balance.terms.name}", caption=_plain(balance.terms.description))
-    for column in ("", "limit", "spent", "remaining"):
-        table.add_column(column, justify="right" if column else "left")
-    for what in ("epsilon", "delta"):
-        table.add_row(
-            what,
-            *(
-                shown_number(getattr(amount, what))
-                for amount in (balance.terms.limit, balance.spent, balance.remaining)
-            ),
-        )
-    _print_table(table)
+    note = f" ({label([balance.terms.description])})" if balance.terms.description else ""
+    amounts = (balance.terms.limit, balance.spent, balance.remaining)
+    rows = [
+        (what, *(shown_number(getattr(amount, what)) for amount in amounts))
+        for what in ("epsilon", "delta")
+    ]
+    typer.echo(f"Budget {balance.terms.name}{note}:")
+    typer.echo(text_table(["", "limit", "spent", "remaining"], rows))
     opened = f", {balance.open} without an answer (counted as spent)" if balance.open else ""
     typer.echo(f"{balance.charges} charges{opened}, in {ledger}.")
     if tight is not None and balance.charges > 1:
@@ -268,21 +263,6 @@ def _show_verification(found: Verification) -> None:
 
 def _print_anchor(anchor: Anchor) -> None:
     typer.echo(f"Keep this line; with it a ledger that was set back is found out:\n{anchor}")
-
-
-def _print_table(table: Any) -> None:
-    from rich.console import Console
-
-    # Away from a terminal a table is as wide as it needs to be.
-    console = Console() if sys.stdout.isatty() else Console(width=200)
-    console.print(table)
-
-
-def _plain(text: str) -> str:
-    """Text that was written by others, without markup and without control characters."""
-    from rich.markup import escape
-
-    return escape("".join(c if c.isprintable() else ascii(c)[1:-1] for c in text))
 
 
 def _print_json(value: Any) -> None:
