@@ -186,7 +186,7 @@ def name_of(cell: bytes | None) -> str | None:
 def texts(cells: list[bytes | None], kind: pa.DataType | None = None) -> pa.Array:
     """A column of text made of these bytes, whatever they are."""
     if kind is not None and pa.types.is_dictionary(kind):
-        values = list(dict.fromkeys(cell for cell in cells if cell is not None))
+        values: list[bytes | None] = list(dict.fromkeys(cell for cell in cells if cell is not None))
         places = pa.array([None if c is None else values.index(c) for c in cells], kind.index_type)
         return pa.DictionaryArray.from_arrays(places, texts(values, kind.value_type), safe=False)
     if kind == pa.string_view():

@@ -90,8 +90,8 @@ def of_postgres(url: str, collation: str) -> Place:
             text = f'TEXT COLLATE "{collation}"'
             value, group, person = NAMES
             columns = f"{value} DOUBLE PRECISION, {group} {text}, {person} {text}"
-            cursor.execute(f"CREATE TABLE {name} ({columns})")  # type: ignore[arg-type]
-            with cursor.copy(f"COPY {name} FROM STDIN") as copy:  # type: ignore[arg-type]
+            cursor.execute(f"CREATE TABLE {name} ({columns})")
+            with cursor.copy(f"COPY {name} FROM STDIN") as copy:
                 for row in rows:
                     copy.write_row(row)
         return {"data": hg.sql(url, name)}
@@ -131,7 +131,7 @@ def icu_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             with psycopg.connect(url) as connection:
                 for name, locale in {"ci": "und-u-ks-level2", "base": "und-u-ks-level1"}.items():
                     connection.execute(
-                        f"CREATE COLLATION {name} (provider = icu, locale = '{locale}', "  # type: ignore[arg-type]
+                        f"CREATE COLLATION {name} (provider = icu, locale = '{locale}', "
                         "deterministic = false)"
                     )
             yield url

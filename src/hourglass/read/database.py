@@ -64,6 +64,8 @@ def sql(url: str, table: str, *, trusted: bool = False) -> SqlSource:
             f"url of kind {scheme_of(url)!r} is not one of postgresql, sqlite; other tables are "
             "read from files, frames and Spark"
         )
+    if dialect == "sqlite" and not url.partition("://")[2].startswith("/"):
+        raise OptionError("url of SQLite names no host; give one such as sqlite:///path/to/file.db")
     return SqlSource(url, relation_of(table, None if trusted else dialect))
 
 

@@ -13,7 +13,7 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
@@ -54,7 +54,8 @@ class SQLite:
 
     def __init__(self, source: SqlSource) -> None:
         # sqlite:///file.db is a file here, sqlite:////srv/file.db one from the root.
-        self._path = unquote(urlsplit(source.url).path)[1:]
+        place = source.url.partition(":///")[2]
+        self._path = unquote(re.split("[?#]", place)[0])
         self._relation = source.relation
 
     def _asked(self, sql: str) -> list[Any]:

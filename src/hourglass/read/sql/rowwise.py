@@ -28,7 +28,7 @@ Round SHA SHA2 Sign Sin Split SplitPart Sqrt StartsWith StrPosition StrToDate St
 Tan TimeToStr TimestampTrunc ToBase64 ToChar ToNumber Translate Trim Trunc TryCast TsOrDsToDate
 TsOrDsToTimestamp Unhex Unicode Upper Week WidthBucket Xor Year
 """
-#: ... and as databases do, where SQLGlot has no name for them.
+#: ... and as databases do; not all versions of SQLGlot have names for these.
 _NAMED: Final = """
 bit_length btrim cardinality ceiling char char_length character_length date_bin date_part datetime
 decode degrees div encode format get_byte glob hex ifnull iif instr isfinite json_extract
@@ -126,12 +126,9 @@ class _Check:
 
     def _function(self, part: Any) -> Iterator[str]:
         sql = self.sql
-        named = isinstance(part, sql.Anonymous)
-        if named:
-            known, name = part.name.lower() in _NAMES, part.name
-        else:
-            known, name = type(part).__name__ in _FUNCTIONS, part.sql_name()
-        if not known:
+        names = [part.name] if isinstance(part, sql.Anonymous) else part.sql_names()
+        name = names[0]
+        if type(part).__name__ not in _FUNCTIONS and not {n.lower() for n in names} & _NAMES:
             yield f"{name}(), which is not on the list of functions of one row's values"
         texts = (t for t in part.find_all(sql.Literal) if t.is_string and t.parent is part)
         if any(text.name.strip().lower() in _NOW for text in texts):

@@ -1,0 +1,215 @@
+"""Cells, names and settings that engines read in ways of their own."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hourglass as hg
+from hourglass.errors import HourglassError
+from tests.read.test_text import CELLS as NUMBERS
+from tests.read.test_text import EXPECTED
+from tests.tools import command, everything
+
+ASK: dict[str, Any] = {"bounds": (0, 1), "epsilon": 60}
+
+
+# --- SQLite ---------------------------------------------------------------------------------------
+
+
+def database(folder: Path, columns: str, rows: list[Any]) -> Any:
+    path = folder / "t.db"
+    connection = sqlite3.connect(path)
+    connection.execute(f"CREATE TABLE t ({columns})")
+    marks = ", ".join("?" * (columns.count(",") + 1))
+    connection.executemany(f"INSERT INTO t VALUES ({marks})", rows)
+    connection.commit()
+    connection.close()
+    return hg.sql(f"sqlite:///{path}", "t")
+
+
+def test_every_number_but_zero_is_one_true(tmp_path: Path) -> None:
+    cells = [1, 7, -1, 2**40, 0, 0, None, "yes", 1.5]
+    source = database(tmp_path, "x REAL, b BOOLEAN", [(1.0, cell) for cell in cells])
+    found = hg.mean(source, "x", by="b", keys=[True, False], **ASK)
+    assert [found[True].count, found[False].count] == [4, 2]
+    once = hg.mean(source, "x", by="b", delta=1e-6, bounds=(0, 1), epsilon=60)
+    assert list(once) == [False, True]
+    assert hg.mean(source, "b", **ASK).count == 6
+
+
+def test_sqlite_reads_text_by_the_same_rule(tmp_path: Path) -> None:
+    rows = [(text, "k") for text, _ in NUMBERS] + [(b"\xff", "k"), (b"5", "k")]
+    source = database(tmp_path, "x TEXT, k TEXT", rows)
+    found = hg.mean(source, "x", bounds=(0, 120), epsilon=60, parse="real")
+    assert found.count == EXPECTED[1]
+    assert found.sum == pytest.approx(EXPECTED[0] * 120 / 2**32)
+    by = hg.mean(source, "x", bounds=(0, 120), epsilon=60, parse="real", by="x", keys=["1", ".5"])
+    assert [by["1"].count, by[".5"].count] == [1, 1]
+    bounds = hg.find_bounds(source, "x", epsilon=60, parse="real", scale=[0, 50, 100, 200])
+    assert bounds.upper in (100, 200)
+    with pytest.raises(hg.DataError, match="parse='real'"):
+        hg.mean(source, "x", **ASK)
+
+
+def test_sqlite_reads_whole_numbers(tmp_path: Path) -> None:
+    cells = ["5", "-3", "+7", "3.7", "abc", "1e2", "9" * 20, "-" + "9" * 20, "9" * 5000, "0" * 50]
+    source = database(tmp_path, "x TEXT", [(cell,) for cell in cells])
+    found = hg.mean(source, "x", bounds=(0, 120), epsilon=60, parse="integer")
+    assert (found.count, found.sum) == (7, 5 + 0 + 7 + 120 + 0 + 120 + 0)
+
+
+@pytest.mark.parametrize("engine", ["postgres", "datafusion"])
+def test_parse_is_refused_where_it_would_be_dropped(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    data: Any = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": ["1", "2"], "n": [1.0, 2.0]}), data)
+    more: dict[str, Any] = {"engine": "datafusion"}
+    if engine == "postgres":
+        url = request.getfixturevalue("postgres_url")
+        data = hg.sql(url, "SELECT * FROM (VALUES ('1'::text, 1.0::float8)) AS t (x, n)")
+        more = {}
+    for ask in (lambda **a: hg.mean(data, "x", bounds=(0, 9), **a), hg_bounds(data)):
+        with pytest.raises(hg.OptionError, match=f"parse='real': {engine} cannot"):
+            ask(epsilon=1, parse="real", **more)
+    assert hg.mean(data, "n", bounds=(0, 9), epsilon=1, parse="real", **more).private
+
+
+def hg_bounds(data: Any) -> Any:
+    return lambda **asked: hg.find_bounds(data, "x", **asked)
+
+
+# --- Spark ----------------------------------------------------------------------------------------
+
+
+def test_spark_puts_no_setting_into_a_name(spark_session: Any, tmp_path: Path) -> None:
+    """Keys and columns with ${...}, backslashes and quotes, whatever the session has set."""
+    name, secret = "${spark.app.name}", spark_session.conf.get("spark.app.name")
+    keys = [name, secret, "a\\b", "a\\nb", "a\nb", "it's", 'q"q', "😀", "", "%s", "a\0b", "\\"]
+    column = "g${spark.app.name}`'"
+    data = pa.table({"x${x}": [1.0] * len(keys), column: keys, "p${p}": keys})
+    pq.write_table(data, tmp_path / "t.parquet")
+    frame = spark_session.read.parquet(str(tmp_path / "t.parquet"))
+    setting = "spark.sql.parser.escapedStringLiterals"
+    for value in ("false", "true"):
+        spark_session.conf.set(setting, value)
+        try:
+            for unit in (None, hg.per_person("p${p}")):
+                found = hg.mean(frame, "x${x}", by=column, keys=keys, unit=unit, **ASK)
+                assert [release.count for release in found.values()] == [1] * len(keys)
+        finally:
+            spark_session.conf.unset(setting)
+
+
+# --- PostgreSQL -----------------------------------------------------------------------------------
+
+
+def test_settings_of_a_database_change_nothing(postgres_url: str) -> None:
+    keys = ["a\\b", "it's", "😀", "C:\\n", "a\0b"]
+    held = [key for key in keys if "\0" not in key]
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE settings_test (x float8, g text, d date)")
+        rows = [(1.0, key, "2026-03-01") for key in held * 3]
+        connection.cursor().executemany("INSERT INTO settings_test VALUES (%s, %s, %s)", rows)
+        user, name = connection.info.user, connection.info.dbname
+        settings = {
+            "standard_conforming_strings": "off",
+            "client_encoding": "LATIN1",
+            "datestyle": "'SQL, DMY'",
+        }
+        for setting, value in settings.items():
+            alter = f'ALTER ROLE "{user}" IN DATABASE "{name}" SET {setting} = {value}'
+            connection.execute(alter)
+    source = hg.sql(postgres_url, "settings_test")
+    try:
+        found = hg.mean(source, "x", by="g", keys=keys, **ASK)
+        assert [release.count for release in found.values()] == [3 * (k in held) for k in keys]
+        assert sum(1 for _ in hg.mean(source, "x", by="g", delta=0.5, **ASK)) == len(held)
+        day = hg.mean(source, "x", by="d", keys=["2026-03-01"], **ASK)
+        assert [release.count for release in day.values()] == [3 * len(held)]
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            alter = f'ALTER ROLE "{user}" IN DATABASE "{name}" RESET ALL'
+            connection.execute(alter)
+
+
+def test_text_of_another_encoding_names_nobody(postgres_url: str) -> None:
+    """Not every text of such a database can be handed over: refused before the charge."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(
+            "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE 'C'"
+        )
+    base, _, options = postgres_url.partition("?")
+    url = f"{base.rpartition('/')[0]}/ascii?{options}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (x float8, g text)")
+        connection.execute("INSERT INTO t VALUES (1, E'\\\\xff'), (1, 'a')")
+    source = hg.sql(url, "t")
+    assert hg.mean(source, "x", **ASK).count == 2
+    with pytest.raises(hg.DataError, match="encoding SQL_ASCII"):
+        hg.mean(source, "x", by="g", delta=1e-6, **ASK)
+    with pytest.raises(hg.DataError, match="encoding SQL_ASCII"):
+        hg.mean(source, "x", unit=hg.per_person("g"), **ASK)
+
+
+PASSWORDS = [
+    "Zq9%zz", "Zq9@b", "Zq9/b", "12/Zq9", "Zq9 b", "Zq9[b", "Zq9]b", "Zq9?b", "Zq9#b", "Zq9℀b",
+    "Zq9%00b", "Zq9\nb", "%5Zq9", "Zq9:b", "\x00Zq9",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("password", PASSWORDS, ids=ascii)
+def test_no_message_holds_a_password(password: str) -> None:
+    """Whatever is wrong with the URL or the server, in Python and on the command line."""
+    for url in (
+        f"postgresql://user:{password}@127.0.0.1:1/db?connect_timeout=2",
+        f"postgresql+psycopg://:{password}@127.0.0.1:1/db?connect_timeout=2",
+        f"mysql://user:{password}@127.0.0.1/db",
+        f"sqlite://user:{password}@127.0.0.1/db",
+        f"postgresql://127.0.0.1:1/db?connect_timeout=2&password={password}",
+    ):
+        with pytest.raises(HourglassError) as caught:
+            hg.mean(hg.sql(url, "t"), "x", bounds=(0, 1), epsilon=1)
+        assert "Zq9" not in everything(caught.value)
+        told = command("mean", url, "x", "--table", "t", "--epsilon", 1, "--bounds", 0, 1)
+        assert told.code != 0
+        assert "Zq9" not in told.out + told.err
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("postgresql://127.0.0.1:1/db", "nothing listens"),
+        ("postgresql://u:p%zz@127.0.0.1:1/db", "percent-encode"),
+        ("postgresql://u@/db?host=/no/such/place", "no such"),
+    ],
+)
+def test_why_there_is_no_connection(url: str, reason: str) -> None:
+    with pytest.raises(hg.SourceError, match=reason):
+        hg.mean(hg.sql(url, "t"), "x", bounds=(0, 1), epsilon=1)
+
+
+# --- NumPy ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_nan_that_signals_is_not_told_of(dtype: Any) -> None:
+    """NumPy would warn of it, here as an error; the search for bounds takes it for missing."""
+    odd: Any = {
+        np.float16: np.array([0x7C01, 0x3C00], np.uint16).view(np.float16),
+        np.float32: np.array([0x7F800001, 0x3F800000], np.uint32).view(np.float32),
+        np.float64: np.array([0x7FF0000000000001, 0x3FF0000000000000], np.uint64).view(np.float64),
+    }[dtype]
+    ask: dict[str, Any] = {"epsilon": 60, "scale": [0, 1, 2]}
+    with np.errstate(all="raise"):
+        found = hg.find_bounds(np.repeat(odd, 100), **ask)
+        assert found.lower == hg.find_bounds(np.repeat(odd[1:], 100), **ask).lower
+        hg.mean(np.repeat(odd, 100), bounds=(0, 1), epsilon=1)

@@ -1,0 +1,146 @@
+"""Columns of Python objects: whatever a cell is, it is a text or it is missing."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import hourglass as hg
+
+
+class Mute:
+    """An object that has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("a canary of 4c1f")
+
+
+class Half(str):
+    """A text that is no plain one."""
+
+
+class Odd:
+    def __str__(self) -> str:
+        return "odd"
+
+
+#: Cells, and the names that they are.
+CELLS: list[tuple[Any, str | None]] = [
+    ("a", "a"), ("ü", "ü"), ("a\0b", "a\0b"), ("x" * 4096, "x" * 4096), ("x" * 4097, None),
+    ("\ud800", None), ("a\udfff", None), (None, None), (float("nan"), None),
+    (np.float32("nan"), None), (pd.NA, None), (pd.NaT, None), (np.ma.masked, None),
+    (Mute(), None), (Odd(), "odd"), (Half("half"), "half"), (Half("\ud800"), None),
+    (5, "5"), (2**70, str(2**70)), (True, "True"), (1.5, "1.5"), (b"\xff", "b'\\xff'"),
+    (Decimal("sNaN"), "sNaN"), (1j, "1j"), (datetime.date(2026, 3, 1), "2026-03-01"),
+    (datetime.timedelta(1), "1 day, 0:00:00"), ((1, 2), "(1, 2)"), ([1], "[1]"),
+    ({"k": 1}, "{'k': 1}"), (uuid.UUID(int=1), str(uuid.UUID(int=1))),
+]  # fmt: skip
+PLAIN = ["a"] * 3 + ["b"] * 2
+
+
+def series(*cells: Any) -> Any:
+    values = np.empty(len(PLAIN) + len(cells), dtype=object)
+    values[: len(PLAIN)] = PLAIN
+    for i, cell in enumerate(cells):
+        values[len(PLAIN) + i] = cell
+    return pd.Series(values, dtype=object)
+
+
+def categories(*cells: Any) -> Any:
+    """The same as categories, which pandas asks to be hashable and different."""
+    found = pd.Index(series(*cells).drop_duplicates(), dtype=object)
+    codes = [*(found.get_loc(name) for name in PLAIN), *range(len(found) - len(cells), len(found))]
+    return pd.Series(pd.Categorical.from_codes(codes, found))
+
+
+def counts(column: Any, **more: Any) -> Any:
+    frame = pd.DataFrame({"x": 1.0, "k": column})
+    return hg.mean(frame, "x", bounds=(0, 1), epsilon=60, **more)
+
+
+@pytest.mark.parametrize(("cell", "name"), CELLS, ids=range(len(CELLS)))
+def test_a_cell(cell: Any, name: str | None) -> None:
+    keys = ["a", "b", name] if name not in ("a", None) else ["a", "b"]
+    expected = [*PLAIN, *([name] if name is not None else [])]
+    found = counts(series(cell), by="k", keys=keys)
+    assert [found[key].count for key in keys] == [expected.count(key) for key in keys]
+    assert counts(series(cell), by="k", keys=["a", None])[None].count == int(name is None)
+    assert counts(series(cell), unit=hg.per_person("k")).count == len(set(expected))
+
+
+@pytest.mark.parametrize(
+    ("cells", "texts"),
+    [
+        (["\ud800"], []),
+        ([5], ["5"]),
+        (["5", 5], ["5", "5"]),
+        ([Mute()], []),
+        ([b"\xff"], ["b'\\xff'"]),
+        (["a\0b"], ["a\0b"]),
+    ],
+    ids=range(6),
+)
+def test_categories(cells: list[Any], texts: list[str]) -> None:
+    """Categories come from the data: no odd one ends the question, before the charge or after."""
+    column = categories(*cells)
+    names = [*PLAIN, *texts]
+    found = counts(column, by="k", keys=[*dict.fromkeys(names)])
+    assert {key: found[key].count for key in found} == {n: names.count(n) for n in names}
+    assert counts(column, unit=hg.per_person("k")).count == len(set(names))
+
+
+def test_text_that_python_keeps() -> None:
+    for dtype in ("string[python]", object):
+        column = pd.Series([*PLAIN, "\ud800", None], dtype=dtype)
+        assert counts(column, by="k", keys=["a"])["a"].count == 3
+        assert counts(column, unit=hg.per_person("k")).count == 2
+
+
+def test_numbers_among_objects() -> None:
+    column = series("7", 1, 2.5, "\ud800", Mute(), None, " 3 ", b"4")
+    found = hg.mean(
+        pd.DataFrame({"x": column}), "x", bounds=(0, 8), epsilon=60, parse="real", grid=16
+    )
+    assert found.count == 4
+    assert found.sum == pytest.approx(7 + 1 + 2.5 + 3)
+
+
+def test_the_plan_does_not_depend_on_the_objects() -> None:
+    """The types are known before a cell is looked at."""
+    for made in (series, categories):
+        plans = {
+            hg.mean(
+                pd.DataFrame({"x": 1.0, "k": made(cell)}),
+                "x",
+                bounds=(0, 1),
+                epsilon=1,
+                by="k",
+                delta=1e-6,
+                explain=True,
+            )
+            for cell in ("c", 5, "\ud800", b"\xff")
+        }
+        assert len(plans) == 1
+
+
+def test_nothing_is_changed_in_the_frame() -> None:
+    frame = pd.DataFrame({"x": 1.0, "k": series("\ud800", 5)})
+    before = list(frame["k"])
+    hg.mean(frame, "x", bounds=(0, 1), epsilon=1, by="k", keys=["a"])
+    assert list(frame["k"]) == before
+
+
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Enum(["a", "b", "ü"]), pl.String], ids=str)
+def test_polars(dtype: Any) -> None:
+    frame = pl.DataFrame({"x": [1.0] * 5, "k": pl.Series(["a", "b", None, "ü", "a"], dtype=dtype)})
+    found = hg.mean(frame, "x", bounds=(0, 1), epsilon=60, by="k", keys=["a", "b", "ü", None])
+    assert [release.count for release in found.values()] == [2, 1, 1, 1]
+    once = hg.mean(frame, "x", bounds=(0, 1), epsilon=60, unit=hg.per_person("k"))
+    assert once.count == 3

@@ -1,0 +1,235 @@
+"""What an engine cannot keep in memory lies in a private directory, and does not stay there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hourglass as hg
+from hourglass.read import spill
+from hourglass.read.engines.sqlite import SQLite
+
+CANARY = "CANARY8f31"
+#: More names than fit into the memory that the program below is given.
+ROWS = 3_000_000
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A temporary place of its own, for this process and for those that it starts."""
+    home = tmp_path / "tmp"
+    home.mkdir()
+    monkeypatch.setenv("TMPDIR", str(home))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(spill, "_own", None)
+    yield home
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("spill") / "names.parquet"
+    duckdb.sql(
+        f"COPY (SELECT 1.0 AS x, '{CANARY}' || range || repeat('-', 40) AS g FROM range({ROWS})) "
+        f"TO '{path}' (FORMAT parquet)"
+    )
+    return path
+
+
+#: Asks by group in a memory so small that DuckDB must spill, and says when it does.
+PROGRAM = """
+import os, sys, threading, time, tempfile
+from pathlib import Path
+import duckdb
+connect = duckdb.connect
+def small(*arguments, config=None, **more):
+    return connect(*arguments, config={**config, "memory_limit": "100MB", "threads": "1"}, **more)
+duckdb.connect = small
+import hourglass as hg
+def watch():
+    while True:
+        for file in Path(tempfile.gettempdir()).rglob("*.tmp"):
+            if file.stat().st_size > 10_000_000:
+                print("spilled", flush=True)
+                return
+        time.sleep(0.01)
+threading.Thread(target=watch, daemon=True).start()
+hg.mean(sys.argv[1], "x", bounds=(0, 1), epsilon=1, by="g", delta=1e-6, unit=hg.per_person("g"))
+print("answered", flush=True)
+"""
+
+
+def started(table: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(table)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def files(place: Path) -> list[Path]:
+    return [path for path in place.rglob("*") if path.is_file()]
+
+
+def test_spilled_data_is_private_and_is_swept_after_a_kill(place: Path, table: Path) -> None:
+    process = started(table)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "spilled\n"
+        (home,) = place.iterdir()
+        assert stat.S_IMODE(home.stat().st_mode) == 0o700
+        assert any(CANARY.encode() in path.read_bytes() for path in files(home))
+        spill.sweep(place)
+        assert home.exists()  # its owner lives
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.kill()
+        process.communicate()
+    assert any(CANARY.encode() in path.read_bytes() for path in files(home))
+    hg.mean(table, "x", bounds=(0, 1), epsilon=1)  # the next start
+    assert not home.exists()
+    assert not any(CANARY.encode() in path.read_bytes() for path in files(place))
+
+
+def test_nothing_is_left_after_an_answer(place: Path, table: Path) -> None:
+    process = started(table)
+    out, error = process.communicate(timeout=300)
+    assert out == "spilled\nanswered\n", error
+    assert list(place.iterdir()) == []
+
+
+def test_a_directory_for_each_process(place: Path) -> None:
+    first = spill.spill_directory()
+    assert first.parent == spill.spill_directory().parent != place
+    assert first != spill.spill_directory()
+    assert stat.S_IMODE(first.parent.stat().st_mode) == 0o700
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:  # pragma: no cover
+        os.write(writing, str(spill.spill_directory().parent).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    other = Path(os.read(reading, 1000).decode())
+    os.close(reading)
+    os.close(writing)
+    assert other.parent == place
+    assert other != first.parent
+    assert first.parent.exists()  # the fork did not sweep what its parent owns
+    spill.sweep(place)
+    assert first.parent.exists()
+    assert not other.exists()  # the fork is gone
+
+
+def test_a_directory_that_was_taken_away_is_made_again(place: Path) -> None:
+    first = spill.spill_directory().parent
+    (first / "owner.lock").unlink()
+    first.rmdir()
+    second = spill.spill_directory().parent
+    assert second != first
+    assert second.is_dir()
+
+
+def left_behind(place: Path, name: str = "hourglass-spill-left") -> Path:
+    home = place / name
+    home.mkdir(mode=0o700)
+    (home / "owner.lock").touch()
+    (home / "data.tmp").write_text(CANARY)
+    return home
+
+
+def test_what_is_not_ours_is_left_alone(place: Path, tmp_path: Path) -> None:
+    """Links, other names, directories that others can enter, and what is just being made."""
+    other = left_behind(tmp_path)
+    link = place / "hourglass-spill-link"
+    link.symlink_to(other, target_is_directory=True)
+    wide = left_behind(place, "hourglass-spill-wide")
+    wide.chmod(0o755)
+    named = left_behind(place, "hourglass-other")
+    file = place / "hourglass-spill-file"
+    file.touch()
+    young = place / "hourglass-spill-young"
+    young.mkdir(mode=0o700)
+    linked = place / "hourglass-spill-linked"
+    linked.mkdir(mode=0o700)
+    (linked / "owner.lock").symlink_to(other / "owner.lock")
+    gone = left_behind(place, "hourglass-spill-gone")
+    (gone / "inner").symlink_to(other, target_is_directory=True)
+    spill.sweep(place)
+    assert not gone.exists()
+    for path in (other, link, wide, named, file, young, linked):
+        assert path.exists(), path
+    assert (other / "data.tmp").read_text() == CANARY
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory to another user")
+def test_directories_of_other_users_are_left_alone(place: Path) -> None:
+    home = left_behind(place)
+    os.chown(home, 65534, 65534)
+    spill.sweep(place)
+    assert home.exists()
+
+
+def test_a_sweep_of_a_place_that_is_not_there(tmp_path: Path) -> None:
+    spill.sweep(tmp_path / "nowhere")
+
+
+def test_datafusion_and_sqlite(place: Path, tmp_path: Path) -> None:
+    """DataFusion is given the same place; SQLite spills to memory alone."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": [1.0] * 3, "g": list("abc")}), path)
+    found = hg.mean(path, "x", bounds=(0, 1), epsilon=60, by="g", keys=["a"], engine="datafusion")
+    assert found["a"].count == 1
+    assert all(p.name.startswith("hourglass-spill-") for p in place.iterdir())
+    connection = sqlite3.connect(tmp_path / "t.db")
+    connection.execute("CREATE TABLE t (x REAL)")
+    connection.close()
+    engine = SQLite(hg.sql(f"sqlite:///{tmp_path / 't.db'}", "t"))
+    assert engine._asked("PRAGMA temp_store") == [(2,)]  # memory
+
+
+def test_old_time_is_not_waited_for(place: Path) -> None:
+    """A sweep of many directories with living owners does not wait for their locks."""
+    for i in range(3):
+        left_behind(place, f"hourglass-spill-{i}")
+    holders = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "import fcntl, sys, time; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); "
+                "print('held', flush=True); time.sleep(60)",
+                str(place / f"hourglass-spill-{i}" / "owner.lock"),
+            ],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(3)
+    ]
+    try:
+        for holder in holders:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+        start = time.monotonic()
+        spill.sweep(place)
+        assert time.monotonic() - start < 10
+        assert len(list(place.iterdir())) == 3
+    finally:
+        for holder in holders:
+            holder.kill()
+            holder.communicate()
+    spill.sweep(place)
+    assert list(place.iterdir()) == []
