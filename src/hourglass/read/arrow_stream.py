@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from .lines import Views
 
-__all__ = ["TextStream"]
+__all__ = ["TextStream", "capsule"]
 
 
 class _Schema(ctypes.Structure):
@@ -73,23 +73,39 @@ _numbers: Final = itertools.count(1)
 _NULLABLE: Final = 2
 
 
-@_ReleaseSchema
-def _release_schema(schema: Any) -> None:
-    _release(schema.contents, _ReleaseSchema)
+class TextStream:
+    """Columns of text named c0, c1 and so on, in batches that ``read`` begins anew on each scan.
+
+    ``failure`` is what ended a scan, if anything did.
+    """
+
+    def __init__(self, columns: int, read: Callable[[], Iterator[Views]]) -> None:
+        self.columns, self.read = columns, read
+        self.failure: BaseException | None = None
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """A capsule with the stream; no file is opened before the first batch is asked for."""
+        scan = _Scan(self)
+        stream = _Stream(_get_schema, _get_next, _get_error, _release_stream, _hold(scan))
+        scan.stream = stream
+        return capsule(stream, b"arrow_array_stream")
 
 
-@_ReleaseArray
-def _release_array(array: Any) -> None:
-    _release(array.contents, _ReleaseArray)
+class _Scan:
+    """One scan of a stream, held until its consumer releases it."""
+
+    def __init__(self, source: TextStream) -> None:
+        self.source = source
+        self.batches: Iterator[Views] | None = None
+        self.stream: Any = None
 
 
-def _release(structure: Any, kind: Any) -> None:
-    for i in range(structure.n_children):
-        child = structure.children[i]
-        if child.contents.release:
-            child.contents.release(child)
-    _held.pop(structure.private_data, None)
-    structure.release = kind()
+def capsule(structure: Any, name: bytes) -> Any:
+    """A structure as Python code hands it on; it must live as long as the capsule."""
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return make(ctypes.addressof(structure), name, None)
 
 
 def _hold(*things: Any) -> int:
@@ -98,82 +114,81 @@ def _hold(*things: Any) -> int:
     return number
 
 
-class TextStream:
-    """Columns of text named c0, c1 and so on, in batches that ``read`` begins anew on each scan.
-
-    ``failure`` is what ended the last scan, if anything did.
-    """
-
-    def __init__(self, columns: int, read: Callable[[], Iterator[Views]]) -> None:
-        self.columns, self._read = columns, read
-        self.failure: BaseException | None = None
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """A capsule with the stream; no file is opened before the first batch is asked for."""
-        scan = _Scan(self)
-        make = ctypes.pythonapi.PyCapsule_New
-        make.restype, make.argtypes = (
-            ctypes.py_object,
-            [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
-        )
-        return make(ctypes.addressof(scan.stream), b"arrow_array_stream", None)
-
-    def batches(self) -> Iterator[Views]:
-        """The batches of a new scan."""
-        return self._read()
+# --- callbacks: made once, so that none can be freed while it runs ----------------------------
 
 
-class _Scan:
-    """One scan of a stream, kept alive until its consumer releases it."""
+def _schema_asked(stream: Any, out: Any) -> int:
+    (scan,) = _held[stream.contents.private_data]
+    children = [
+        _Schema(b"vu", b"c%d" % i, None, _NULLABLE, 0, None, None, _release_schema, _hold())
+        for i in range(scan.source.columns)
+    ]
+    pointers = _pointers(_Schema, children)
+    held = _hold(children, pointers)
+    out[0] = _Schema(b"+s", b"", None, 0, len(children), pointers, None, _release_schema, held)
+    return 0
 
-    def __init__(self, source: TextStream) -> None:
-        self._source, self._batches = source, None
-        self.stream = _Stream(
-            _GetSchema(self._get_schema),
-            _GetNext(self._get_next),
-            _GetError(lambda _: None),
-            _ReleaseStream(self._released),
-            _hold(self),
-        )
 
-    def _get_schema(self, _: Any, out: Any) -> int:
-        children = [
-            _Schema(b"vu", b"c%d" % i, None, _NULLABLE, 0, None, None, _release_schema, _hold())
-            for i in range(self._source.columns)
-        ]
-        pointers = (_to_schema * len(children))(*map(ctypes.pointer, children))
-        out[0] = _Schema(
-            b"+s", b"", None, 0, len(children), pointers, None, _release_schema,
-            _hold(children, pointers),
-        )  # fmt: skip
-        return 0
+def _next_asked(stream: Any, out: Any) -> int:
+    (scan,) = _held[stream.contents.private_data]
+    try:
+        if scan.batches is None:
+            scan.batches = scan.source.read()
+        batch = next(scan.batches, None)
+        out[0] = _Array() if batch is None else _array(batch)
+    except BaseException as error:  # C code knows no exceptions: it is raised after the scan
+        scan.source.failure = error
+        return errno.EIO
+    return 0
 
-    def _get_next(self, _: Any, out: Any) -> int:
-        try:
-            if self._batches is None:
-                self._batches = self._source.batches()
-            batch = next(self._batches, None)
-            out[0] = _Array() if batch is None else _array(batch)
-        except BaseException as error:  # C code knows no exceptions: it is raised after the scan
-            self._source.failure = error
-            return errno.EIO
-        return 0
 
-    def _released(self, stream: Any) -> None:
-        if self._batches is not None:
-            self._batches.close()
-        _held.pop(stream.contents.private_data, None)
-        stream.contents.release = _ReleaseStream()
+def _stream_released(stream: Any) -> None:
+    (scan,) = _held.pop(stream.contents.private_data, (None,))
+    if scan is not None and scan.batches is not None:
+        scan.batches.close()
+    stream.contents.release = _ReleaseStream()
+
+
+def _schema_released(schema: Any) -> None:
+    _released(schema.contents, _ReleaseSchema)
+
+
+def _array_released(array: Any) -> None:
+    _released(array.contents, _ReleaseArray)
+
+
+def _released(structure: Any, kind: Any) -> None:
+    for i in range(structure.n_children):
+        child = structure.children[i]
+        if child.contents.release:
+            child.contents.release(child)
+    _held.pop(structure.private_data, None)
+    structure.release = kind()
+
+
+_get_schema: Final = _GetSchema(_schema_asked)
+_get_next: Final = _GetNext(_next_asked)
+_get_error: Final = _GetError(lambda _: None)
+_release_stream: Final = _ReleaseStream(_stream_released)
+_release_schema: Final = _ReleaseSchema(_schema_released)
+_release_array: Final = _ReleaseArray(_array_released)
+
+
+# --- batches --------------------------------------------------------------------------------
+
+
+def _pointers(kind: Any, children: list[Any]) -> Any:
+    pointer: Any = ctypes.POINTER(kind)
+    return (pointer * len(children))(*map(ctypes.pointer, children))
 
 
 def _array(batch: Views) -> _Array:
     """A batch as a structure with a child for each column."""
     children = [_column(batch, i) for i in range(len(batch.columns))]
-    pointers = (_to_array * len(children))(*map(ctypes.pointer, children))
-    none = (ctypes.c_void_p * 1)(None)
+    pointers, none = _pointers(_Array, children), (ctypes.c_void_p * 1)(None)
+    held = _hold(children, pointers, none)
     return _Array(
-        batch.rows, 0, 0, 1, len(children), none, pointers, None, _release_array,
-        _hold(children, pointers, none),
+        batch.rows, 0, 0, 1, len(children), none, pointers, None, _release_array, held
     )  # fmt: skip
 
 
@@ -181,12 +196,9 @@ def _column(batch: Views, i: int) -> _Array:
     """A column of string views: validity, views, the buffers that they point into, their sizes."""
     present, views = batch.present(i), batch.columns[i]
     sizes = (ctypes.c_int64 * len(batch.buffers))(*map(len, batch.buffers))
-    texts = [ctypes.c_char_p(buffer) for buffer in batch.buffers]
-    places = [ctypes.cast(text, ctypes.c_void_p).value for text in texts]
+    places = [ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value for text in batch.buffers]
     buffers = (ctypes.c_void_p * (len(places) + 3))(
         present.ctypes.data, views.ctypes.data, *places, ctypes.addressof(sizes)
     )
     held = _hold(present, views, batch.buffers, sizes, buffers)
-    return _Array(
-        batch.rows, -1, 0, len(buffers), 0, buffers, None, None, _release_array, held
-    )  # fmt: skip
+    return _Array(batch.rows, -1, 0, len(buffers), 0, buffers, None, None, _release_array, held)

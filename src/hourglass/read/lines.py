@@ -117,7 +117,7 @@ def blocks(path: str, *, multiline: bool = False, size: int = BLOCK) -> Iterator
             if cut < len(block):
                 pieces.append(block[cut:])
                 held += len(block) - cut
-            if held > LONGEST:
+            if held > LONGEST + 1:  # with a carriage return that may belong to its end
                 pieces, held, skipping = [], 0, True
         if pieces:
             yield b"".join([*pieces, b"\n", bytes(PAD)])
@@ -207,7 +207,8 @@ class _Lines:
     def _around(self) -> Array:
         """Which fields start and end with a quote."""
         marks, before, stops = self.marks, self._before, self._stops
-        return (marks[before + 1] == _QUOTE) & (marks[stops - 1] == _QUOTE) & (stops - before > 2)
+        around: Array = (marks[before + 1] == _QUOTE) & (marks[stops - 1] == _QUOTE)
+        return around & (stops - before > 2)
 
     def _all_around_fields(self) -> bool:
         """Whether every quote is the first or last character of a field without separators."""
