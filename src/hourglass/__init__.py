@@ -43,6 +43,7 @@ from .noise import (
     Staircase2D,
 )
 from .read.database import sql
+from .read.files import multiline
 from .release.found import FoundBounds
 from .release.release import Release
 from .release.releases import Releases
@@ -81,6 +82,7 @@ __all__ = [
     "create_budget",
     "find_bounds",
     "mean",
+    "multiline",
     "per_person",
     "per_row",
     "public",

@@ -39,7 +39,7 @@ def test_a_foreign_error_is_neither_quoted_nor_chained() -> None:
     assert caught.value.__context__ is None
 
 
-def _failing_sources(tmp_path: Path, postgres_url: str) -> list[Any]:
+def _failing_sources(postgres_url: str) -> list[Any]:
     """Sources whose own queries fail on a cell, and quote it."""
     import psycopg
 
@@ -50,14 +50,11 @@ def _failing_sources(tmp_path: Path, postgres_url: str) -> list[Any]:
         connection.execute("CREATE TABLE IF NOT EXISTS bad (v TEXT)")
         connection.execute("INSERT INTO bad VALUES ('1'), (%s)", [CANARY])
     postgres = hg.sql(postgres_url, "SELECT CAST(v AS DOUBLE PRECISION) AS x FROM bad")
-    first, second = tmp_path / "1.parquet", tmp_path / "2.parquet"
-    pq.write_table(pa.table({"x": [1.0]}), first)
-    pq.write_table(pa.table({"x": [CANARY]}), second)
-    return [relation, postgres, str(tmp_path / "*.parquet")]
+    return [relation, postgres]
 
 
-def test_an_engine_that_quotes_a_cell_is_silenced(tmp_path: Path, postgres_url: str) -> None:
-    for source in _failing_sources(tmp_path, postgres_url):
+def test_an_engine_that_quotes_a_cell_is_silenced(postgres_url: str) -> None:
+    for source in _failing_sources(postgres_url):
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err), pytest.raises(hg.SourceError) as caught:
             hg.mean(source, "x", bounds=(0, 1), epsilon=1)
@@ -65,8 +62,8 @@ def test_an_engine_that_quotes_a_cell_is_silenced(tmp_path: Path, postgres_url: 
         assert caught.value.__context__ is None
 
 
-def test_a_search_for_bounds_is_silenced_too(tmp_path: Path, postgres_url: str) -> None:
-    for source in _failing_sources(tmp_path, postgres_url):
+def test_a_search_for_bounds_is_silenced_too(postgres_url: str) -> None:
+    for source in _failing_sources(postgres_url):
         out, err = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(err), pytest.raises(hg.SourceError) as caught:
             hg.find_bounds(source, "x", epsilon=1)
@@ -79,7 +76,7 @@ def test_the_bounds_command_shows_no_cell(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [CANARY]}), tmp_path / "2.parquet")
     (tmp_path / "a.csv").write_text(f"x\n1\n{CANARY}\n")
     program = [sys.executable, "-c", "from hourglass.cli import main; main()", "bounds"]
-    for name, code in (("*.parquet", 4), ("a.csv", 0)):
+    for name, code in (("*.parquet", 2), ("a.csv", 0)):
         command = [*program, str(tmp_path / name), "x", "--epsilon", "1"]
         told = subprocess.run(command, capture_output=True, text=True, check=False)
         assert told.returncode == code

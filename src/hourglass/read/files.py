@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import glob as globbing
-import gzip
 import os
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import DataError
+from ..core.shown import shown
+from ..errors import DataError, OptionError
+from .lines import open_binary, split_line
 from .schema import Field, Schema
 
-__all__ = ["FileSet", "is_path"]
+__all__ = ["FileSet", "Multiline", "check_case", "is_path", "multiline", "text_schema"]
 
 _ENDINGS: Final = {
     ".parquet": "parquet",
@@ -36,11 +37,41 @@ def is_path(data: Any) -> bool:
 
 
 @dataclass(frozen=True)
+class Multiline(os.PathLike[str]):
+    """A path or glob of text files that are declared as well formed: see :func:`multiline`."""
+
+    path: str
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __str__(self) -> str:
+        return f"multiline({self.path!r})"
+
+
+def multiline(path: Any) -> Multiline:
+    """A CSV or TSV file, or a glob of them, whose quoted fields may hold line breaks.
+
+    By default a line is a record, and quotes end with it: no record can change how another one is
+    read. This is a declaration by the owner of the data that every quote in the file is closed, as
+    RFC 4180 has it. The promise of privacy then rests on that: one record with an unclosed quote
+    would swallow the records after it.
+    """
+    if not is_path(path):
+        raise OptionError(f"path={shown(path)} is not a path; give the name of a CSV or TSV file")
+    return Multiline(os.fspath(path))
+
+
+@dataclass(frozen=True)
 class FileSet:
-    """One file, or those that a glob names, all of one format."""
+    """One file, or those that a glob names, all of one format, each of them once.
+
+    ``paths`` are as named, for messages; engines take :attr:`absolute`.
+    """
 
     format: str
     paths: tuple[str, ...]
+    multiline: bool = False
 
     @classmethod
     def of(cls, path: Any, *, remote: bool = False) -> FileSet:
@@ -48,52 +79,149 @@ class FileSet:
 
         With ``remote`` a URL is left for the engine to find.
         """
-        text = os.fspath(path)
+        text, declared = os.fspath(path), isinstance(path, Multiline)
         if remote and "://" in text:
-            return cls(_format(text), (text,))
-        if os.path.exists(text):
-            paths = [text]
+            found = cls(_format(text), (text,), declared)
         else:
-            paths = sorted(globbing.glob(text, recursive=True)) if globbing.has_magic(text) else []
-        if not paths:
-            raise DataError(f"data={text!r}: there is no such file; check the path, or the glob")
-        formats = {_format(name) for name in paths}
-        if len(formats) > 1:
-            raise DataError(f"data={text!r} names files of {len(formats)} formats; name one")
-        return cls(formats.pop(), tuple(paths))
+            paths = _once(text, _named(text))
+            formats = {_format(name) for name in paths}
+            if len(formats) > 1:
+                raise DataError(f"data={text!r} names files of {len(formats)} formats; name one")
+            found = cls(formats.pop(), tuple(paths), declared)
+        if declared and found.format not in ("csv", "tsv"):
+            raise OptionError(f"multiline: data={text!r} is not CSV or TSV; give the path alone")
+        return found
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the files are left for the engine to find."""
+        return len(self.paths) == 1 and "://" in self.paths[0]
+
+    @property
+    def absolute(self) -> tuple[str, ...]:
+        """The paths in full: none of them can be taken for a URL."""
+        return tuple(os.path.abspath(path) for path in self.paths)
 
     @property
     def separator(self) -> str:
         """What stands between the columns of a text file."""
         return "\t" if self.format == "tsv" else ","
 
-    def header(self) -> tuple[str, ...]:
-        """The names in the first line of a text file, the same in all of them."""
-        first, *others = ((name, self._names(name)) for name in self.paths)
-        for name, names in others:
-            if names != first[1]:
+    def headers(self) -> frozenset[bytes]:
+        """The header lines of text files, all of which name the same columns."""
+        first, *others = ((name, self._header(name)) for name in self.paths)
+        for name, line in others:
+            if self.names(line) != self.names(first[1]):
                 raise DataError(f"{name!r} has other columns than {first[0]!r}; name them apart")
-        return first[1]
+        return frozenset(line for _, line in [first, *others])
 
-    def text_schema(self) -> Schema:
-        """The schema of a text file: every column is text."""
-        if self.format == "json":
-            return Schema((), open=True)
-        return Schema(tuple(Field(name, "text", "text") for name in self.header()), folds=True)
+    def names(self, header: bytes) -> tuple[str, ...]:
+        """The names in a header line."""
+        return tuple(f.decode() for f in split_line(header, self.separator.encode()))
 
-    def _names(self, path: str) -> tuple[str, ...]:
-        opener: Any = gzip.open if path.endswith(".gz") else open
+    def check_whole(self) -> None:
+        """Read through what is compressed: a file that was cut off is found before the charge."""
+        for path in self.paths:
+            if path.endswith(".gz"):
+                _readable(path, _read_through)
+
+    def _header(self, path: str) -> bytes:
+        line: bytes = _readable(path, _first_line)
+        if len(line) > _LONGEST_HEADER:
+            raise DataError(
+                f"{path!r}: its first line is longer than {_LONGEST_HEADER} bytes; give a header "
+                "line with the columns' names"
+            )
+        if not line:
+            raise DataError(f"{path!r} has no header line; give one with the columns' names")
+        return self.checked_header(path, line)
+
+    def checked_header(self, path: str, line: bytes) -> bytes:
+        """A header line that can be read as one."""
         try:
-            with opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-                line = file.readline(_LONGEST_HEADER)
+            readable = "\0" not in line.decode()
+        except UnicodeDecodeError:
+            readable = False
+        if not readable:
+            raise DataError(f"{path!r}: its header line is not UTF-8; store the file as UTF-8")
+        if self.multiline and line.count(b'"') % 2:
+            raise DataError(f"{path!r}: its header has a line break in quotes; rename the column")
+        return line
+
+
+def text_schema(names: tuple[str, ...], wanted: tuple[str, ...]) -> Schema:
+    """The schema of text files with these columns, all of them text; unnamed ones are left out.
+
+    Names that differ in case alone are told apart, unless a question asks for both.
+    """
+    check_case(tuple(name for name in wanted if name in names))
+    return Schema(tuple(Field(name, "text", "text") for name in names if name))
+
+
+def check_case(wanted: tuple[str, ...]) -> None:
+    """Refuse a question for two columns whose names differ in case alone: SQL has one name."""
+    for i, name in enumerate(wanted):
+        for other in wanted[:i]:
+            if name.casefold() == other.casefold() and name != other:
+                raise DataError(
+                    f"the columns {other!r} and {name!r} differ in case alone, which SQL does not "
+                    "tell apart; rename one of them in the header"
+                )
+
+
+def _named(text: str) -> list[str]:
+    """The file of this name, or else those that it names as a glob."""
+    if os.path.exists(text):
+        return [text]
+    found = globbing.glob(text, recursive=True) if globbing.has_magic(text) else []
+    if not found:
+        raise DataError(f"data={text!r}: there is no such file; check the path, or the glob")
+    return sorted(found)
+
+
+def _once(text: str, paths: list[str]) -> list[str]:
+    """Each file once, whatever names and links lead to it."""
+    found: dict[tuple[int, int], str] = {}
+    for path in paths:
+        try:
+            state = os.stat(path)
         except OSError as error:
             reason = type(error).__name__
         else:
-            names = tuple(next(csv.reader([line], delimiter=self.separator), []))
-            if not names:
-                raise DataError(f"{path!r} has no header line; give one with the columns' names")
-            return names
-        raise DataError(f"{path!r} cannot be read ({reason})")
+            found.setdefault((state.st_dev, state.st_ino), path)
+            continue
+        raise DataError(f"data={text!r}: {path!r} cannot be read ({reason})")
+    return list(found.values())
+
+
+def _readable(path: str, read: Any) -> Any:
+    """What ``read`` makes of an open file; an error says what is wrong with the file."""
+    try:
+        with open_binary(path) as file:
+            return read(file)
+    except EOFError:
+        wrong = "ends early: the compressed file was cut off; copy it again"
+    except zlib.error:
+        wrong = "is damaged: it cannot be decompressed; copy it again"
+    except OSError as error:
+        wrong = f"cannot be read ({type(error).__name__})"
+    raise DataError(f"{path!r} {wrong}")
+
+
+def _first_line(file: Any) -> bytes:
+    start: bytes = b""
+    while len(start) <= _LONGEST_HEADER and b"\n" not in start:
+        more = file.read(_LONGEST_HEADER)
+        if not more:
+            break
+        start += more
+    line, _, _ = start.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
+    return line.removesuffix(b"\r")
+
+
+def _read_through(file: Any) -> None:
+    while file.read(1 << 20):
+        pass
 
 
 def _format(path: str) -> str:

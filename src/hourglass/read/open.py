@@ -58,6 +58,7 @@ def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) ->
         one_of("engine", engine, ENGINES)
     if is_path(data):
         files = FileSet.of(data, remote=engine == "spark")
+        files.check_whole()
         return _file_engine(files, wanted, engine or "duckdb")
     if isinstance(data, SqlSource):
         found: Source = _database_engine(data)
@@ -87,16 +88,16 @@ def _file_engine(files: FileSet, wanted: tuple[str, ...], engine: str) -> Source
     if engine not in FILE_ENGINES:
         raise OptionError(f"engine={engine!r} reads no files; {', '.join(FILE_ENGINES)} do")
     if engine == "spark":
-        from .engines import spark
+        from .engines import spark_files
 
-        return spark.of_files(files, wanted)
+        return spark_files.of_files(files, wanted)
     if engine == "datafusion":
         from .engines import datafusion
 
-        return datafusion.of_files(files)
-    from .engines import duckdb
+        return datafusion.of_files(files, wanted)
+    from .engines import duckdb_files
 
-    return duckdb.of_files(files, wanted)
+    return duckdb_files.of_files(files, wanted)
 
 
 def _database_engine(source: SqlSource) -> Source:

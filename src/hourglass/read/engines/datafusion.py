@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...errors import OptionError, SourceError
+from ..arrow_types import unified_dataset
 from ..files import FileSet
 from ..schema import Field, Schema
 from ..spill import spill_directory
@@ -76,9 +78,9 @@ class DataFusion:
         return self._from_duckdb(query)
 
     def _from_duckdb(self, query: Question) -> Groups:
-        from . import duckdb
+        from . import duckdb_files
 
-        other = duckdb.of_files(self._files, tuple(field.name for field in query.fields))
+        other = duckdb_files.of_files(self._files, tuple(field.name for field in query.fields))
         schema = other.schema()
         asked = with_fields(query, lambda field: schema.field(field.name, "column"))
         return other.run(other.sql(asked, Bounds(0, 1)), asked)
@@ -99,8 +101,8 @@ def _present(field: Field) -> str:
     return f"CASE WHEN NOT ISNAN({column}) THEN {column} END AS {column}"
 
 
-def of_files(files: FileSet) -> DataFusion:
-    """Parquet or Arrow files; text is left to engines that read it by a declared rule."""
+def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
+    """Parquet files; text is left to engines that read it by a declared rule."""
     try:
         from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
     except ImportError:
@@ -116,11 +118,11 @@ def of_files(files: FileSet) -> DataFusion:
         runtime = RuntimeEnvBuilder().with_disk_manager_specified(spill_directory())
         context = SessionContext(SessionConfig(_NO_STATISTICS), runtime)
         if len(files.paths) == 1:
-            context.register_parquet(_TABLE, files.paths[0])
+            path = Path(files.absolute[0])  # as a URL: in a path it would look for a glob
+            context.register_parquet(_TABLE, path.as_uri(), file_extension=path.suffix)
             return context, context.table(_TABLE).schema()
-        paths = list(files.paths)
-        declared = pyarrow.dataset.dataset(paths, format="parquet").schema
-        dataset = pyarrow.dataset.dataset(paths, _as_bytes(declared), "parquet")
+        declared = unified_dataset(files, wanted, "parquet").schema
+        dataset = pyarrow.dataset.dataset(list(files.absolute), _as_bytes(declared), "parquet")
         context.register_dataset(_TABLE, dataset)
         return context, declared
 

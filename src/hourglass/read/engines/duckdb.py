@@ -16,20 +16,20 @@ import numpy as np
 from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...errors import DataError, SourceError
-from ..files import FileSet
+from ..arrow_stream import TextStream
 from ..frames import Frame
 from ..kernel import total_of_chunks
 from ..schema import Field, Schema
 from ..spill import spill_directory
-from ..sql.cells import identifier, literal
+from ..sql.cells import identifier
 from ..sql.dialects import with_source
 from ..sql.query import Query, Question
 from .base import guarded, guarded_schema
 from .duckdb_text import BATCH, Scans, groups_suffice, named, select
 
-__all__ = ["DuckDB", "DuckDBRelation", "of_files", "of_frame", "of_relation"]
+__all__ = ["TABLE", "DuckDB", "DuckDBRelation", "connect", "of_frame", "of_relation"]
 
-_TABLE: Final = "hourglass_source"
+TABLE: Final = "hourglass_source"
 #: Rows a batch: a megabyte of doubles, which is still near when the kernel gets it.
 _BATCH: Final = 1 << 17
 _HANDED_OVER: Final = "-- the column is read, and NumPy adds it up in this process\n"
@@ -54,6 +54,7 @@ class DuckDB:
         scan: str | Scans,
         *,
         frame: Frame | None = None,
+        stream: TextStream | None = None,
         text: Schema | None = None,
         footer: str | None = None,
     ) -> None:
@@ -63,7 +64,10 @@ class DuckDB:
         self._scan = self._scans.plain
         self._frame = frame
         self._text = text
-        self._connection = _connect()
+        self._stream = stream
+        self._connection = connect()
+        if stream:  # it opens no file before a batch is asked for
+            self._connection.register(TABLE, stream)
 
     def schema(self) -> Schema:
         """From the file's footer, the frame's types, or the header of a text file."""
@@ -73,7 +77,7 @@ class DuckDB:
             frame = self._frame
             guarded_schema(
                 "data: DuckDB does not know the type of a column",
-                lambda: self._connection.register(_TABLE, frame.scanned),
+                lambda: self._connection.register(TABLE, frame.scanned),
             )
         what = f"{self._footer}: is it a whole Parquet file? " if self._footer else "data: "
         fields = guarded_schema(f"{what}DuckDB cannot read the columns", self._fields)
@@ -117,7 +121,7 @@ class DuckDB:
                 filled = self._frame.filled
                 guarded(
                     "data: the frame's objects cannot be read",
-                    lambda: self._connection.register(_TABLE, filled()),
+                    lambda: self._connection.register(TABLE, filled()),
                 )
             return self._tried(sql, query)
         finally:
@@ -129,8 +133,11 @@ class DuckDB:
         try:
             return _answer(lambda: self._connection.sql(sql), query)
         except SourceError:
-            if second is None:
+            if second is None and not (self._stream and self._stream.failure):
                 raise
+        if self._stream and self._stream.failure:
+            raise _told(self._stream.failure)
+        assert second is not None
         self._connection.execute("SET preserve_insertion_order = true")  # two scans in step
         again = self._over(second, query)
         return _answer(lambda: self._connection.sql(again), query)
@@ -156,61 +163,26 @@ class DuckDBRelation:
         """The query over the relation; the optimiser of its connection is not ours to set."""
         opaque = _plain(query) is None  # a column that is handed over is compared with nothing
         by_group = _by_group(query)
-        native = select(query, _TABLE, by_group=by_group, collated=True, opaque=opaque)
+        native = select(query, TABLE, by_group=by_group, collated=True, opaque=opaque)
         return _text(query, native)
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it on the relation's connection."""
-        return _answer(lambda: self._relation.query(_TABLE, sql), query)
+        return _answer(lambda: self._relation.query(TABLE, sql), query)
 
 
-def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
-    """A scan of files."""
-    listed = "[" + ", ".join(literal(path) for path in files.paths) + "]"
-    if files.format == "parquet":
-        return DuckDB(_parquet(listed), footer=literal(files.paths[0]))
-    if files.format == "json":
-        columns = _struct(wanted)
-        return DuckDB(
-            # Every line is a record, whatever the first one looks like; a long one is read.
-            f"read_json({listed}, format='newline_delimited', columns={columns}, records=true, "
-            "ignore_errors=true, maximum_object_size=1073741824)",
-            text=files.text_schema(),
-        )
-    if files.format == "arrow":
-        return _of_arrow_files(files, wanted)
-    schema = files.text_schema()
-    columns = _struct(tuple(field.name for field in schema.fields))
-    separator = "'\\t'" if files.format == "tsv" else "','"
-    return DuckDB(
-        f"read_csv({listed}, columns={columns}, header=true, auto_detect=false, "
-        f"delim={separator}, quote='\"', escape='\"', null_padding=true, ignore_errors=true, "
-        "strict_mode=false)",
-        text=schema,
-    )
-
-
-def _parquet(listed: str) -> Scans:
-    scan = f"read_parquet({listed}, hive_types_autocast=false"
-    replacing, ignoring = (f"{scan}, utf8_validation='{m}')" for m in ("replace", "ignore"))
-    return Scans(f"{scan})", replacing=replacing, ignoring=ignoring)
-
-
-def _of_arrow_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
-    from ..frames import frame_of
-
-    def opened() -> Any:
-        import pyarrow.dataset
-
-        return frame_of(pyarrow.dataset.dataset(list(files.paths), format="ipc"), wanted)
-
-    frame = guarded_schema(f"{files.paths[0]!r} is not a whole Arrow file", opened)
-    return DuckDB(_TABLE, frame=frame)
+def _told(failure: BaseException) -> BaseException:
+    """What ended the reading of text files, in words that quote nothing."""
+    if not isinstance(failure, Exception):
+        return failure  # Ctrl-C
+    if isinstance(failure, EOFError):
+        return SourceError("data: a compressed file ends early; copy it again")
+    return SourceError(f"data: a file could not be read to its end ({type(failure).__name__})")
 
 
 def of_frame(frame: Frame) -> DuckDB:
     """A scan of a table in memory."""
-    return DuckDB(_TABLE, frame=frame)
+    return DuckDB(TABLE, frame=frame)
 
 
 def of_relation(relation: Any) -> DuckDBRelation:
@@ -218,7 +190,8 @@ def of_relation(relation: Any) -> DuckDBRelation:
     return DuckDBRelation(relation)
 
 
-def _connect() -> Any:
+def connect() -> Any:
+    """A database in memory that tells nothing of what it reads."""
     import duckdb
 
     connection = duckdb.connect(
@@ -234,10 +207,6 @@ def _connect() -> Any:
     # ISNAN and IS NULL, and whether a NaN is counted would depend on the other rows.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     return connection
-
-
-def _struct(names: tuple[str, ...]) -> str:
-    return "{" + ", ".join(f"{literal(name)}: 'VARCHAR'" for name in dict.fromkeys(names)) + "}"
 
 
 def _field(name: str, dtype: Any) -> Field:

@@ -10,15 +10,13 @@ from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import DataError
-from ..files import FileSet
 from ..schema import Field, Schema
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, names, with_fields
 from .base import guarded, guarded_schema, missing_extra
 
-__all__ = ["Spark", "of_dataframe", "of_files", "session"]
+__all__ = ["Spark", "of_dataframe", "session"]
 
 #: Spark puts the value of a setting in the place of ${...}, in names and in texts alike.
 _VARIABLE: Final = "${"
@@ -27,11 +25,19 @@ _SAFE: Final = re.compile(r"[\w .,:;+|()\[\]*?^-]*", re.ASCII)
 
 
 def _mend(node: Any, expressions: Any) -> Any:
-    """Texts by their bytes: no setting of the session changes what they say."""
-    if isinstance(node, expressions.Literal) and node.is_string and not _SAFE.fullmatch(node.this):
-        digits = expressions.HexString(this=node.this.encode().hex())
-        return expressions.Cast(this=digits, to=expressions.DataType.build("TEXT"))
-    return node
+    """Texts by their bytes: no setting of the session changes what they say.
+
+    Where a pattern ends with $, Java lets a last line break follow; here nothing may.
+    """
+    if not isinstance(node, expressions.Literal) or not node.is_string:
+        return node
+    text = node.this
+    if isinstance(node.parent, expressions.RegexpLike) and text.endswith("$"):
+        text = text[:-1] + "(?!(?s:.))"
+    if text == node.this and _SAFE.fullmatch(text):
+        return node
+    digits = expressions.HexString(this=text.encode().hex())
+    return expressions.Cast(this=digits, to=expressions.DataType.build("TEXT"))
 
 
 _DIALECT: Final = Dialect("spark", _mend)
@@ -135,33 +141,6 @@ def session(master: str | None = None) -> Any:
         return made
 
     return guarded("engine='spark': no session can be had; Spark needs Java 17 or later", opened)
-
-
-def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
-    """Files, read by the session that is there."""
-    reader = session().read
-    paths = [path if "://" in path else os.path.abspath(path) for path in files.paths]
-    if files.format == "parquet":
-        return Spark(guarded_schema("data: Spark cannot read it", lambda: reader.parquet(*paths)))
-    if files.format == "json":
-        schema = ", ".join(f"{_quoted(name)} STRING" for name in wanted)
-        frame = guarded_schema("data: Spark cannot read it", lambda: reader.json(paths, schema))
-        return Spark(frame, text=Schema((), open=True))
-    if files.format == "arrow":
-        raise DataError("engine='spark' reads no Arrow files; use duckdb, or write Parquet")
-    options = {
-        "header": "true",
-        "inferSchema": "false",
-        "multiLine": "true",
-        "sep": files.separator,
-        "escape": '"',
-        "mode": "PERMISSIVE",
-    }
-    frame = guarded_schema(
-        "data: Spark cannot read it", lambda: reader.options(**options).csv(paths)
-    )
-    fields = tuple(Field(name, "text", "text") for name in frame.columns)
-    return Spark(frame, text=Schema(fields, folds=True))
 
 
 def _renamed(name: str) -> str:

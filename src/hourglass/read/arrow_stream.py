@@ -1,0 +1,204 @@
+"""Columns of text as an Arrow stream, written in Arrow's C interface: DuckDB scans it in place.
+
+The interface is three C structures and a few callbacks, which the standard library's ctypes can
+express. So text files are read without PyArrow, which is not part of the base install.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from .lines import Views
+
+__all__ = ["TextStream", "capsule"]
+
+
+class _Schema(ctypes.Structure):
+    pass
+
+
+class _Array(ctypes.Structure):
+    pass
+
+
+class _Stream(ctypes.Structure):
+    pass
+
+
+_to_schema, _to_array, _to_stream = map(ctypes.POINTER, (_Schema, _Array, _Stream))
+_ReleaseSchema = ctypes.CFUNCTYPE(None, _to_schema)
+_ReleaseArray = ctypes.CFUNCTYPE(None, _to_array)
+_ReleaseStream = ctypes.CFUNCTYPE(None, _to_stream)
+_GetSchema = ctypes.CFUNCTYPE(ctypes.c_int, _to_stream, _to_schema)
+_GetNext = ctypes.CFUNCTYPE(ctypes.c_int, _to_stream, _to_array)
+_GetError = ctypes.CFUNCTYPE(ctypes.c_void_p, _to_stream)
+_Schema._fields_ = [
+    ("format", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("metadata", ctypes.c_char_p),
+    ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("children", ctypes.POINTER(_to_schema)),
+    ("dictionary", _to_schema),
+    ("release", _ReleaseSchema),
+    ("private_data", ctypes.c_void_p),
+]
+_Array._fields_ = [
+    ("length", ctypes.c_int64),
+    ("null_count", ctypes.c_int64),
+    ("offset", ctypes.c_int64),
+    ("n_buffers", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.POINTER(_to_array)),
+    ("dictionary", _to_array),
+    ("release", _ReleaseArray),
+    ("private_data", ctypes.c_void_p),
+]
+_Stream._fields_ = [
+    ("get_schema", _GetSchema),
+    ("get_next", _GetNext),
+    ("get_last_error", _GetError),
+    ("release", _ReleaseStream),
+    ("private_data", ctypes.c_void_p),
+]
+
+#: What the consumer still points into, by the number in ``private_data``.
+_held: Final[dict[int, Any]] = {}
+_numbers: Final = itertools.count(1)
+_NULLABLE: Final = 2
+
+
+class TextStream:
+    """Columns of text named c0, c1 and so on, in batches that ``read`` begins anew on each scan.
+
+    ``failure`` is what ended a scan, if anything did.
+    """
+
+    def __init__(self, columns: int, read: Callable[[], Iterator[Views]]) -> None:
+        self.columns, self.read = columns, read
+        self.failure: BaseException | None = None
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """A capsule with the stream; no file is opened before the first batch is asked for."""
+        scan = _Scan(self)
+        stream = _Stream(_get_schema, _get_next, _get_error, _release_stream, _hold(scan))
+        scan.stream = stream
+        return capsule(stream, b"arrow_array_stream")
+
+
+class _Scan:
+    """One scan of a stream, held until its consumer releases it."""
+
+    def __init__(self, source: TextStream) -> None:
+        self.source = source
+        self.batches: Iterator[Views] | None = None
+        self.stream: Any = None
+
+
+def capsule(structure: Any, name: bytes) -> Any:
+    """A structure as Python code hands it on; it must live as long as the capsule."""
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return make(ctypes.addressof(structure), name, None)
+
+
+def _hold(*things: Any) -> int:
+    number = next(_numbers)
+    _held[number] = things
+    return number
+
+
+# --- callbacks: made once, so that none can be freed while it runs ----------------------------
+
+
+def _schema_asked(stream: Any, out: Any) -> int:
+    (scan,) = _held[stream.contents.private_data]
+    children = [
+        _Schema(b"vu", b"c%d" % i, None, _NULLABLE, 0, None, None, _release_schema, _hold())
+        for i in range(scan.source.columns)
+    ]
+    pointers = _pointers(_Schema, children)
+    held = _hold(children, pointers)
+    out[0] = _Schema(b"+s", b"", None, 0, len(children), pointers, None, _release_schema, held)
+    return 0
+
+
+def _next_asked(stream: Any, out: Any) -> int:
+    (scan,) = _held[stream.contents.private_data]
+    try:
+        if scan.batches is None:
+            scan.batches = scan.source.read()
+        batch = next(scan.batches, None)
+        out[0] = _Array() if batch is None else _array(batch)
+    except BaseException as error:  # C code knows no exceptions: it is raised after the scan
+        scan.source.failure = error
+        return errno.EIO
+    return 0
+
+
+def _stream_released(stream: Any) -> None:
+    (scan,) = _held.pop(stream.contents.private_data, (None,))
+    if scan is not None and scan.batches is not None:
+        scan.batches.close()
+    stream.contents.release = _ReleaseStream()
+
+
+def _schema_released(schema: Any) -> None:
+    _released(schema.contents, _ReleaseSchema)
+
+
+def _array_released(array: Any) -> None:
+    _released(array.contents, _ReleaseArray)
+
+
+def _released(structure: Any, kind: Any) -> None:
+    for i in range(structure.n_children):
+        child = structure.children[i]
+        if child.contents.release:
+            child.contents.release(child)
+    _held.pop(structure.private_data, None)
+    structure.release = kind()
+
+
+_get_schema: Final = _GetSchema(_schema_asked)
+_get_next: Final = _GetNext(_next_asked)
+_get_error: Final = _GetError(lambda _: None)
+_release_stream: Final = _ReleaseStream(_stream_released)
+_release_schema: Final = _ReleaseSchema(_schema_released)
+_release_array: Final = _ReleaseArray(_array_released)
+
+
+# --- batches --------------------------------------------------------------------------------
+
+
+def _pointers(kind: Any, children: list[Any]) -> Any:
+    pointer: Any = ctypes.POINTER(kind)
+    return (pointer * len(children))(*map(ctypes.pointer, children))
+
+
+def _array(batch: Views) -> _Array:
+    """A batch as a structure with a child for each column."""
+    children = [_column(batch, i) for i in range(len(batch.columns))]
+    pointers, none = _pointers(_Array, children), (ctypes.c_void_p * 1)(None)
+    held = _hold(children, pointers, none)
+    return _Array(
+        batch.rows, 0, 0, 1, len(children), none, pointers, None, _release_array, held
+    )  # fmt: skip
+
+
+def _column(batch: Views, i: int) -> _Array:
+    """A column of string views: validity, views, the buffers that they point into, their sizes."""
+    present, views = batch.present(i), batch.columns[i]
+    sizes = (ctypes.c_int64 * len(batch.buffers))(*map(len, batch.buffers))
+    places = [ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value for text in batch.buffers]
+    buffers = (ctypes.c_void_p * (len(places) + 3))(
+        present.ctypes.data, views.ctypes.data, *places, ctypes.addressof(sizes)
+    )
+    held = _hold(present, views, batch.buffers, sizes, buffers)
+    return _Array(batch.rows, -1, 0, len(buffers), 0, buffers, None, None, _release_array, held)

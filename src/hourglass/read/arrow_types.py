@@ -1,0 +1,81 @@
+"""Files whose types Arrow tells: one dataset over all of them, of types that hold every value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .engines.base import guarded_schema
+from .files import FileSet
+from .types import Kind, reconciled
+
+__all__ = ["unified_dataset"]
+
+
+def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any:
+    """The files as one PyArrow dataset; the wanted columns are of one type in all of them."""
+
+    def opened() -> Any:
+        import pyarrow.dataset
+
+        return [pyarrow.dataset.dataset(path, format=format).schema for path in files.absolute]
+
+    what = "an Arrow" if format == "ipc" else "a Parquet"
+    schemas = guarded_schema(f"{files.paths[0]!r} is not a whole {what[2:].strip()} file", opened)
+    groups: dict[Any, str] = {}
+    for path, schema in zip(files.paths, schemas, strict=True):
+        of_wanted = tuple((f.name, f.type) for f in schema if f.name in wanted)
+        groups.setdefault(of_wanted, path)
+    schema = schemas[0]
+    if len(groups) > 1:
+        columns = [{name: _kind(kind) for name, kind in group} for group in groups]
+        for name in wanted:
+            kind = reconciled(name, list(groups.values()), columns)
+            if kind is not None:
+                types = {t for group in groups for n, t in group if n == name}
+                target = types.pop() if len(types) == 1 else _type(kind)
+                at = schema.get_field_index(name)
+                schema = schema.set(at, schema.field(at).with_type(target))
+
+    import pyarrow.dataset
+
+    return pyarrow.dataset.dataset(list(files.absolute), schema=schema, format=format)
+
+
+def _kind(kind: Any) -> Kind:
+    """An Arrow type."""
+    import pyarrow
+
+    types, declared = pyarrow.types, str(kind)
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_integer(kind):
+        signed = types.is_signed_integer(kind)
+        most = 2 ** (kind.bit_width - signed)
+        return Kind("integer", declared, -most if signed else 0, most - 1)
+    if types.is_floating(kind):
+        return Kind("real", declared, bits=kind.bit_width)
+    if types.is_decimal(kind) and kind.precision <= 38:
+        return Kind("decimal", declared, precision=kind.precision, scale=kind.scale)
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return Kind("text", declared)
+    families = {pyarrow.bool_(): "boolean", pyarrow.date32(): "date", pyarrow.null(): "null"}
+    return Kind(families.get(kind, "other"), declared)
+
+
+def _type(kind: Kind) -> Any:
+    """The Arrow type that holds what a kind holds."""
+    import pyarrow
+
+    if kind.family == "integer":
+        if kind.low >= -(2**63) and kind.high < 2**63:
+            return pyarrow.int64()
+        return pyarrow.uint64() if kind.low >= 0 else pyarrow.decimal128(20, 0)
+    if kind.family == "decimal":
+        return pyarrow.decimal128(kind.precision, kind.scale)
+    return {
+        "real": pyarrow.float64(),
+        "text": pyarrow.large_string(),
+        "boolean": pyarrow.bool_(),
+        "date": pyarrow.date32(),
+        "null": pyarrow.null(),
+    }[kind.family]

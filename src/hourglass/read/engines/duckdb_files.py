@@ -1,0 +1,203 @@
+"""Files in DuckDB: text by the rule of :mod:`..lines`, Parquet and Arrow by their footers.
+
+DuckDB's own reader of CSV is not used. It takes quotes across lines, and where a buffer of its
+parallel scan ends it can lose lines; JSON goes the same way, so that a line is a line everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ...errors import DataError
+from ..arrow_stream import TextStream
+from ..files import FileSet, check_case, text_schema
+from ..frames import frame_of
+from ..lines import Views, blocks, records
+from ..schema import Schema
+from ..sql.cells import identifier, literal
+from ..types import Kind, reconciled
+from .base import guarded_schema
+from .duckdb import TABLE, DuckDB, connect
+from .duckdb_text import Scans
+
+__all__ = ["of_files"]
+
+_UNSIGNED: Final = {"utinyint": 8, "usmallint": 16, "uinteger": 32, "ubigint": 64, "uhugeint": 128}
+_SIGNED: Final = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
+
+
+def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+    """A scan of files."""
+    if files.format == "parquet":
+        return _of_parquet(files, wanted)
+    if files.format == "arrow":
+        return _of_arrow_files(files, wanted)
+    if files.format == "json":
+        return _of_json(files, wanted)
+    headers = files.headers()
+    names = files.names(min(headers))
+    schema = text_schema(names, wanted)
+    known = [name for name in dict.fromkeys(wanted) if name and name in names]
+    picks = [names.index(name) for name in known]
+    stream = TextStream(max(len(picks), 1), lambda: _fields(files, picks, headers))
+    listed = ", ".join(f"c{i} AS {identifier(name)}" for i, name in enumerate(known)) or "c0"
+    return DuckDB(f"(SELECT {listed} FROM {TABLE})", stream=stream, text=schema)
+
+
+def _fields(files: FileSet, picks: list[int], headers: frozenset[bytes]) -> Iterator[Views]:
+    separator, multiline = files.separator.encode(), files.multiline
+    for path in files.paths:
+        for block in blocks(path, multiline=multiline):
+            found = records(block, picks, separator=separator, headers=headers, multiline=multiline)
+            if found.rows:
+                yield found
+
+
+def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+    check_case(wanted)
+
+    def lines() -> Iterator[Views]:
+        for path in files.paths:
+            for block in blocks(path):
+                if (found := records(block, None)).rows:
+                    yield found
+
+    # What is not an object, or not JSON at all, has none of the columns.
+    shape = literal(json.dumps(dict.fromkeys(wanted, "VARCHAR"), ensure_ascii=False))
+    listed = ", ".join(
+        f"struct_extract(line, {literal(name)}) AS {identifier(name)}" for name in wanted
+    )
+    lined = f"SELECT TRY(json_transform(c0, {shape})) AS line FROM {TABLE}"
+    scan = f"(SELECT {listed} FROM ({lined}) AS lines)"
+    return DuckDB(scan, stream=TextStream(1, lines), text=Schema((), open=True))
+
+
+# --- Parquet --------------------------------------------------------------------------------
+
+
+def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+    paths = [_literally(path) for path in files.absolute]
+    if len(paths) == 1:
+        return DuckDB(_parquet(paths), footer=literal(paths[0]))
+    groups = guarded_schema(
+        f"{files.paths[0]!r} and the others: are they whole Parquet files? DuckDB cannot read the "
+        "columns",
+        lambda: _alike(paths, wanted),
+    )
+    if len(groups) == 1:
+        return DuckDB(_parquet(paths), footer=literal(paths[0]))
+    named = dict(zip(paths, files.paths, strict=True))
+    first = [named[group[0]] for group, _ in groups]
+    kinds = [{name: _kind(text) for name, text in columns} for _, columns in groups]
+    targets = {name: reconciled(name, first, kinds) for name in wanted}
+    columns = ", ".join(
+        identifier(name)
+        if kind.family == "other"
+        else f"CAST({identifier(name)} AS {_type(kind)}) AS {identifier(name)}"
+        for name, kind in targets.items()
+        if kind is not None
+    )
+    if not columns:  # the schema of any file leads to the error
+        return DuckDB(_parquet(paths[:1]), footer=literal(paths[0]))
+    return DuckDB(_parquet(*(group for group, _ in groups), columns=columns))
+
+
+def _parquet(*groups: list[str], columns: str = "*") -> Scans:
+    """The ways to scan groups of files, names of directories left alone."""
+
+    def scan(more: str) -> str:
+        reads = []
+        for paths in groups:
+            listed = ", ".join(map(literal, paths))
+            reads.append(f"read_parquet([{listed}], hive_partitioning=false{more})")
+        if columns == "*":
+            return reads[0]
+        return "(" + " UNION ALL ".join(f"SELECT {columns} FROM {read}" for read in reads) + ")"
+
+    replacing, ignoring = (scan(f", utf8_validation='{m}'") for m in ("replace", "ignore"))
+    return Scans(scan(""), replacing=replacing, ignoring=ignoring)
+
+
+def _literally(path: str) -> str:
+    """A path as a glob that names it and nothing else."""
+    return "".join(f"[{character}]" if character in "*?[" else character for character in path)
+
+
+def _alike(paths: list[str], wanted: tuple[str, ...]) -> list[tuple[list[str], Any]]:
+    """Files by what they declare of the wanted columns, as pairs of name and type."""
+    connection = connect()
+    groups: dict[Any, list[str]] = {}
+    for path in paths:
+        rows = connection.execute(
+            "SELECT name, coalesce(num_children, 0), coalesce(duckdb_type, 'nested') "
+            f"FROM parquet_schema({literal(path)}) ORDER BY column_id"
+        ).fetchall()
+        columns, row = [], 1
+        for _ in range(rows[0][1]):  # depth first: a column, then all that is nested in it
+            name, inside, declared = rows[row]
+            columns.append((name, declared if not inside else "nested"))
+            row += 1
+            while inside:
+                inside += rows[row][1] - 1
+                row += 1
+        found = tuple(sorted({c for c in columns if c[0] in wanted}))
+        _once_each([name for name, _ in columns if name in wanted], path)
+        groups.setdefault(found, []).append(path)
+    connection.close()
+    return [(group, found) for found, group in groups.items()]
+
+
+def _once_each(names: list[str], path: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"column {name!r}: {path!r} has {names.count(name)} of that name")
+
+
+def _kind(declared: str) -> Kind:
+    """A DuckDB type by its name."""
+    import duckdb
+
+    if declared == "nested":
+        return Kind("other", declared)
+    dtype = duckdb.sqltype(declared)
+    name = str(dtype.id)
+    if name in _SIGNED:
+        most = 2 ** (_SIGNED[name] - 1)
+        return Kind("integer", declared, -most, most - 1)
+    if name in _UNSIGNED:
+        return Kind("integer", declared, 0, 2 ** _UNSIGNED[name] - 1)
+    if name in ("float", "double"):
+        return Kind("real", declared, bits=32 if name == "float" else 64)
+    if name == "decimal":
+        digits: dict[str, Any] = dict(dtype.children)
+        return Kind("decimal", declared, precision=digits["precision"], scale=digits["scale"])
+    families = {"varchar": "text", "boolean": "boolean", "date": "date", "null": "null"}
+    return Kind(families.get(name, "other"), declared)
+
+
+def _type(kind: Kind) -> str:
+    """The DuckDB type that holds what a kind holds."""
+    if kind.declared:
+        return kind.declared
+    if kind.family == "decimal":
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if kind.family == "real":
+        return "DOUBLE"
+    if kind.low >= -(2**63) and kind.high < 2**63:
+        return "BIGINT"
+    return "UBIGINT" if kind.low >= 0 and kind.high < 2**64 else "HUGEINT"
+
+
+# --- Arrow ----------------------------------------------------------------------------------
+
+
+def _of_arrow_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+    from ..arrow_types import unified_dataset
+
+    dataset = unified_dataset(files, wanted, "ipc")
+    frame = guarded_schema(
+        f"{files.paths[0]!r} is not a whole Arrow file", lambda: frame_of(dataset, wanted)
+    )
+    return DuckDB(TABLE, frame=frame)

@@ -1,0 +1,237 @@
+"""Files in Spark: text by the rule of :mod:`..lines`, Parquet by its footers.
+
+Spark's readers of CSV and JSON are not used: they make several records of one line, and give up at
+so many columns or characters. Lines are read as text and split by the functions below, which are
+called as such and not written as SQL, so that no setting of the session changes what they say.
+"""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from ...errors import DataError, OptionError
+from ..files import FileSet, check_case, text_schema
+from ..lines import LONGEST
+from ..schema import Schema
+from ..types import Kind, reconciled
+from .base import guarded_schema
+from .spark import Spark, session
+
+__all__ = ["of_files"]
+
+_WHAT: Final = "data: Spark cannot read it"
+_BITS: Final = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+_BOM: Final = "\ufeff"
+
+
+def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
+    """Files, read by the session that is there."""
+    if files.format == "arrow":
+        raise DataError("engine='spark' reads no Arrow files; use duckdb, or write Parquet")
+    if files.multiline:
+        raise OptionError(
+            "multiline: engine='spark' reads a line as a record; use duckdb, or write Parquet"
+        )
+    reader = session().read
+    paths = _found(reader, files)
+    if files.format == "parquet":
+        return _of_parquet(reader, files, paths, wanted)
+    if files.format == "json":
+        check_case(wanted)
+        frame = guarded_schema(_WHAT, lambda: _objects(_lines(reader, paths), wanted))
+        return Spark(frame, text=Schema((), open=True))
+    headers = _remote_headers(reader, files, paths) if files.is_remote else files.headers()
+    names = files.names(min(headers))
+    schema = text_schema(names, wanted)
+    known = [name for name in dict.fromkeys(wanted) if name and name in names]
+
+    def split() -> Any:
+        return _fields(_lines(reader, paths, headers), files.separator, names, known)
+
+    return Spark(guarded_schema(_WHAT, split), text=schema)
+
+
+# --- which files ----------------------------------------------------------------------------
+
+
+def _found(reader: Any, files: FileSet) -> list[str]:
+    """The paths of all files, each once, written so that Spark globs nothing in them."""
+    if files.is_remote:
+        listed = guarded_schema(
+            f"data={files.paths[0]!r}: Spark cannot find it",
+            lambda: reader.format("binaryFile").load(files.paths[0]).inputFiles(),
+        )
+        found = sorted({_decoded(url) for url in listed})
+    else:
+        found = [f"file://{path}" for path in files.absolute]
+    if not found:
+        raise DataError(f"data={files.paths[0]!r}: there is no such file; check the path")
+    for path in found:
+        name = path.rsplit("/", 1)[-1]
+        if name.startswith(("_", ".")) or ":" in name:
+            raise DataError(
+                f"engine='spark' takes no file with a name like {name!r}: it must not start with "
+                "an underscore or a dot, nor hold a colon; rename it, or use duckdb"
+            )
+    return [_literally(path) for path in found]
+
+
+def _decoded(url: str) -> str:
+    """A path as Hadoop writes it, from a URL whose path is percent-encoded."""
+    parts = urlsplit(url, allow_fragments=False)
+    path = parts.path + (f"?{parts.query}" if parts.query else "")
+    return f"{parts.scheme}://{parts.netloc}{unquote(path)}" if parts.scheme else unquote(path)
+
+
+def _literally(path: str) -> str:
+    """A path as a glob that names it and nothing else."""
+    return "".join(f"\\{c}" if c in "{}[]*?\\" else c for c in path)
+
+
+# --- text -----------------------------------------------------------------------------------
+
+
+def _lines(reader: Any, paths: list[str], headers: frozenset[bytes] = frozenset()) -> Any:
+    """A DataFrame of the lines that are records."""
+    from pyspark.sql import functions as f
+
+    value, line = f.col("value"), f.col("line")
+    text = reader.option("lineSep", "\n").schema("value STRING").text(paths)
+    # Checked as a whole: a function of texts that takes off its end could take off what is wrong.
+    text = text.filter(f.is_valid_utf8(value))
+    ended = f.when(value.endswith("\r"), f.left(value, f.length(value) - 1)).otherwise(value)
+    lines = text.select(ended.alias("line"))
+    kept = lines.filter(f.octet_length(line).between(1, LONGEST))
+    for header in headers:
+        name = header.decode()
+        kept = kept.filter(~line.isin(name, _BOM + name))
+    return kept
+
+
+def _fields(lines: Any, separator: str, names: tuple[str, ...], wanted: list[str]) -> Any:
+    """A DataFrame of the wanted fields of each line."""
+    from pyspark.sql import functions as f
+
+    line = f.col("line")
+    until = f"[^{separator}]*+"
+    # Possessive throughout: Java's matcher would recurse, and overflow its stack on a long line.
+    inside = '"[^"]*+(?:""[^"]*+)*+'
+    pattern = f'{separator}({inside}(?:"{until})?+|{until})'
+    quoted = f.regexp_extract_all(f.concat(f.lit(separator), line), f.lit(pattern), f.lit(1))
+
+    def field(place: int) -> Any:
+        text = f.get(quoted, f.lit(place))
+        start = f.regexp_extract(text, f"^{inside}", 0)
+        rest = f.substr(text, f.length(start) + 2)
+        unquoted = f.concat(f.replace(f.substr(start, f.lit(2)), f.lit('""'), f.lit('"')), rest)
+        part = f.split_part(line, f.lit(separator), f.lit(place + 1))
+        found = (
+            f.when(~f.contains(line, f.lit('"')), part)
+            .when(f.startswith(text, f.lit('"')), unquoted)
+            .otherwise(text)
+        )
+        return f.when(found != "", found)
+
+    return lines.select(*(field(names.index(name)).alias(name) for name in wanted))
+
+
+def _objects(lines: Any, wanted: tuple[str, ...]) -> Any:
+    """A DataFrame of the wanted members of the JSON object that each line is."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    shape = StructType([StructField(name, StringType()) for name in wanted])
+    line = f.col("line")
+    found = f.from_json(line, shape, {"mode": "PERMISSIVE"})
+    # An array of objects would pass for its first one.
+    whole = f.when(f.startswith(f.ltrim(line), f.lit("{")), found)
+    parsed = lines.select(whole.alias("object"))
+    return parsed.select(*(f.col("object").getField(name).alias(name) for name in wanted))
+
+
+def _remote_headers(reader: Any, files: FileSet, paths: list[str]) -> frozenset[bytes]:
+    """The header lines of files that only Spark can read."""
+    headers = {}
+    for path in paths:
+        first_row = partial(reader.option("lineSep", "\n").text(path).take, 1)
+        rows = guarded_schema(_WHAT, first_row)
+        line = rows[0][0].removeprefix(_BOM).removesuffix("\r") if rows else ""
+        if not line:
+            raise DataError(f"{path!r} has no header line; give one with the columns' names")
+        headers[files.checked_header(path, line.encode(errors="replace"))] = path
+    first = min(headers)
+    for line, path in headers.items():
+        if files.names(line) != files.names(first):
+            raise DataError(f"{path!r} has other columns than {headers[first]!r}; name them apart")
+    return frozenset(headers)
+
+
+# --- Parquet --------------------------------------------------------------------------------
+
+
+def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> Spark:
+    if files.is_remote:  # a type that differs between files ends the analysis, before the charge
+        merged = reader.option("mergeSchema", "true")
+        return Spark(guarded_schema(_WHAT, lambda: merged.parquet(*paths)))
+    groups = guarded_schema(
+        f"{files.paths[0]!r} and the others: are they whole Parquet files? Spark cannot read them",
+        lambda: _alike(files, paths, wanted),
+    )
+    frames = [guarded_schema(_WHAT, partial(reader.parquet, *group)) for group, _ in groups]
+    if len(frames) == 1:
+        return Spark(frames[0])
+    kinds = [{f.name: _kind(f.dataType) for f in frame.schema.fields} for frame in frames]
+    first = [name for _, name in groups]
+    targets = {name: reconciled(name, first, kinds) for name in wanted}
+    if not all(targets.values()):  # the schema of any file leads to the error
+        return Spark(frames[0])
+    return Spark(guarded_schema(_WHAT, lambda: _union(frames, targets)))
+
+
+def _alike(files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> list[Any]:
+    """Files by what they declare of the wanted columns, with the name of one of each."""
+    import pyarrow.parquet
+
+    groups: dict[Any, tuple[list[str], str]] = {}
+    for path, full, name in zip(paths, files.absolute, files.paths, strict=True):
+        schema = pyarrow.parquet.read_schema(full)
+        found = tuple(sorted((f.name, str(f.type)) for f in schema if f.name in wanted))
+        groups.setdefault(found, ([], name))[0].append(path)
+    return list(groups.values())
+
+
+def _union(frames: list[Any], targets: dict[str, Kind | None]) -> Any:
+    from pyspark.sql import functions as f
+
+    def column(name: str, kind: Kind | None) -> Any:
+        assert kind is not None
+        found = f.col(f"`{name.replace('`', '``')}`")
+        return (found if kind.family == "other" else found.cast(_type(kind))).alias(name)
+
+    selected = [frame.select(*(column(n, k) for n, k in targets.items())) for frame in frames]
+    return reduce(lambda one, two: one.union(two), selected)
+
+
+def _kind(dtype: Any) -> Kind:
+    """A Spark type."""
+    name, declared = dtype.typeName(), dtype.simpleString()
+    if name in _BITS:
+        most = 2 ** (_BITS[name] - 1)
+        return Kind("integer", declared, -most, most - 1)
+    if name in ("float", "double"):
+        return Kind("real", declared, bits=32 if name == "float" else 64)
+    if name == "decimal":
+        return Kind("decimal", declared, precision=dtype.precision, scale=dtype.scale)
+    families = {"string": "text", "boolean": "boolean", "date": "date", "void": "null"}
+    return Kind(families.get(name, "other"), declared)
+
+
+def _type(kind: Kind) -> str:
+    """The Spark type that holds what a kind holds."""
+    if kind.declared:
+        return kind.declared
+    if kind.family == "decimal":
+        return f"decimal({kind.precision},{kind.scale})"
+    return "double" if kind.family == "real" else "bigint"

@@ -1,0 +1,306 @@
+"""Text files as records and fields: the one rule by which CSV, TSV and JSON lines are read.
+
+A line of the file is a record, and quotes end with it: whatever a line holds, every other line
+is read as if it were not there. In detail:
+
+- A line ends at a line feed; one carriage return before it is not part of the line.
+- Lines that are empty, that repeat the header, that are not UTF-8, or that are longer than
+  ``LONGEST`` bytes are not records.
+- A field that starts with a quote runs to the next single quote, two quotes in a row standing for
+  one; what follows up to the separator is added as it is. Without a closing quote it runs to the
+  end of the line. A quote anywhere else is a character like any other.
+- An empty field is missing, and so is a field that the line is too short for.
+
+In a file that its owner declares as well formed (``hourglass.multiline``) a line feed inside
+quotes is part of the field, and a record may span lines.
+
+The work is done in NumPy on blocks of some megabytes, whose fields are handed on as Arrow string
+views without copying them. Lines with escaped or stray quotes take a slower way, one by one.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LONGEST", "PAD", "Views", "blocks", "open_binary", "records", "split_line"]
+
+Array = npt.NDArray[Any]
+
+#: A longer line is not a record: it would have to be held in memory as a whole.
+LONGEST: Final = 1 << 26
+#: Bytes read at once; a batch of this size keeps all threads of the engine busy.
+BLOCK: Final = 1 << 20
+#: So many zeros follow a block, for views that look past the end of a short field.
+PAD: Final = 12
+_BOM: Final = b"\xef\xbb\xbf"
+_LF, _CR, _QUOTE = 10, 13, 34
+#: Bytes of a view's three words that belong to a text of 0..12 bytes.
+_INLINE: Final = np.array(
+    [
+        [(1 << 8 * min(max(length - 4 * word, 0), 4)) - 1 for word in range(3)]
+        for length in range(PAD + 1)
+    ],
+    dtype=np.uint32,
+)
+
+
+@dataclass(frozen=True)
+class Views:
+    """Columns of text as Arrow string views into ``buffers``; an empty text is missing."""
+
+    rows: int
+    columns: tuple[Array, ...]
+    buffers: tuple[bytes, ...]
+
+    def present(self, column: int) -> Array:
+        """Arrow's validity bits of a column."""
+        return np.packbits(self.columns[column][:, 0] > 0, bitorder="little")
+
+
+def open_binary(path: str) -> Any:
+    """The bytes of a file, decompressed if its name says so."""
+    return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb", buffering=0)
+
+
+def split_line(line: bytes, separator: bytes) -> list[bytes]:
+    """The fields of one line, by the rule above."""
+    fields: list[bytes] = _pattern(separator).findall(separator + line)
+    return [_unquoted(field) if field.startswith(b'"') else field for field in fields]
+
+
+@cache
+def _pattern(separator: bytes) -> re.Pattern[bytes]:
+    until = b"[^" + re.escape(separator) + b"]*"
+    # Neither alternative can fail once begun, so the time is linear in the line's length.
+    quoted = b'"[^"]*(?:""[^"]*)*(?:"' + until + b")?"
+    return re.compile(re.escape(separator) + b"(" + quoted + b"|" + until + b")")
+
+
+_INSIDE: Final = re.compile(b'"([^"]*(?:""[^"]*)*)')
+
+
+def _unquoted(field: bytes) -> bytes:
+    found = _INSIDE.match(field)
+    assert found is not None
+    return found[1].replace(b'""', b'"') + field[found.end() + 1 :]
+
+
+# --- blocks of whole records ----------------------------------------------------------------
+
+
+def blocks(path: str, *, multiline: bool = False, size: int = BLOCK) -> Iterator[bytes]:
+    """The file in blocks of whole records, each ended by a line feed; then ``PAD`` zeros."""
+    with open_binary(path) as file:
+        pieces: list[bytes] = []  # of the record that the last block broke off
+        held, first, skipping = 0, True, False
+        while block := file.read(size):
+            if first:
+                first, block = False, block.removeprefix(_BOM)
+            if skipping:
+                _, found, block = block.partition(b"\n")
+                skipping = not found
+            if multiline and pieces:
+                pieces, block = [], b"".join([*pieces, block])
+                held = 0
+            cut = _cut(block, multiline)
+            if cut:
+                yield b"".join([*pieces, memoryview(block)[:cut], bytes(PAD)])
+                pieces, held = [], 0
+            if cut < len(block):
+                pieces.append(block[cut:])
+                held += len(block) - cut
+            if held > LONGEST + 1:  # with a carriage return that may belong to its end
+                pieces, held, skipping = [], 0, True
+        if pieces:
+            yield b"".join([*pieces, b"\n", bytes(PAD)])
+
+
+def _cut(block: bytes, multiline: bool) -> int:
+    """Where the last whole record of a block ends."""
+    if not multiline or b'"' not in block:
+        return block.rfind(b"\n") + 1
+    marks = np.frombuffer(block, np.uint8)
+    places = np.flatnonzero((marks == _LF) | (marks == _QUOTE))
+    kinds = marks[places]
+    quotes = np.cumsum(kinds == _QUOTE)
+    ends = places[(kinds == _LF) & (quotes % 2 == 0)]
+    return int(ends[-1]) + 1 if len(ends) else 0
+
+
+# --- from a block to columns ----------------------------------------------------------------
+
+
+def records(
+    block: bytes,
+    picks: Sequence[int] | None,
+    *,
+    separator: bytes = b",",
+    headers: frozenset[bytes] = frozenset(),
+    multiline: bool = False,
+) -> Views:
+    """The records of a block, and of each the fields that ``picks`` numbers from 0.
+
+    With ``picks=None`` the one column is the whole line.
+    """
+    lines = _Lines(block, separator if picks is not None else b"", multiline)
+    kept = lines.kept(headers)
+    if picks is None:
+        spans = [(lines.starts, lines.ends - lines.starts)]
+    else:
+        spans = [lines.field(pick) for pick in picks]
+    if not kept.all():
+        spans = [(starts[kept], lengths[kept]) for starts, lengths in spans]
+    columns = [_views(block, starts, lengths) for starts, lengths in spans]
+    buffers = [block]
+    if picks is not None and lines.slow.any():
+        rows = np.flatnonzero(lines.slow & kept)
+        extra = [split_line(lines.line(i), separator) for i in rows.tolist()]
+        places = np.cumsum(kept)[rows] - 1  # where these lines are among the kept ones
+        for pick, column in zip(picks, columns, strict=True):
+            texts = [fields[pick] if pick < len(fields) else b"" for fields in extra]
+            column[places], data = _views_of(texts, len(buffers))
+            buffers.append(data)
+    return Views(len(columns[0]), tuple(columns), tuple(buffers))
+
+
+class _Lines:
+    """Where the lines of a block are, and their fields.
+
+    ``starts`` and ``ends`` are those of each line, ``slow`` tells which lines have quotes that
+    are not just around a field.
+    """
+
+    def __init__(self, block: bytes, separator: bytes, multiline: bool) -> None:
+        self.block, self.marks = block, np.frombuffer(block, np.uint8)[:-PAD]
+        self.slow = np.zeros(0, dtype=bool)
+        wanted = self.marks == _LF
+        if separator:
+            wanted |= self.marks == separator[0]
+        self._quoted = bool(separator) and b'"' in block
+        self._set(np.flatnonzero(wanted))
+        if self._quoted and (multiline or not self._all_around_fields()):
+            odd = self._leave_out_quoted(np.flatnonzero(wanted | (self.marks == _QUOTE)), multiline)
+            self._find_slow(odd)
+
+    def _set(self, stops: Array) -> None:
+        """Take these for the ends of fields: separators, and the line feeds that end records."""
+        self._last = np.flatnonzero(self.marks[stops] == _LF)  # the last field of each line
+        feeds = stops[self._last]
+        self._before = np.empty_like(stops)  # the stop before each
+        self._before[0], self._before[1:] = -1, stops[:-1]
+        self.starts = self._before[np.append(0, self._last[:-1] + 1)] + 1
+        self.ends = feeds
+        if b"\r" in self.block:
+            self.ends = feeds - ((self.marks[feeds - 1] == _CR) & (feeds > self.starts))
+            stops[self._last] = self.ends
+        self._stops = stops
+        self.slow = np.zeros(len(feeds), dtype=bool)
+
+    def _around(self) -> Array:
+        """Which fields start and end with a quote."""
+        marks, before, stops = self.marks, self._before, self._stops
+        around: Array = (marks[before + 1] == _QUOTE) & (marks[stops - 1] == _QUOTE)
+        return around & (stops - before > 2)
+
+    def _all_around_fields(self) -> bool:
+        """Whether every quote is the first or last character of a field without separators."""
+        quotes = np.count_nonzero(self.marks == _QUOTE)
+        return bool(quotes == 2 * np.count_nonzero(self._around()))
+
+    def _leave_out_quoted(self, places: Array, multiline: bool) -> Array:
+        """Leave out separators inside of quotes; which lines end inside of them."""
+        kinds = self.marks[places]
+        stops = kinds != _QUOTE
+        inside = (np.cumsum(~stops, dtype=np.uint8)[stops] & 1).astype(bool)
+        places, feeds = places[stops], kinds[stops] == _LF
+        if multiline:
+            odd = np.zeros(np.count_nonzero(feeds & ~inside) + bool(inside[-1]), dtype=bool)
+            odd[-1], inside[-1] = inside[-1], False
+        else:  # quotes end with their line: what was open before it does not count
+            at_end = inside[feeds]
+            if at_end.any():
+                inside ^= np.append(False, at_end)[np.cumsum(feeds) - feeds]
+            odd = inside[feeds]
+            inside[feeds] = False
+        self._set(places[~inside])
+        return odd
+
+    def _find_slow(self, odd: Array) -> None:
+        """Lines with a quote that is not the first or the last character of a whole field."""
+        if odd.any() or not self._all_around_fields():
+            around = np.diff(np.cumsum(self._around())[self._last], prepend=0)
+            places = np.flatnonzero(self.marks == _QUOTE)
+            quotes = np.diff(np.searchsorted(places, np.append(self.starts, len(self.marks))))
+            self.slow = odd | (quotes != 2 * around)
+
+    def kept(self, headers: frozenset[bytes]) -> Array:
+        """Which lines are records."""
+        lengths = self.ends - self.starts
+        kept: Array = (lengths > 0) & (lengths <= LONGEST)
+        for header in headers:
+            alike = (lengths == len(header)) & (self.marks[self.starts] == header[0])
+            for i in np.flatnonzero(alike).tolist():
+                kept[i] &= self.line(i) != header
+        if not self.block.isascii() and not _is_text(self.block):
+            for i in range(len(kept)):
+                kept[i] &= _is_text(self.line(i))
+        return kept
+
+    def line(self, i: int) -> bytes:
+        """A line without its end."""
+        return self.block[self.starts[i] : self.ends[i]]
+
+    def field(self, pick: int) -> tuple[Array, Array]:
+        """Start and length of a field of each line without its quotes; 0 where there is none."""
+        width, rest = divmod(len(self._stops), max(len(self._last), 1))
+        if not rest and np.array_equal(self._last, np.arange(width - 1, len(self._stops), width)):
+            # Every line has as many fields: no need to look for the line's first one.
+            if pick >= width:
+                return self.starts, np.zeros_like(self.starts)
+            starts, stops = self._before[pick::width] + 1, self._stops[pick::width]
+            lengths = stops - starts
+        else:
+            first = np.zeros_like(self._last)
+            first[1:] = self._last[:-1] + 1
+            here = np.minimum(first + pick, self._last)
+            starts = self._before[here] + 1
+            lengths = np.where(first + pick > self._last, 0, self._stops[here] - starts)
+        if self._quoted:
+            around = (self.marks[starts] == _QUOTE) & (lengths >= 2)
+            starts, lengths = starts + around, lengths - 2 * around
+        return starts, lengths
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _views_of(texts: Sequence[bytes], buffer: int) -> tuple[Array, bytes]:
+    """Views of texts that are not in the block, and the buffer that they are in."""
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    data = b"".join([*texts, bytes(PAD)])
+    return _views(data, np.cumsum(lengths) - lengths, lengths, buffer), data
+
+
+def _views(data: bytes, starts: Array, lengths: Array, buffer: int = 0) -> Array:
+    """Arrow's string views: the text itself up to 12 bytes, else its first four and its place."""
+    texts = np.ndarray((len(data) - PAD + 1,), f"V{PAD}", data, strides=(1,))
+    views = np.empty((len(starts), 4), np.uint32)
+    views[:, 0] = lengths
+    words = texts[starts].view("<u4").reshape(-1, 3)
+    views[:, 1:] = words & _INLINE.take(lengths, axis=0, mode="clip")
+    long = np.flatnonzero(lengths > PAD)
+    views[long, 2], views[long, 3] = buffer, starts[long]
+    return views
