@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..read.open import FILE_ENGINES
+from ..read.open import file_engines
 
 __all__ = [
     "BudgetName", "EngineName", "Explain", "LedgerPlace", "Master", "Output", "Parse", "Person",
@@ -37,7 +37,7 @@ Rows = Annotated[
 ]
 Parse = Annotated[str | None, typer.Option(help="How a column of text is read: real or integer.")]
 EngineName = Annotated[
-    str | None, typer.Option(help=f"Read files with one of {', '.join(FILE_ENGINES)}.")
+    str | None, typer.Option(help=f"Read files with one of {', '.join(file_engines())}.")
 ]
 Master = Annotated[
     str | None, typer.Option(help="With --engine spark: the master, unless SPARK_REMOTE is set.")

@@ -6,13 +6,20 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ..errors import DataError
 from .engines.base import guarded_schema
 from .objects import clean, declared, holds_objects
 
-__all__ = ["Frame", "frame_of"]
+__all__ = ["Frame", "frame_of", "is_frame"]
+
+_FRAMES: Final = {
+    "pandas": ("DataFrame",),
+    "polars": ("DataFrame", "LazyFrame"),
+    "pyarrow": ("Table", "RecordBatch", "RecordBatchReader"),
+    "pyarrow.dataset": ("Dataset",),
+}
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,16 @@ class Frame:
     names: tuple[str, ...]
     scanned: Any
     filled: Callable[[], Any] | None = None
+
+
+def is_frame(data: Any) -> bool:
+    """Whether the data is a frame of a library that is imported already."""
+    return any(
+        isinstance(data, getattr(sys.modules[library], name))
+        for library, names in _FRAMES.items()
+        if library in sys.modules
+        for name in names
+    )
 
 
 def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:

@@ -1,9 +1,18 @@
-"""What an engine is, and how a foreign error becomes one of ours."""
+"""What an engine is, the registry of engines, and how a foreign error becomes one of ours.
+
+An engine is one file in this folder with one registered class, which says which data it claims
+and opens it. Adding the file is enough: :func:`engines` imports all that are here. A library is
+imported only when data is opened, never to find out whether data is claimed.
+"""
 
 from __future__ import annotations
 
+import pkgutil
+import sys
 from collections.abc import Callable
-from typing import Any, Protocol
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
@@ -11,7 +20,45 @@ from ...errors import DataError, HourglassError, OptionError, SourceError
 from ..schema import Field, Schema
 from ..sql.query import Question
 
-__all__ = ["Source", "guarded", "guarded_schema", "missing_extra", "value_field"]
+__all__ = [
+    "Engine", "Source", "engines", "guarded", "guarded_schema", "missing_extra", "register",
+    "value_field",
+]  # fmt: skip
+
+
+class Engine(Protocol):
+    """A registered engine: which data it claims, and how it is opened."""
+
+    name: ClassVar[str]
+    #: Whether it is asked first where several engines claim the same data.
+    preferred: ClassVar[bool]
+
+    @staticmethod
+    def claims(data: Any) -> bool:
+        """Whether the data is for this engine; a path comes as a :class:`..files.FileSet`."""
+
+    @staticmethod
+    def open(data: Any, wanted: tuple[str, ...]) -> Source:
+        """The data with its schema; no row is read."""
+
+
+_REGISTRY: Final[dict[str, type[Engine]]] = {}
+Kind = TypeVar("Kind", bound=type[Any])
+
+
+def register(engine: Kind) -> Kind:
+    """Offer an engine; it passes the conformance corpus of the tests first."""
+    _REGISTRY[engine.name] = engine
+    return engine
+
+
+def engines() -> list[type[Engine]]:
+    """Every engine, the preferred one first."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        name = f"{__package__}.{module.name}"
+        if name not in sys.modules:
+            import_module(name)
+    return sorted(_REGISTRY.values(), key=lambda engine: (not engine.preferred, engine.name))
 
 
 class Source(Protocol):

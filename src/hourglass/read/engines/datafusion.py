@@ -16,7 +16,7 @@ from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, names, with_fields
-from .base import guarded, guarded_schema, missing_extra
+from .base import guarded, guarded_schema, missing_extra, register
 
 __all__ = ["DataFusion", "of_files"]
 
@@ -165,3 +165,21 @@ def _field(field: Any) -> Field:
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return Field(field.name, "text", declared, exact=not types.is_dictionary(field.type))
     return Field(field.name, "other", declared)
+
+
+@register
+class DataFusionEngine:
+    """Parquet files."""
+
+    name = "datafusion"
+    preferred = False
+
+    @staticmethod
+    def claims(data: Any) -> bool:
+        """Files; those that are not Parquet are refused with a reason when they are opened."""
+        return isinstance(data, FileSet)
+
+    @staticmethod
+    def open(data: Any, wanted: tuple[str, ...]) -> DataFusion:
+        """The files, registered with a context of their own."""
+        return of_files(data, wanted)

@@ -8,6 +8,7 @@ answer comes as NumPy's arrays, not as Arrow's.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,17 +18,18 @@ from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...errors import DataError, SourceError
 from ..arrow_stream import TextStream
-from ..frames import Frame
+from ..files import FileSet
+from ..frames import Frame, frame_of, is_frame
 from ..kernel import total_of_chunks
 from ..schema import Field, Schema
 from ..spill import spill_directory
 from ..sql.cells import identifier
 from ..sql.dialects import with_source
 from ..sql.query import Query, Question
-from .base import guarded, guarded_schema
+from .base import guarded, guarded_schema, register
 from .duckdb_text import BATCH, Scans, groups_suffice, named, select
 
-__all__ = ["TABLE", "DuckDB", "DuckDBRelation", "connect", "of_frame", "of_relation"]
+__all__ = ["TABLE", "DuckDB", "DuckDBEngine", "DuckDBRelation", "connect"]
 
 TABLE: Final = "hourglass_source"
 #: Rows a batch: a megabyte of doubles, which is still near when the kernel gets it.
@@ -180,16 +182,6 @@ def _told(failure: BaseException) -> BaseException:
     return SourceError(f"data: a file could not be read to its end ({type(failure).__name__})")
 
 
-def of_frame(frame: Frame) -> DuckDB:
-    """A scan of a table in memory."""
-    return DuckDB(TABLE, frame=frame)
-
-
-def of_relation(relation: Any) -> DuckDBRelation:
-    """A relation of the user's own."""
-    return DuckDBRelation(relation)
-
-
 def connect() -> Any:
     """A database in memory that tells nothing of what it reads."""
     import duckdb
@@ -315,3 +307,35 @@ def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:
     ).fetchall()
     engine._connection.close()
     return rows
+
+
+@register
+class DuckDBEngine:
+    """Files, frames in memory, and relations of the user's own connection."""
+
+    name = "duckdb"
+    preferred = True
+
+    @staticmethod
+    def claims(data: Any) -> bool:
+        """Files of every format, frames and relations."""
+        return isinstance(data, FileSet) or is_relation(data) or is_frame(data)
+
+    @staticmethod
+    def open(data: Any, wanted: tuple[str, ...]) -> DuckDB | DuckDBRelation:
+        """Files and frames are scanned by a database of our own, relations where they live."""
+        if isinstance(data, FileSet):
+            from .duckdb_files import of_files
+
+            return of_files(data, wanted)
+        if is_relation(data):
+            return DuckDBRelation(data)
+        frame = frame_of(data, wanted)
+        assert frame is not None
+        return DuckDB(TABLE, frame=frame)
+
+
+def is_relation(data: Any) -> bool:
+    """Whether it is a relation, without an import of DuckDB."""
+    duckdb = sys.modules.get("duckdb")
+    return duckdb is not None and isinstance(data, duckdb.DuckDBPyRelation)

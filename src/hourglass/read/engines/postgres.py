@@ -15,7 +15,7 @@ from ..sql.cells import double, identifier
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, names
-from .base import guarded, guarded_schema, missing_extra
+from .base import guarded, guarded_schema, missing_extra, register
 
 __all__ = ["Postgres"]
 
@@ -173,3 +173,21 @@ def _plain(field: Field, value: Field, bounds: Bounds) -> str:
 
 def _numeric(end: int | float) -> str:
     return f"CAST('{Decimal(end):f}' AS NUMERIC)"
+
+
+@register
+class PostgresEngine:
+    """Tables of a PostgreSQL server."""
+
+    name = "postgres"
+    preferred = False
+
+    @staticmethod
+    def claims(data: Any) -> bool:
+        """``hg.sql("postgresql://...", ...)``."""
+        return isinstance(data, SqlSource) and data.scheme in ("postgresql", "postgres")
+
+    @staticmethod
+    def open(data: Any, wanted: tuple[str, ...]) -> Postgres:
+        """The table where it lives."""
+        return Postgres(data)

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
+from ..files import FileSet
 from ..schema import Field, Schema
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, names, with_fields
-from .base import guarded, guarded_schema, missing_extra
+from .base import guarded, guarded_schema, missing_extra, register
 
-__all__ = ["Spark", "of_dataframe", "session"]
+__all__ = ["Spark", "SparkEngine", "session"]
 
 #: Spark puts the value of a setting in the place of ${...}, in names and in texts alike.
 _VARIABLE: Final = "${"
@@ -110,11 +111,6 @@ class Spark:
         return self._frame.toDF(*map(_renamed, names))
 
 
-def of_dataframe(frame: Any) -> Spark:
-    """A DataFrame where it lives."""
-    return Spark(frame)
-
-
 def session(master: str | None = None) -> Any:
     """The session that is there, or a new one: SPARK_REMOTE, or ``master``, or local."""
     try:
@@ -170,3 +166,28 @@ def _field(field: Any) -> Field:
     collated = getattr(field.dataType, "collation", "UTF8_BINARY") != "UTF8_BINARY"
     exact = name not in ("float", "void") and not collated
     return Field(field.name, kind, name, digits=digits, exact=exact)
+
+
+@register
+class SparkEngine:
+    """DataFrames of a session, and files that it reads."""
+
+    name = "spark"
+    preferred = False
+
+    @staticmethod
+    def claims(data: Any) -> bool:
+        """A DataFrame, classic or Connect, or files."""
+        return isinstance(data, FileSet) or any(
+            cls.__module__.startswith("pyspark.sql") and cls.__name__ == "DataFrame"
+            for cls in type(data).__mro__
+        )
+
+    @staticmethod
+    def open(data: Any, wanted: tuple[str, ...]) -> Spark:
+        """The DataFrame where it lives; files by the session that is there."""
+        if isinstance(data, FileSet):
+            from .spark_files import of_files
+
+            return of_files(data, wanted)
+        return Spark(data)

@@ -24,7 +24,7 @@ from ..sql.cells import INFINITY, INTEGER, REAL, identifier
 from ..sql.dialects import Dialect, exact_real, integer_division, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, with_fields
-from .base import guarded, guarded_schema
+from .base import guarded, guarded_schema, register
 
 __all__ = ["SQLite"]
 
@@ -182,3 +182,21 @@ def _md5(text: Any) -> str | None:
     return hashlib.md5(
         str(text).encode("utf-8", "surrogatepass"), usedforsecurity=False
     ).hexdigest()
+
+
+@register
+class SQLiteEngine:
+    """Tables of a SQLite file."""
+
+    name = "sqlite"
+    preferred = False
+
+    @staticmethod
+    def claims(data: Any) -> bool:
+        """``hg.sql("sqlite:///...", ...)``."""
+        return isinstance(data, SqlSource) and data.scheme == "sqlite"
+
+    @staticmethod
+    def open(data: Any, wanted: tuple[str, ...]) -> SQLite:
+        """The file, read-only."""
+        return SQLite(data)
