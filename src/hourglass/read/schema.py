@@ -10,10 +10,12 @@ from ..core.grid import Bounds, Grid
 from ..core.shown import shown
 from ..errors import BoundsError, DataError
 
-__all__ = ["INT64", "Field", "Schema"]
+__all__ = ["INT64", "TEXT_REACH", "Field", "Schema"]
 
 #: The reach of a 64-bit integer.
 INT64: Final = (-(2**63), 2**63 - 1)
+#: The integers that text is read to: of so many digits on every engine.
+TEXT_REACH: Final = (-(10**38) + 1, 10**38 - 1)
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,14 @@ class Field:
                 "give bounds=(0, 1)"
             )
         integers = self.kind in ("integer", "boolean", "text as integer")
-        return Grid.choose(bounds, cells, integers=integers and not averaged)
+        grid = Grid.choose(bounds, cells, integers=integers and not averaged)
+        within = TEXT_REACH[0] <= bounds.lower and bounds.upper <= TEXT_REACH[1]
+        if grid.own and self.kind == "text as integer" and not within:
+            raise BoundsError(
+                f"bounds=({bounds.lower}, {bounds.upper}): parse='integer' reads numbers of up to "
+                "38 digits; give bounds within, or parse='real'"
+            )
+        return grid
 
 
 _REMEDY: Final = {
@@ -83,7 +92,9 @@ class Schema:
             raise DataError(f"{role}={shown(name)} is not the name of a column; give it as text")
         found = [field for field in self.fields if field.name == name]
         if len(found) > 1:
-            raise DataError(f"{role}={name!r}: the table has {len(found)} columns of that name")
+            raise DataError(
+                f"{role}={name!r}: the table has {len(found)} columns of that name; rename one"
+            )
         if not found:
             names = [field.name for field in self.fields]
             near = [other for other in names if other.casefold() == name.casefold()]

@@ -7,10 +7,11 @@ before it: what is no number by that rule is missing.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Final
 
 from ...core.grid import Grid
-from ..schema import Field
+from ..schema import INT64, TEXT_REACH, Field
 
 __all__ = [
     "INFINITY",
@@ -27,6 +28,7 @@ __all__ = [
     "literal",
     "scaled",
     "whole",
+    "widened",
 ]
 
 #: What counts as a number in a column of text: a decimal, or an infinity.
@@ -73,7 +75,15 @@ def cell(field: Field, grid: Grid) -> str:
     """The cell of a value as a 64-bit integer, NULL where it is missing."""
     if not grid.own:
         return _real_cell(as_double(field), grid)
+    field = widened(field, int(grid.bounds.lower), int(grid.bounds.upper))
     return _integer_cell(as_integer(field), field, grid)
+
+
+def widened(field: Field, least: int, most: int) -> Field:
+    """A column of integers in text, wide enough for numbers from ``least`` to ``most``."""
+    if field.kind != "text as integer" or (INT64[0] <= least and most <= INT64[1]):
+        return field
+    return replace(field, wide="HUGEINT", reach=TEXT_REACH)
 
 
 def as_integer(field: Field) -> str:
@@ -82,11 +92,12 @@ def as_integer(field: Field) -> str:
     if field.kind == "boolean":
         return f"CASE WHEN {column} THEN 1 WHEN NOT {column} THEN 0 END"
     if field.kind == "text as integer":
-        # An integer past 64 bits is as good as the last one of its sign.
-        last = f"CASE WHEN {column} LIKE '%-%' THEN {whole(-(2**63))} ELSE {whole(2**63 - 1)} END"
+        # A number outside of the reach counts as its end: the bounds lie within.
+        low, high = (whole(end, field.wide) for end in field.reach)
+        last = f"CASE WHEN {column} LIKE '%-%' THEN {low} ELSE {high} END"
         return (
             f"CASE WHEN REGEXP_MATCHES({column}, '{INTEGER}') "
-            f"THEN COALESCE(TRY_CAST({column} AS BIGINT), {last}) END"
+            f"THEN COALESCE(TRY_CAST({column} AS {field.wide or 'BIGINT'}), {last}) END"
         )
     return column if field.wide else f"CAST({column} AS BIGINT)"
 
@@ -100,6 +111,8 @@ def as_double(field: Field) -> str:
             f"WHEN REGEXP_MATCHES({column}, '{INFINITY}') THEN "
             f"CASE WHEN {column} LIKE '%-%' THEN {double(float('-inf'))} ELSE {_INF} END END"
         )
+    if field.kind == "text as integer":
+        return f"CASE WHEN REGEXP_MATCHES({column}, '{INTEGER}') THEN TRY_CAST({column} AS DOUBLE) END"
     if field.kind == "real":
         return column if field.exact else _cast(column)
     if field.kind == "decimal":

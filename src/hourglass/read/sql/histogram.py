@@ -29,8 +29,8 @@ from ...core.scale import (
 from ...core.totals import CELLS, Groups, Sum
 from ...core.unit import Unit
 from ...errors import BoundsError
-from ..schema import Field
-from .cells import as_double, as_integer, double, is_number, whole
+from ..schema import TEXT_REACH, Field
+from .cells import as_double, as_integer, double, is_number, whole, widened
 from .query import kept_rows, key_column, with_steps
 
 if TYPE_CHECKING:
@@ -83,7 +83,16 @@ class Histogram:
 
     @cached_property
     def _integers(self) -> bool:
-        return self.value.kind in ("integer", "text as integer")
+        if self.value.kind == "text as integer":
+            first, *_, last = self.scale.candidates
+            return TEXT_REACH[0] <= first and last <= TEXT_REACH[1]
+        return self.value.kind == "integer"
+
+    @cached_property
+    def _widened(self) -> Field:
+        """The column; integers in text wide enough to be compared with every candidate."""
+        first, *_, last = self.scale.candidates
+        return widened(self.value, math.floor(first), math.ceil(last))
 
     def text(self, sums: str = "huge") -> str:
         """The query; NaN is left out."""
@@ -92,7 +101,7 @@ class Histogram:
                 f"scale has {len(self.scale.candidates)} candidates; a table takes up to "
                 f"{MOST_CANDIDATES}: leave some out"
             )
-        x = as_integer(self.value) if self._integers else as_double(self.value)
+        x = as_integer(self._widened) if self._integers else as_double(self.value)
         where, person = "", ""
         if self.person:
             person = f", {key_column(self.person)} AS person"
@@ -123,7 +132,7 @@ class Histogram:
         if not self._integers:
             down, up = doubles_around(candidate)
             return f"x {sign} {double(up if sign == '<' else down)}"
-        least, most = self.value.reach
+        least, most = self._widened.reach
         if sign == "<":
             end = math.ceil(candidate)
             if end <= least or end > most:
@@ -132,7 +141,7 @@ class Histogram:
             end = math.floor(candidate)
             if end < least or end >= most:
                 return end >= most
-        return f"x {sign} {whole(end, self.value.wide)}"
+        return f"x {sign} {whole(end, self._widened.wide)}"
 
     def of_column(self, column: Column) -> Groups:
         """The histogram of a column in memory."""

@@ -26,7 +26,17 @@ from ...core.unit import Unit
 from ...errors import GridError
 from ..kernel import total_of_array, total_of_chunks
 from ..schema import Field
-from .cells import as_double, as_integer, as_text, cell, clamped, identifier, literal, scaled
+from .cells import (
+    as_double,
+    as_integer,
+    as_text,
+    cell,
+    clamped,
+    identifier,
+    literal,
+    scaled,
+    widened,
+)
 
 if TYPE_CHECKING:
     from ..column import Column
@@ -117,9 +127,13 @@ class Query:
 
         A double or an integer of up to 64 bits, NULL where it is missing: what the kernel adds up.
         """
-        if self.by or self.person or (self.grid.own and self.value.wide):
+        if self.by or self.person:
             return None
-        return as_integer(self.value) if self.grid.own else as_double(self.value)
+        if not self.grid.own:
+            return as_double(self.value)
+        lower, upper = self.grid.bounds
+        value = widened(self.value, int(lower), int(upper))
+        return None if value.wide else as_integer(value)
 
     @property
     def keys(self) -> list[str]:
