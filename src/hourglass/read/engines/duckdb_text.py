@@ -2,8 +2,8 @@
 
 Text reaches DuckDB unchecked from Arrow, and a Parquet reader that meets bytes that are no UTF-8
 ends the query, or puts "?" in their place, or leaves them out. Checking every row costs as much as
-counting it, so where only groups are asked for, the groups are checked, and not the rows. Where
-"?" could be taken for a name, a file is read strictly; if that fails it is read again in both of
+counting it, so groups and persons are checked where that is enough, and not the rows. Where "?"
+could be taken for a name, a file is read strictly; if that fails it is read again in both of
 the other ways, which differ in just the texts that are no UTF-8.
 """
 
@@ -62,8 +62,13 @@ def _replaceable(query: Question) -> bool:
 
 
 def groups_suffice(query: Question) -> bool:
-    """Whether names can be checked by group: rows without a name count nowhere."""
-    return isinstance(query, Query) and query.person is None and not any(query.nulls)
+    """Whether names can be checked by group, since rows without a name count nowhere.
+
+    Not where a person's rows are chosen one by one, before there are groups.
+    """
+    if not isinstance(query, Query) or any(query.nulls):
+        return False
+    return query.person is None or query.unit.rows is None
 
 
 def select(
@@ -89,7 +94,8 @@ def select(
         return text if text == name else f"{text} AS {name}"
 
     found = f"SELECT {', '.join(map(column, query.fields))} FROM {scan}"
-    tests = [f"strlen({_as_text(field)}) <= {LONGEST}" for field in _unlisted(query) if by_group]
+    long = _unlisted(query) if by_group else []
+    tests = [f"strlen({_as_text(field)}) <= {LONGEST}" for field in long]
     return f"{found} WHERE {' AND '.join(tests)}" if tests else found
 
 
@@ -99,12 +105,12 @@ def _as_text(field: Field) -> str:
 
 
 def _unlisted(query: Question) -> list[Field]:
-    """The columns of text to group by of which any value is taken."""
+    """The columns of text that name groups or persons, and of which any value is taken."""
     if not isinstance(query, Query):
         return []
     allowed = query.allowed or (None,) * len(query.by)
-    pairs = zip(query.by, allowed, strict=True)
-    return [field for field, listed in pairs if field.kind == "text" and listed is None]
+    pairs = zip((*query.by, query.person), (*allowed, None), strict=True)
+    return [field for field, listed in pairs if field and field.kind == "text" and listed is None]
 
 
 #: Rows a batch of Arrow: so many of the longest names fit into its 2^31 bytes.

@@ -222,6 +222,8 @@ class Query:
                 f"SELECT person, {keys}{mean} AS t FROM quantised "
                 f"WHERE t IS NOT NULL GROUP BY person{by_keys}"
             )
+            if sums == "huge":
+                persons += self._with_names()
             if not self.by:
                 return [("persons", persons)]
             ranked = (
@@ -232,6 +234,13 @@ class Query:
             return [("persons", persons), ("ranked", ranked), ("chosen", chosen)]
         hashed = self._group_hash() if self.by else ""
         return kept_rows(self.unit.rows, self.keys, self.unit.groups, hashed)
+
+    def _with_names(self) -> str:
+        """On DuckDB a person's names are checked once a group, and not in every row."""
+        fields = {"person": self.person, **dict(zip(self.keys, self.by, strict=True))}
+        texts = (name for name, field in fields.items() if field and field.kind == "text")
+        tests = [f"({name} IS NULL OR TRY(DECODE(ENCODE({name}))) IS NOT NULL)" for name in texts]
+        return f" HAVING {' AND '.join(tests)}" if tests else ""
 
     def _group_hash(self) -> str:
         parts = []
