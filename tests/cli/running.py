@@ -44,10 +44,14 @@ def run(*words: str | Path) -> CompletedProcess[str]:
 def spawn(
     *words: str | Path, shell: str = "", stdout: int = subprocess.PIPE, **environment: str
 ) -> CompletedProcess[bytes]:
-    """The command in a process of its own; ``shell`` is what stands behind it on the line."""
+    """The command in a process of its own; ``shell`` is what stands behind it on the line.
+
+    Its streams are buffered, as they are unless somebody asks for the opposite.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     line = f'"$0" -c "from hourglass.cli import main; main()" "$@" {shell}'
     return subprocess.run(
         ["/bin/sh", "-c", line, sys.executable, *map(str, words)],
         stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=120,
-        env={**os.environ, **environment},
+        env={**inherited, **environment},
     )  # fmt: skip

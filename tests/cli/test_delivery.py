@@ -105,11 +105,14 @@ def test_without_a_budget_the_answer_is_printed_all_the_same(
     assert json.loads(told.stdout)["epsilon"] == "1"
 
 
-@pytest.mark.parametrize("format_", ["table", "json"])
+@pytest.mark.parametrize(
+    ("command", "format_"), [("mean", "table"), ("mean", "json"), ("bounds", "table")]
+)
 def test_a_full_disk_behind_standard_output(
-    paid: list[str | Path], tmp_path: Path, format_: str
+    paid: list[str | Path], tmp_path: Path, command: str, format_: str
 ) -> None:
-    told = spawn("mean", *paid, *ASK, "--format", format_, shell="> /dev/full")
+    asked = ["--epsilon", "1"] if command == "bounds" else ASK
+    told = spawn(command, *paid, *asked, "--format", format_, shell="> /dev/full")
     assert told.returncode == NOT_WRITTEN
     error = told.stderr.decode()
     assert "Exception ignored" not in error

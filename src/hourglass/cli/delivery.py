@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import typer
 
@@ -57,7 +57,7 @@ class Delivery:
             self._failed = True
             _say(_told(error, f"--{option} {str(path)!r}" if path else "standard output"))
             if path is None:
-                self._streams.pop(0)
+                _close(self._streams.pop(0))
             # A pipe breaks when its reader has seen enough.
             self._lost |= option == "output" and not isinstance(error, BrokenPipeError)
         except BaseException:
@@ -87,9 +87,11 @@ class Delivery:
         text = json.dumps(self._answer.to_dict(), indent=2)
         _say("The answer is printed as JSON instead.")
         for stream in self._streams:
-            with suppress(OSError):
+            try:
                 print(text, file=stream, flush=True)
                 return
+            except OSError:
+                _close(stream)
 
 
 def _told(error: Exception, where: str) -> str:
@@ -104,3 +106,11 @@ def _told(error: Exception, where: str) -> str:
 def _say(text: str) -> None:
     with suppress(OSError):
         print(f"hourglass: {text}", file=sys.stderr, flush=True)
+
+
+def _close(stream: TextIO) -> None:
+    """Send what is left in the buffer nowhere: at its end Python would try to write it again."""
+    with suppress(OSError):  # a stream in memory has no file descriptor
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
