@@ -1,14 +1,12 @@
-"""The differentially private mean that cannot be beaten.
+"""Private statistics with the least error known, on data wherever it lives.
 
 A value goes one way through the house:
 
-    read       read/        numbers in memory, or a table where it lives
-    bound      core/grid    clamp to public bounds
-    quantise   core/grid    the nearest of G+1 integer cells
-    aggregate  read/        exact integer totals (sum of cells, number of records): secret
-    noise      noise/       the hourglass, an exact law on integer pairs: from here on safe
-    estimate   estimate     mean, sum and count; interval: how far off they can be
-    report     release      the frozen answer
+    ask        ask/         a question is checked and prepared; no row has been read
+    charge     ledger/      its price is reserved in a budget
+    read       read/        exact integer totals, computed where the data lives: secret
+    noise      mechanisms/  an exact law of noise/ on the totals: from here on safe
+    answer     release/     mean, sum and count with their intervals, by way of estimate/
 """
 
 from .ask.bounds import find_bounds
@@ -49,7 +47,7 @@ from .release.release import Release
 from .release.releases import Releases
 from .release.statement import Statement
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Bounds",

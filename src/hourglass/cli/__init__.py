@@ -27,7 +27,7 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="hourglass",
-    help="Differentially private means that cannot be beaten, on data wherever it lives.",
+    help="Private means, sums and counts with the least error known, on data wherever it lives.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -51,7 +51,7 @@ def _root(
         ),
     ] = False,
 ) -> None:
-    """Differentially private means that cannot be beaten, on data wherever it lives."""
+    """Private means, sums and counts with the least error known, on data wherever it lives."""
 
 
 app.command()(mean)
