@@ -31,7 +31,7 @@ from ...core.unit import Unit
 from ...errors import BoundsError
 from ..schema import TEXT_REACH, Field
 from .cells import as_double, as_integer, double, is_number, whole, widened
-from .query import kept_rows, key_column, with_steps
+from .steps import kept_rows, key_column, with_steps
 
 if TYPE_CHECKING:
     from ..column import Column

@@ -15,13 +15,11 @@ On DuckDB 2t - G takes the place of t where only sums are made of it, see :func:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...core.grid import Grid
-from ...core.totals import CELLS, HALF, MOST, Groups, Sum
+from ...core.totals import CELLS, MOST, Groups, Sum
 from ...core.unit import Unit
 from ...errors import GridError
 from ..kernel import total_of_array, total_of_chunks
@@ -32,18 +30,16 @@ from .cells import (
     as_text,
     cell,
     clamped,
-    identifier,
     literal,
     scaled,
     widened,
 )
+from .steps import hash_of, kept_rows, key_column, rounded_mean, with_steps
 
 if TYPE_CHECKING:
     from ..column import Column
 
-__all__ = ["Query", "Question", "kept_rows", "key_column", "with_steps"]
-
-_SHIFT: Final = HALF.bit_length() - 1
+__all__ = ["Query", "Question"]
 
 
 class Question(Protocol):
@@ -81,12 +77,6 @@ class Question(Protocol):
 
     def of_column(self, column: Column) -> Groups:
         """The same of a column in memory."""
-
-
-def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
-    """Common table expressions, one after the other, and what is selected from them."""
-    clauses = ",\n".join(f"{name} AS (\n  {body}\n)" for name, body in steps)
-    return f"WITH {clauses}\n{last}"
 
 
 @dataclass(frozen=True)
@@ -217,7 +207,7 @@ class Query:
         keys = "".join(f"{key}, " for key in self.keys)
         by_keys = "".join(f", {key}" for key in self.keys)
         if self.unit.rows is None:
-            mean = _rounded_mean(sums)
+            mean = rounded_mean(sums)
             persons = (
                 f"SELECT person, {keys}{mean} AS t FROM quantised "
                 f"WHERE t IS NOT NULL GROUP BY person{by_keys}"
@@ -249,17 +239,17 @@ class Query:
                 parts.append(f"CASE WHEN {key} THEN '1' WHEN NOT {key} THEN '0' ELSE '' END")
             else:
                 parts.append(f"COALESCE({as_text(key)}, '')")
-        return _hash(as_text("person"), *parts)
+        return hash_of(as_text("person"), *parts)
 
     # --- aggregate --------------------------------------------------------------------------
 
     def _aggregate(self, table: str, sums: str) -> str:
         keys = "".join(f"{key}, " for key in self.keys)
-        halves = ""
+        columns = ""
         for i, each in enumerate(self.sums, 1):
-            hi, lo = _halves(" * ".join(["t"] * each.power), sums)
-            halves += f", CAST({hi} AS BIGINT) AS hi{i}, CAST({lo} AS BIGINT) AS lo{i}"
-        select = f"SELECT {keys}COUNT(t) AS n{halves} FROM {table}"
+            hi, lo = halves(" * ".join(["t"] * each.power), sums)
+            columns += f", CAST({hi} AS BIGINT) AS hi{i}, CAST({lo} AS BIGINT) AS lo{i}"
+        select = f"SELECT {keys}COUNT(t) AS n{columns} FROM {table}"
         return select + (f" GROUP BY {', '.join(self.keys)}{self._having()}" if self.by else "")
 
     def _having(self) -> str:
@@ -274,79 +264,5 @@ class Query:
         return f" HAVING {' AND '.join(unnamed)}" if unnamed else ""
 
 
-def kept_rows(
-    rows: int, keys: Sequence[str] = (), groups: int = 1, group_hash: str = ""
-) -> list[tuple[str, str]]:
-    """The steps that keep up to so many rows of a person in a group, in up to so many groups.
-
-    From ``quantised`` (person, keys and t), in the order of a hash of the person's own rows.
-    Rows of a person with one t are alike: their copies are numbered.
-    """
-    listed, by_keys = "".join(f"{k}, " for k in keys), "".join(f", {k}" for k in keys)
-    numbered = (
-        f"SELECT person, {listed}t, ROW_NUMBER() OVER "
-        f"(PARTITION BY person{by_keys}, t ORDER BY t) AS copy "
-        "FROM quantised WHERE t IS NOT NULL"
-    )
-    row_hash = _hash(as_text("person"), as_text("t"), as_text("copy"))
-    ranked = (
-        f"SELECT {listed}t, ROW_NUMBER() OVER "
-        f"(PARTITION BY person{by_keys} ORDER BY {row_hash}, t, copy) AS r"
-    )
-    test = f"r <= {rows}"
-    if keys:
-        order = f"PARTITION BY person ORDER BY {group_hash}{by_keys}"
-        ranked += f", DENSE_RANK() OVER ({order}) AS g"
-        test += f" AND g <= {groups}"
-    chosen = f"SELECT {listed}t FROM ranked WHERE {test}"
-    return [("numbered", numbered), ("ranked", f"{ranked} FROM numbered"), ("chosen", chosen)]
-
-
-def key_column(field: Field) -> str:
-    """A column to group by, or that names persons, as a value of its kind.
-
-    Dates outside Python's range, the years 1 to 9999, are treated as NULL. Text is already clean:
-    see :mod:`.text`.
-    """
-    column = identifier(field.name)
-    if field.kind == "date":
-        first, last = literal(date.min), literal(date.max)
-        return f"CASE WHEN {column} >= {first} AND {column} <= {last} THEN {column} END"
-    return column
-
-
-def _halves(term: str, sums: str) -> tuple[str, str]:
-    """High and low half of the sum of a term."""
-    if sums == "huge":
-        return f"SUM({term}) >> {_SHIFT}", f"SUM({term}) & {HALF - 1}"
-    if sums == "numeric":
-        return f"SUM({term}) // {HALF}", f"SUM({term}) % {HALF}"
-    inner = term if term == "t" else f"({term})"
-    return f"SUM({inner} >> {_SHIFT})", f"SUM({inner} & {HALF - 1})"
-
-
 def _or(cell: str, missing: int | None) -> str:
     return cell if missing is None else f"COALESCE({cell}, {missing})"
-
-
-def _hash(*parts: str) -> str:
-    """The same hexadecimal digits on every engine, of text that is the same on every engine."""
-    joined = " || '|' || ".join(parts)
-    return f"MD5('hourglass|' || {joined})"
-
-
-def _rounded_mean(sums: str) -> str:
-    """floor(SUM(t) / n + 1/2), in integers."""
-    whole = "(2 * SUM(t) + COUNT(t)) // (2 * COUNT(t))"
-    if sums == "numeric":
-        return f"CAST({whole} AS BIGINT)"
-    if sums == "huge":  # 64 bits hold all but the longest lists of rows, and are faster
-        return (
-            f"CASE WHEN COUNT(t) < {2**29} "
-            "THEN (2 * CAST(SUM(t) AS BIGINT) + COUNT(t)) // (2 * COUNT(t)) "
-            f"ELSE CAST({whole} AS BIGINT) END"
-        )
-    # With SUM(t) = HALF * h + l: divide h first, then what is left with l.
-    (h, low), n = _halves("t", sums), "COUNT(t)"
-    rest = f"(2 * {HALF} * ({h} % {n}) + 2 * {low} + {n}) // (2 * {n})"
-    return f"{HALF} * ({h} // {n}) + {rest}"

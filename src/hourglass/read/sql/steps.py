@@ -1,0 +1,95 @@
+"""Pieces of the one query: a person's part, names of groups and persons, halves of sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Final
+
+from ...core.totals import HALF
+from ..schema import Field
+from .cells import as_text, identifier, literal
+
+__all__ = ["halves", "hash_of", "kept_rows", "key_column", "rounded_mean", "with_steps"]
+
+_SHIFT: Final = HALF.bit_length() - 1
+
+
+def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
+    """Common table expressions, one after the other, and what is selected from them."""
+    clauses = ",\n".join(f"{name} AS (\n  {body}\n)" for name, body in steps)
+    return f"WITH {clauses}\n{last}"
+
+
+def kept_rows(
+    rows: int, keys: Sequence[str] = (), groups: int = 1, group_hash: str = ""
+) -> list[tuple[str, str]]:
+    """The steps that keep up to so many rows of a person in a group, in up to so many groups.
+
+    From ``quantised`` (person, keys and t), in the order of a hash of the person's own rows.
+    Rows of a person with one t are alike: their copies are numbered.
+    """
+    listed, by_keys = "".join(f"{k}, " for k in keys), "".join(f", {k}" for k in keys)
+    numbered = (
+        f"SELECT person, {listed}t, ROW_NUMBER() OVER "
+        f"(PARTITION BY person{by_keys}, t ORDER BY t) AS copy "
+        "FROM quantised WHERE t IS NOT NULL"
+    )
+    row_hash = hash_of(as_text("person"), as_text("t"), as_text("copy"))
+    ranked = (
+        f"SELECT {listed}t, ROW_NUMBER() OVER "
+        f"(PARTITION BY person{by_keys} ORDER BY {row_hash}, t, copy) AS r"
+    )
+    test = f"r <= {rows}"
+    if keys:
+        order = f"PARTITION BY person ORDER BY {group_hash}{by_keys}"
+        ranked += f", DENSE_RANK() OVER ({order}) AS g"
+        test += f" AND g <= {groups}"
+    chosen = f"SELECT {listed}t FROM ranked WHERE {test}"
+    return [("numbered", numbered), ("ranked", f"{ranked} FROM numbered"), ("chosen", chosen)]
+
+
+def key_column(field: Field) -> str:
+    """A column to group by, or that names persons, as a value of its kind.
+
+    Dates outside Python's range, the years 1 to 9999, are treated as NULL. Text is already clean:
+    see :mod:`.text`.
+    """
+    column = identifier(field.name)
+    if field.kind == "date":
+        first, last = literal(date.min), literal(date.max)
+        return f"CASE WHEN {column} >= {first} AND {column} <= {last} THEN {column} END"
+    return column
+
+
+def halves(term: str, sums: str) -> tuple[str, str]:
+    """High and low half of the sum of a term."""
+    if sums == "huge":
+        return f"SUM({term}) >> {_SHIFT}", f"SUM({term}) & {HALF - 1}"
+    if sums == "numeric":
+        return f"SUM({term}) // {HALF}", f"SUM({term}) % {HALF}"
+    inner = term if term == "t" else f"({term})"
+    return f"SUM({inner} >> {_SHIFT})", f"SUM({inner} & {HALF - 1})"
+
+
+def hash_of(*parts: str) -> str:
+    """The same hexadecimal digits on every engine, of text that is the same on every engine."""
+    joined = " || '|' || ".join(parts)
+    return f"MD5('hourglass|' || {joined})"
+
+
+def rounded_mean(sums: str) -> str:
+    """floor(SUM(t) / n + 1/2), in integers."""
+    whole = "(2 * SUM(t) + COUNT(t)) // (2 * COUNT(t))"
+    if sums == "numeric":
+        return f"CAST({whole} AS BIGINT)"
+    if sums == "huge":  # 64 bits hold all but the longest lists of rows, and are faster
+        return (
+            f"CASE WHEN COUNT(t) < {2**29} "
+            "THEN (2 * CAST(SUM(t) AS BIGINT) + COUNT(t)) // (2 * COUNT(t)) "
+            f"ELSE CAST({whole} AS BIGINT) END"
+        )
+    # With SUM(t) = HALF * h + l: divide h first, then what is left with l.
+    (h, low), n = halves("t", sums), "COUNT(t)"
+    rest = f"(2 * {HALF} * ({h} % {n}) + 2 * {low} + {n}) // (2 * {n})"
+    return f"{HALF} * ({h} // {n}) + {rest}"
