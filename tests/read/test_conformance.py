@@ -223,7 +223,7 @@ def test_balanced_sums_past_64_bits(rows: int, cell: int) -> None:
     total = rows * (2 * cell - 2**32)
     columns = [rows], [total >> 16], [total & 65535]
     for count, hi, lo in (columns, [np.array(column) for column in columns]):
-        found = Groups.of([], count, hi, lo, 2**32).totals
+        found = Groups.of([], count, hi, lo, balance=2**32).totals
         assert found.cells.tolist() == [rows * cell]
         assert type(found.cells[0]) is int
 

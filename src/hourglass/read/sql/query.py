@@ -34,7 +34,7 @@ from .cells import (
     scaled,
     widened,
 )
-from .steps import hash_of, kept_rows, key_column, rounded_mean, with_steps
+from .steps import halves, hash_of, kept_rows, key_column, rounded_mean, with_steps
 
 if TYPE_CHECKING:
     from ..column import Column
