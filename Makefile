@@ -70,7 +70,7 @@ proof:  ## check the privacy proof of proof/Bodies.v by machine, with Coq 8.16 o
 	  && apt-get update -qq && apt-get install -y -qq coq >/dev/null; } \
 	  || { echo "coqc is not installed; install it with: sudo apt-get install coq"; exit 1; }
 	@mkdir -p build/proof && cp proof/Bodies.v build/proof/
-	coqc -q build/proof/Bodies.v
+	cd build/proof && coqc -q Bodies.v
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) build paper spark-warehouse .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -20,7 +20,7 @@ from scipy import stats
 
 import hourglass as hg
 from hourglass.core.exact import Enclosure, exp_minus
-from hourglass.noise import radial
+from hourglass.noise import radial, scaled
 from hourglass.noise.bits import BLOCK
 from hourglass.noise.radial import Radial
 from hourglass.noise.scaled import sample_scaled
@@ -97,6 +97,16 @@ def test_scaled_at_full_width(bound: int, words: list[int], on_edge: bool) -> No
         )
         assert wide.dtype == object
         assert wide[0] == found
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("digits", [8, 31, 32, 33, 47, 60, 62])
+def test_products_of_128_digits(digits: int) -> None:
+    bits = hg.SeededBits(digits)
+    words, bounds = bits.words(5000), (bits.words(5000) >> np.uint64(64 - digits)) | np.uint64(1)
+    high, low = scaled._product(words, bounds, 1 << digits)
+    for word, bound, top, bottom in zip(words, bounds, high, low, strict=True):
+        assert int(top) << 64 | int(bottom) == int(word) * int(bound)
 
 
 @pytest.mark.enumeration

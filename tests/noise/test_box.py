@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.core.exact import Enclosure, exp_minus
 from hourglass.noise.box import best_centre
+from hourglass.noise.least import least_ratio
 
 pytestmark = pytest.mark.enumeration
 
@@ -351,12 +354,72 @@ def test_bisection_would_be_caught_in_the_wrong_valley() -> None:
     assert best == int(np.argmin(steps)) > 0
 
 
+def test_a_fall_that_halving_the_range_steps_over() -> None:
+    """Rising up to c = 8, falling to 15: the middle of 0..16 is on the rise."""
+    exact, grid, d = Fraction(20), 37, 20
+    steps = [float(variance(exact, grid, d, c)) for c in range(40)]
+    assert steps[0] < steps[8] > steps[15] < steps[39]
+    assert best_centre(exact, grid, d) == int(np.argmin(steps)) > 10
+
+
+COEFFICIENTS = st.lists(
+    st.one_of(st.integers(0, 9), st.integers(0, 10**6), st.integers(0, 6).map(lambda i: 10**i)),
+    min_size=3,
+    max_size=7,
+)
+
+
+@pytest.mark.property
+@given(COEFFICIENTS, st.data())
+def test_the_least_ratio_of_any_polynomials(above: list[int], data: st.DataObject) -> None:
+    """Coefficients that are not negative, valleys of any number: as by trying every c."""
+    below = data.draw(
+        st.lists(st.sampled_from([0, 1, *above]), min_size=1, max_size=len(above) - 1)
+    )
+    above, below = [*above[:-1], above[-1] + 1], [below[0] + 1, *below[1:]]
+    assert least_by_trying(above, below) == least_ratio(
+        lambda bits: ([Enclosure.of(v) for v in above], [Enclosure.of(v) for v in below])
+    )
+
+
+def least_by_trying(above: list[int], below: list[int]) -> int:
+    def at(polynomial: list[int], c: int) -> int:
+        return sum(value * c**i for i, value in enumerate(polynomial))
+
+    def ratio(c: int) -> Fraction:
+        return Fraction(at(above, c), at(below, c))
+
+    # F/N is at least (lead of F) c / (sum of N's) from c = 1 on: past that, more than F(0)/N(0).
+    last = int(ratio(0) * sum(below) / above[-1]) + 2
+    return min(range(min(last, 20_000)), key=ratio)
+
+
+def test_two_valleys_the_lower_one_at_zero() -> None:
+    """Up from 1 to nearly 5, down to 2, and up: the least is where it begins."""
+    above = [10**14, 0, 5 * 10**14, 0, 0, 0, 2 * 10**6, 0, 1]
+    below = [10**14, 0, 10**14, 0, 0, 0, 10**6]
+
+    def least(start: int) -> int:
+        first = [start * above[0], *above[1:]]
+        found = least_ratio(
+            lambda bits: ([Enclosure.of(v) for v in first], [Enclosure.of(v) for v in below])
+        )
+        assert found == least_by_trying(first, below)
+        return found
+
+    assert least(1) == 0
+    assert least(3) > 100
+
+
 def test_the_centres_of_different_grids_are_one_part_of_them() -> None:
-    law = hg.HourglassBox(1, [2**32, 1000, 120, 1])
-    parts = [Fraction(2 * c + 1, 2 * g) for g, c in zip(law.grids, law.centres, strict=True)]
-    for grid, part in zip(law.grids, parts, strict=True):
-        assert abs(part - parts[0]) <= Fraction(1, 2 * grid)
-    assert law.centres[0] > law.grids[0]
+    """On each grid the one whose (2c+1)/(2G) is nearest to that of the finest."""
+    grids = [60, *range(1, 60, 3)]
+    law = hg.HourglassBox(1, grids)
+    part = Fraction(2 * law.centres[0] + 1, 2 * grids[0])
+    assert part > 1
+    for grid, centre in zip(law.grids, law.centres, strict=True):
+        apart = [abs(Fraction(2 * c + 1, 2 * grid) - part) for c in range(centre + 3)]
+        assert apart[centre] == min(apart), grid
 
 
 # --- what it is ---------------------------------------------------------------------------
