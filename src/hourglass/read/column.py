@@ -221,7 +221,9 @@ def _arrow_capsule(values: Any) -> Column:
     try:
         import pyarrow
     except ImportError:
-        raise DataError(f"values of type {name} speak Arrow; install pyarrow to read them") from None
+        raise DataError(
+            f"values of type {name} speak Arrow; install pyarrow to read them"
+        ) from None
     try:
         if hasattr(values, "__arrow_c_stream__"):
             field, later = declared(values)

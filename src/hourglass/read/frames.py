@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import DataError
-from .engines.base import guarded_schema
 from .arrow_stream import declared
+from .engines.base import guarded_schema
 from .objects import clean, holds_objects
 from .objects import declared as declared_types
 

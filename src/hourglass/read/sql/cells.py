@@ -112,7 +112,9 @@ def as_double(field: Field) -> str:
             f"CASE WHEN {column} LIKE '%-%' THEN {double(float('-inf'))} ELSE {_INF} END END"
         )
     if field.kind == "text as integer":
-        return f"CASE WHEN REGEXP_MATCHES({column}, '{INTEGER}') THEN TRY_CAST({column} AS DOUBLE) END"
+        return (
+            f"CASE WHEN REGEXP_MATCHES({column}, '{INTEGER}') THEN TRY_CAST({column} AS DOUBLE) END"
+        )
     if field.kind == "real":
         return column if field.exact else _cast(column)
     if field.kind == "decimal":
