@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from .lines import Views
 
-__all__ = ["TextStream", "capsule"]
+__all__ = ["TextStream", "declared"]
 
 
 class _Schema(ctypes.Structure):
@@ -88,7 +88,7 @@ class TextStream:
         scan = _Scan(self)
         stream = _Stream(_get_schema, _get_next, _get_error, _release_stream, _hold(scan))
         scan.stream = stream
-        return capsule(stream, b"arrow_array_stream")
+        return _capsule(stream, b"arrow_array_stream")
 
 
 class _Scan:
@@ -100,7 +100,7 @@ class _Scan:
         self.stream: Any = None
 
 
-def capsule(structure: Any, name: bytes) -> Any:
+def _capsule(structure: Any, name: bytes) -> Any:
     """A structure as Python code hands it on; it must live as long as the capsule."""
     make = ctypes.pythonapi.PyCapsule_New
     make.restype = ctypes.py_object
@@ -202,3 +202,46 @@ def _column(batch: Views, i: int) -> _Array:
     )
     held = _hold(present, views, batch.buffers, sizes, buffers)
     return _Array(batch.rows, -1, 0, len(buffers), 0, buffers, None, None, _release_array, held)
+
+
+# --- streams of others ----------------------------------------------------------------------
+
+
+def declared(data: Any) -> tuple[Any, Any]:
+    """What an Arrow stream declares of itself, as a PyArrow field, and what to read it from later.
+
+    A stream that tells its type by itself is not even opened. Any other one is opened and asked
+    for its type, and no batch is taken from it.
+    """
+    import pyarrow
+
+    if hasattr(data, "__arrow_c_schema__"):
+        return pyarrow.field(data), data
+    opened = data.__arrow_c_stream__()
+    place = ctypes.pythonapi.PyCapsule_GetPointer
+    place.restype, place.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    stream = ctypes.cast(place(opened, b"arrow_array_stream"), _to_stream)
+    schema = _Schema()
+    if stream.contents.get_schema(stream, ctypes.pointer(schema)):
+        raise ValueError("the stream does not tell its type")
+    return pyarrow.field(_Declared(schema)), _Opened(opened)
+
+
+class _Declared:
+    """A type that was told."""
+
+    def __init__(self, schema: _Schema) -> None:
+        self._schema = schema
+
+    def __arrow_c_schema__(self) -> Any:
+        return _capsule(self._schema, b"arrow_schema")
+
+
+class _Opened:
+    """A stream that was opened and not read."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._stream

@@ -20,6 +20,8 @@ import numpy.typing as npt
 from ..core.grid import Bounds
 from ..core.totals import Groups
 from ..errors import DataError
+from .arrow_stream import declared
+from .engines.base import guarded
 from .kernel import CHUNK, Chunk, slices
 from .schema import Field, Schema
 
@@ -184,8 +186,13 @@ def _arrow(values: Any, pyarrow: Any) -> Column | None:
         raise DataError("values is a table; give one column of it, such as table['age']")
     if not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
         return None
+    return _arrow_column(values.type, lambda: values, pyarrow)
+
+
+def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Column:
+    """A column of this type, whose values ``read`` brings as an array."""
     types = pyarrow.types
-    kind_type = values.type.value_type if types.is_dictionary(values.type) else values.type
+    kind_type = declared.value_type if types.is_dictionary(declared) else declared
     if types.is_boolean(kind_type):
         kind = "boolean"
     elif types.is_integer(kind_type):
@@ -193,9 +200,10 @@ def _arrow(values: Any, pyarrow: Any) -> Column | None:
     elif types.is_floating(kind_type) or types.is_decimal(kind_type) or types.is_null(kind_type):
         kind = "real"
     else:
-        raise DataError(f"values of type {values.type} have no mean here; {_REMEDY}")
+        raise DataError(f"values of type {declared} have no mean here; {_REMEDY}")
 
     def chunks() -> Iterator[Chunk]:
+        values = read()
         for start in range(0, len(values), CHUNK):
             part = values.slice(start, CHUNK)
             for piece in part.chunks if isinstance(part, pyarrow.ChunkedArray) else [part]:
@@ -208,22 +216,27 @@ def _arrow(values: Any, pyarrow: Any) -> Column | None:
 
 
 def _arrow_capsule(values: Any) -> Column:
+    """An array or stream of any library, of which the type alone is asked for before the charge."""
+    name = type(values).__name__
     try:
         import pyarrow
     except ImportError:
         raise DataError(
-            f"values of type {type(values).__name__} speak Arrow; install pyarrow to read them"
+            f"values of type {name} speak Arrow; install pyarrow to read them"
         ) from None
-    stream = hasattr(values, "__arrow_c_stream__")
     try:
-        array = pyarrow.chunked_array(values) if stream else pyarrow.array(values)
+        if hasattr(values, "__arrow_c_stream__"):
+            field, later = declared(values)
+            kind, load = field.type, lambda: pyarrow.chunked_array(later)
+        elif hasattr(values, "__arrow_c_schema__"):
+            kind, load = pyarrow.field(values).type, lambda: pyarrow.array(values)
+        else:  # an array, which is in memory anyway
+            array = pyarrow.array(values)
+            kind, load = array.type, lambda: array
     except (pyarrow.ArrowException, TypeError, ValueError):
-        raise DataError(
-            f"values of type {type(values).__name__} are no Arrow column; {_REMEDY}"
-        ) from None
-    found = _arrow(array, pyarrow)
-    assert found is not None
-    return found
+        raise DataError(f"values of type {name} are no Arrow column; {_REMEDY}") from None
+    failed = f"values of type {name} could not be read"
+    return _arrow_column(kind, lambda: guarded(failed, load), pyarrow)
 
 
 # --- lists, iterators, arrays of objects --------------------------------------------------

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..errors import DataError
+from .arrow_stream import declared
 from .engines.base import guarded_schema
-from .objects import clean, declared, holds_objects
+from .objects import clean, holds_objects
+from .objects import declared as declared_types
 
 __all__ = ["Frame", "frame_of", "is_frame"]
 
@@ -26,8 +28,8 @@ _FRAMES: Final = {
 class Frame:
     """The names of all columns, and what to scan: the wanted columns alone.
 
-    Where there are columns of Python objects, ``scanned`` has the types alone, and ``filled``
-    makes what is scanned for the answer.
+    Where there are columns of Python objects, or rows that are made as they are read, ``scanned``
+    has the types alone, and ``filled`` makes what is scanned for the answer.
     """
 
     names: tuple[str, ...]
@@ -63,8 +65,7 @@ def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
             f"data of type {type(data).__name__} is no table; a column in memory is given without "
             "a name"
         )
-        reader = guarded_schema(what, lambda: pyarrow.RecordBatchReader.from_stream(data))
-        return _arrow(reader, pyarrow, wanted)
+        return guarded_schema(what, lambda: _stream(data, pyarrow))  # type: ignore[no-any-return]
     return None
 
 
@@ -75,7 +76,7 @@ def _pandas(data: Any, pandas: Any, wanted: tuple[str, ...]) -> Frame | None:
     narrow = data[_known(names, wanted)]
     if not holds_objects(narrow):
         return Frame(names, narrow)
-    return Frame(names, declared(narrow), lambda: clean(narrow))
+    return Frame(names, declared_types(narrow), lambda: clean(narrow))
 
 
 def _polars(data: Any, polars: Any, wanted: tuple[str, ...]) -> Frame | None:
@@ -89,7 +90,10 @@ def _polars(data: Any, polars: Any, wanted: tuple[str, ...]) -> Frame | None:
     known = _known(tuple(schema), wanted)
     half = [name for name in known if schema[name] == getattr(polars, "Float16", None)]
     narrow = data.select(known).with_columns(polars.col(half).cast(polars.Float32))
-    return Frame(tuple(schema), narrow)
+    if not lazy:
+        return Frame(tuple(schema), narrow)
+    types = polars.DataFrame(schema=narrow.collect_schema())
+    return Frame(tuple(schema), types, lambda: narrow)
 
 
 def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
@@ -98,15 +102,29 @@ def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
     dataset = sys.modules.get("pyarrow.dataset")
     if dataset is not None and isinstance(data, dataset.Dataset):
         names = tuple(data.schema.names)
-        return Frame(
-            names, _widened(data.scanner(columns=_known(names, wanted)).to_reader(), pyarrow)
-        )
+        known = _known(names, wanted)
+        types = data.schema.empty_table().select(known)
+        scanner = data.scanner(columns=known)
+        filled = lambda: _widened(scanner.to_reader(), pyarrow)  # noqa: E731
+        return Frame(names, _widened(types, pyarrow), filled)
     if isinstance(data, pyarrow.Table):
         names = tuple(data.schema.names)
         return Frame(names, _widened(data.select(_known(names, wanted)), pyarrow))
     if isinstance(data, pyarrow.RecordBatchReader):
-        return Frame(tuple(data.schema.names), _widened(data, pyarrow))
+        return _later(data.schema, lambda: data, pyarrow)
     return None
+
+
+def _stream(data: Any, pyarrow: Any) -> Frame:
+    """A stream of any library: read after the charge, and not opened before if it can be helped."""
+    field, later = declared(data)
+    schema = pyarrow.schema(list(field.type))  # of a structure: else it is no table
+    return _later(schema, lambda: pyarrow.RecordBatchReader.from_stream(later), pyarrow)
+
+
+def _later(schema: Any, opened: Callable[[], Any], pyarrow: Any) -> Frame:
+    types = _widened(schema.empty_table(), pyarrow)
+    return Frame(tuple(schema.names), types, lambda: _widened(opened(), pyarrow))
 
 
 def _widened(data: Any, pyarrow: Any) -> Any:

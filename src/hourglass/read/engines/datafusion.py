@@ -117,7 +117,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
 
         runtime = RuntimeEnvBuilder().with_disk_manager_specified(spill_directory())
         context = SessionContext(SessionConfig(_NO_STATISTICS), runtime)
-        if len(files.paths) == 1:
+        if len(files.paths) == 1 and files.absolute[0].isprintable():
             path = Path(files.absolute[0])  # as a URL: in a path it would look for a glob
             context.register_parquet(_TABLE, path.as_uri(), file_extension=path.suffix)
             return context, context.table(_TABLE).schema()

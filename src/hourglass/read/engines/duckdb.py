@@ -122,7 +122,7 @@ class DuckDB:
             if self._frame and self._frame.filled:
                 filled = self._frame.filled
                 guarded(
-                    "data: the frame's objects cannot be read",
+                    "data: the rows cannot be read",
                     lambda: self._connection.register(TABLE, filled()),
                 )
             return self._tried(sql, query)

@@ -122,6 +122,10 @@ def _parquet(*groups: list[str], columns: str = "*") -> Scans:
 
 def _literally(path: str) -> str:
     """A path as a glob that names it and nothing else."""
+    if "\\" in path and any(character in path for character in "*?["):
+        raise DataError(
+            f"{path!r}: DuckDB takes no path with both a backslash and one of * ? [; rename it"
+        )
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)
 
 

@@ -1,0 +1,196 @@
+"""Files that declare a column each in its own way: one type that holds all, or a refusal."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+import hourglass as hg
+from hourglass.ask.mean import mean_question
+from hourglass.read.types import Kind, common
+
+#: Types, and values at both of their ends.
+TYPES: dict[str, tuple[Any, list[Any]]] = {
+    "int8": (pa.int8(), [-128, 127, None]),
+    "int32": (pa.int32(), [-(2**31), 2**31 - 1]),
+    "int64": (pa.int64(), [-(2**63), 2**63 - 1, 2**53 + 1]),
+    "uint8": (pa.uint8(), [0, 255]),
+    "uint32": (pa.uint32(), [0, 2**32 - 1]),
+    "uint64": (pa.uint64(), [0, 2**64 - 1]),
+    "float": (pa.float32(), [-1.5, 3e38, None]),
+    "double": (pa.float64(), [1e300, 0.1, float("nan")]),
+    "decimal": (pa.decimal128(9, 3), [Decimal("-999999.999"), Decimal("5.125")]),
+    "wide decimal": (pa.decimal128(38, 20), [Decimal("1e17"), Decimal("7.00000000000000000001")]),
+    "text": (pa.string(), ["5", "abc"]),
+    "boolean": (pa.bool_(), [True, False]),
+}
+WHOLE = ["int8", "int32", "int64", "uint8", "uint32", "uint64"]
+SMALL = ["int8", "int32", "uint8", "uint32"]
+
+
+def agree(one: str, two: str, engine: str) -> bool:
+    """Whether there is a type that holds both; to Spark an unsigned integer is a long one."""
+    pair = {"int64" if kind == "uint32" and engine == "spark" else kind for kind in (one, two)}
+    if len(pair) == 1 or pair <= {*WHOLE, "decimal"}:
+        return True
+    if pair <= {"float", "double", *SMALL}:
+        return bool(pair & {"float", "double"}) or pair <= set(SMALL)
+    return pair in [{"wide decimal", kind} for kind in ("int8", "int32", "uint8", "uint32")] or (
+        pair == {"wide decimal", "decimal"}
+    )
+
+
+@pytest.fixture(params=["duckdb", "duckdb alone", "arrow", "datafusion", "spark"])
+def engine(request: pytest.FixtureRequest) -> str:
+    if request.param == "spark":
+        request.getfixturevalue("spark_session")
+    if request.param == "duckdb alone":
+        patch = request.getfixturevalue("monkeypatch")
+        patch.setattr("hourglass.read.engines.duckdb._arrow_is_here", lambda: False)
+    return str(request.param)
+
+
+def write(folder: Path, engine: str, *tables: pa.Table) -> dict[str, Any]:
+    folder.mkdir()
+    for i, table in enumerate(tables):
+        if engine == "arrow":
+            pyarrow.feather.write_feather(table, folder / f"{i}.arrow", compression="uncompressed")
+        else:
+            pq.write_table(table, folder / f"{i}.parquet")
+    ending, name = (
+        ("arrow", "duckdb") if engine == "arrow" else ("parquet", engine.split(maxsplit=1)[0])
+    )
+    return {"data": str(folder / f"*.{ending}"), "engine": name}
+
+
+def columns(kind: str, *, swapped: bool) -> pa.Table:
+    dtype, values = TYPES[kind]
+    table = pa.table(
+        {"x": pa.array(values, dtype), "g": ["a"] * len(values), kind: [1] * len(values)}
+    )
+    return table.select([kind, "g", "x"]) if swapped else table
+
+
+def total(placed: dict[str, Any], **more: Any) -> tuple[int, int]:
+    asked = {"bounds": (-100.0, 100.0), "epsilon": 1, "grid": 1000, **more}
+    found = mean_question(column="x", **placed, **asked).read()
+    return int(found.totals.cells[0]), int(found.count[0])
+
+
+def test_every_pair_of_types(tmp_path: Path, engine: str) -> None:
+    """The totals of both files are those of each; or it is refused, and both are named."""
+    alone = {}
+    for kind in TYPES:
+        placed = write(tmp_path / kind, engine, columns(kind, swapped=False))
+        if kind not in ("text", "boolean"):
+            alone[kind] = total(placed)
+    pairs = list(product(TYPES, repeat=2))
+    if engine == "spark":  # a query takes seconds there
+        pairs = [(one, two) for one, two in pairs if one < two]
+    for one, two in pairs:
+        tables = columns(one, swapped=False), columns(two, swapped=True)
+        placed = write(tmp_path / f"{one} {two}", engine, *tables)
+        if not agree(one, two, engine):
+            with pytest.raises(
+                hg.DataError, match=r"column 'x' is of type .*0\..* and of type .*1\."
+            ):
+                total(placed)
+        elif one in alone:
+            (a, n), (b, m) = alone[one], alone[two]
+            assert total(placed) == (a + b, n + m), (one, two)
+
+
+@pytest.mark.parametrize("value", [4, 2**40, -1])
+def test_a_value_that_the_first_file_could_not_hold(
+    tmp_path: Path, engine: str, value: int
+) -> None:
+    """What the second file holds does not decide whether there is an answer."""
+    for first in (pa.int32(), pa.uint8(), pa.int64()):
+        narrow = pa.table({"x": pa.array([1], first)})
+        wide = pa.table({"x": pa.array([value], pa.int64())})
+        placed = write(tmp_path / f"{first}", engine, narrow, wide)
+        bounds = (-(2**20), 2**20)
+        own = {"bounds": bounds, "grid": None}
+        clamped = min(max(value, bounds[0]), bounds[1])
+        assert total(placed, **own) == (1 + clamped - 2 * bounds[0], 2)
+
+
+def test_keys_of_several_types(tmp_path: Path, engine: str) -> None:
+    narrow = pa.table({"x": [1.0] * 3, "g": pa.array([1, 2, 2], pa.int8())})
+    wide = pa.table({"g": pa.array([2, 2**40, None], pa.int64()), "x": [1.0] * 3})
+    placed = write(tmp_path / "g", engine, narrow, wide)
+    question = mean_question(
+        column="x", **placed, bounds=(0, 1), epsilon=1, by="g", delta=1e-6, grid=1
+    )
+    found = question.read()
+    counts = dict(zip(found.all_keys(), found.count.tolist(), strict=True))
+    assert {k: n for k, n in counts.items() if k != (None,)} == {(1,): 1, (2,): 3, (2**40,): 1}
+
+
+def test_a_column_that_one_file_lacks(tmp_path: Path, engine: str) -> None:
+    full, less = pa.table({"x": [1.0], "g": ["a"]}), pa.table({"x": [1.0]})
+    placed = write(tmp_path / "g", engine, full, less, full)
+    assert total(placed)[1] == 3
+    with pytest.raises(hg.DataError, match=r"'g' is in .*0\..*, but not in .*1\."):
+        total(placed, by="g", delta=1e-6)
+    with pytest.raises(hg.DataError, match="no such column"):
+        total(placed, by="h", delta=1e-6)
+
+
+def test_other_columns_may_differ_as_they_like(tmp_path: Path, engine: str) -> None:
+    one = pa.table({"a": [1], "x": [1.0], "b": ["t"], "c": [[1]]})
+    two = pa.table({"x": [2.0], "b": [1.5], "d": [True]})
+    assert total(write(tmp_path / "g", engine, one, two))[1] == 2
+
+
+def test_a_file_that_is_not_whole(tmp_path: Path, engine: str) -> None:
+    table = pa.table({"x": [1.0]})
+    placed = write(tmp_path / "g", engine, table, table)
+    last = max((tmp_path / "g").iterdir())
+    last.write_bytes(last.read_bytes()[:-30])
+    with pytest.raises(hg.DataError, match="whole"):
+        total(placed)
+
+
+@pytest.mark.enumeration
+def test_a_common_type_holds_the_ends_of_both() -> None:
+    """Over every pair of kinds: what the wider one holds, by its own definition."""
+    whole = [
+        Kind("integer", f"i{b}", -(2 ** (b - 1)), 2 ** (b - 1) - 1) for b in (8, 16, 32, 64, 128)
+    ]
+    whole += [Kind("integer", f"u{b}", 0, 2**b - 1) for b in (8, 16, 32, 64, 128)]
+    reals = [Kind("real", f"f{b}", bits=b) for b in (16, 32, 64)]
+    decimals = [
+        Kind("decimal", "d", precision=p, scale=s) for p in (1, 9, 18, 38) for s in (0, p // 2, p)
+    ]
+    for one, two in product([*whole, *reals, *decimals], repeat=2):
+        found = common(one, two)
+        for part in (one, two):
+            if found is not None:
+                assert _holds(found, part), (one, two, found)
+        assert (found is None) == (common(two, one) is None)
+
+
+def _holds(wide: Kind, part: Kind) -> bool:
+    if part.family == "integer":
+        ends = (part.low, part.high)
+        if wide.family == "integer":
+            return wide.low <= part.low and part.high <= wide.high
+        if wide.family == "real":
+            return all(int(float(e + d)) == e + d for e in ends for d in (0, 1, -1) if e)
+        return all(abs(e) < 10 ** (wide.precision - wide.scale) for e in ends)
+    if part.family == "real":
+        return wide.family == "real" and wide.bits >= part.bits
+    return (
+        wide.family == "decimal"
+        and wide.precision <= 38
+        and wide.scale >= part.scale
+        and wide.precision - wide.scale >= part.precision - part.scale
+    )
