@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import sqlite3
 from datetime import date
 from decimal import Decimal
@@ -114,6 +115,22 @@ def test_persons(engine_place: Any, unit: Unit, numbered: bool) -> None:
     assert totals(placed, bounds, None, unit=unit) == corpus.reference(rows, grid, unit)
 
 
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_names_that_are_alike(engine_place: Any, unit: Unit | None) -> None:
+    """Case, accents, blanks and forms of letters: names are told apart by their bytes."""
+    grid = Grid.choose(Bounds(0, 120))
+    dice = random.Random(7)
+    names = [None, *corpus.ALIKE, "x" * 4096, "x" * 4097]
+    rows: list[Row] = [
+        (dice.uniform(-5, 130), dice.choice(names), dice.choice(names)) for _ in range(300)
+    ]
+    placed = engine_place(table(rows, pa.float64(), pa.string()))
+    short = [
+        (v, *(n if n is None or len(n) <= 4096 else None for n in names_)) for v, *names_ in rows
+    ]
+    assert totals(placed, grid.bounds, None, unit=unit) == corpus.reference(short, grid, unit)
+
+
 @pytest.mark.parametrize("unit", UNITS[:2], ids=str)
 def test_a_missing_value_can_count(engine_place: Any, unit: Unit | None) -> None:
     grid = Grid.choose(Bounds(-1.5, 2.25), 7)
@@ -134,8 +151,6 @@ def test_narrow_floats(engine_place: Any) -> None:
 
 @pytest.mark.parametrize(("digits", "scale"), [(9, 3), (15, 15), (18, 4), (38, 20)])
 def test_decimals(engine_place: Any, digits: int, scale: int) -> None:
-    import random
-
     dice = random.Random(digits)
     most = 10**digits - 1
     numbers = [None, 0, 1, -1, most, -most, *(dice.randint(-most, most) for _ in range(300))]

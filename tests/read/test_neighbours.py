@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
-from tests.read.corpus import MINUS_NAN, PERSON, cell_of
+from tests.read.corpus import ALIKE, MINUS_NAN, PERSON, cell_of
 from tests.read.test_conformance import table, totals
 
 BOUNDS = Bounds(-1.5, 2.25)
@@ -71,5 +71,31 @@ def test_a_person(total: Callable[..., tuple[int, int]], examples: settings, mos
         before, after = total(rows, unit=unit), total(theirs + rows, unit=unit)
         assert after[1] - before[1] == min(present, most)
         assert 0 <= after[0] - before[0] <= min(present, most) * GRID.cells
+
+    check()
+
+
+NAMES = st.one_of(
+    st.sampled_from([*ALIKE, None, "x" * 4096, "x" * 4097, "${x}", "\\\\", "it's", "%s", "?"]),
+    st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=5),
+)
+
+
+def test_a_name(engine_place: Any, examples: settings) -> None:
+    """One row more moves the group of its own name by one record, and no other."""
+
+    def groups(found: list[str | None]) -> Any:
+        rows: list[Any] = [(1.0, name, "p") for name in [*found, None]]
+        placed = engine_place(table(rows, pa.float64(), pa.string()))
+        return totals(placed, Bounds(0, 1), 1)
+
+    @examples
+    @given(names=st.lists(NAMES, max_size=8), added=NAMES)
+    def check(names: list[str | None], added: str | None) -> None:
+        before, after = groups(names), groups([*names, added])
+        if added is not None and len(added.encode()) <= 4096:
+            cells, count = before.get(added, (0, 0))
+            before[added] = (cells + 1, count + 1)
+        assert after == before
 
     check()

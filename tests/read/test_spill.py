@@ -21,6 +21,7 @@ import pytest
 import hourglass as hg
 from hourglass.read import spill
 from hourglass.read.engines.sqlite import SQLite
+from tests.read import places
 
 CANARY = "CANARY8f31"
 #: More names than fit into the memory that the program below is given.
@@ -233,3 +234,27 @@ def test_old_time_is_not_waited_for(place: Path) -> None:
             holder.communicate()
     spill.sweep(place)
     assert list(place.iterdir()) == []
+
+
+@pytest.mark.engine("spark")
+def test_a_session_of_our_own_spills_to_the_same_place(place: Path) -> None:
+    reason = places.java_17()
+    if reason:
+        pytest.skip(reason)
+    program = (
+        "from hourglass.read.engines.spark import session\n"
+        "made = session('local[1]')\n"
+        "made.range(1000).repartition(3).count()\n"
+        "print(made.conf.get('spark.local.dir'), flush=True)\n"
+        "made.stop()\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+    )
+    assert told.stdout.startswith(f"{place}/hourglass-spill-"), told.stderr
+    assert not [path for path in place.iterdir() if path.name.startswith("blockmgr")]
+    assert not [path for path in place.iterdir() if path.name.startswith("hourglass-spill-")]

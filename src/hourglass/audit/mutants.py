@@ -29,6 +29,7 @@ from .empirical import Array, Sampler
 from .exact import exact_finding
 from .finding import Finding
 from .greybox import Path
+from .names import Row, names_finding
 from .paths import memory_paths, sampler_of
 from .scripts import sampler_finding
 
@@ -279,6 +280,42 @@ def _wrong_around(bench: Bench) -> list[Mutant]:
             (lambda: keys_finding(law, delta, threshold(law, delta) - 1),),
         ),
         Mutant("a person's rows not bounded", (lambda: persons_finding(bench.epsilon, per_row()),)),
+        *_wrong_names(bench),
         Mutant("charged after the release", (lambda: ledger_finding("late", charged_after),)),
         Mutant("new noise for an old request", (lambda: ledger_finding("again", noised_again),)),
+    ]
+
+
+def _wrong_names(bench: Bench) -> list[Mutant]:
+    """Tables read as engines would read them, left to themselves."""
+
+    def table(rows: Sequence[Row], name: Callable[[bytes], str | None]) -> Any:
+        import duckdb
+
+        connection = duckdb.connect()
+        connection.execute("CREATE TABLE t (g VARCHAR, x DOUBLE)")
+        named = [(name(raw), value) for raw, value in rows]
+        connection.executemany("INSERT INTO t VALUES (?, ?)", named)
+        return connection.table("t")
+
+    def folded(rows: Sequence[Row]) -> Any:
+        first: dict[str, str] = {}  # a collation keeps the name that it met first
+        texts = (raw.decode(errors="replace") for raw, _ in rows)
+        for text in reversed(list(texts)):
+            first[text.lower()] = text
+        return table(rows, lambda raw: first[raw.decode(errors="replace").lower()])
+
+    def strict(rows: Sequence[Row]) -> Any:
+        return table(rows, lambda raw: raw.decode())
+
+    def limited(rows: Sequence[Row]) -> Any:
+        return table(rows, lambda raw: raw.decode(errors="replace")).order("x DESC").limit(20)
+
+    def caught(name: str, convert: Callable[[Sequence[Row]], Any]) -> Mutant:
+        return Mutant(name, (lambda: names_finding(name, convert, bench.epsilon),))
+
+    return [
+        caught("names compared by a collation", folded),
+        caught("an error at a name that is no UTF-8", strict),
+        caught("a SELECT with LIMIT", limited),
     ]

@@ -12,6 +12,7 @@ from ...core.grid import Bounds
 from ...core.totals import Groups
 from ..files import FileSet
 from ..schema import Field, Schema
+from ..spill import spill_directory
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, names, with_fields
@@ -134,6 +135,8 @@ def session(master: str | None = None) -> Any:
             builder = builder.config("spark.ui.enabled", "false").config(
                 "spark.ui.showConsoleProgress", "false"
             )
+            if (master or "local").startswith("local"):  # what is spilled lies on this machine
+                builder = builder.config("spark.local.dir", str(spill_directory()))
         made = builder.getOrCreate()
         if not os.environ.get("SPARK_REMOTE"):
             made.sparkContext.setLogLevel("OFF")  # a failing task's log would quote cells

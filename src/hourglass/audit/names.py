@@ -1,0 +1,119 @@
+"""Names that engines read in ways of their own, in the grey box.
+
+A collation takes two names for one, a reader ends at bytes that are no UTF-8: either way one row
+has a say in groups that are not its own. Here a row with such a name is added to tables whose
+engines would do so, and only the group of that very name may move.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from ..read.database import sql
+from .finding import Finding
+from .greybox import greybox_finding
+from .paths import grouped_path
+
+__all__ = ["KEYS", "Row", "audit_names", "names_finding"]
+
+#: A name as bytes, and a value.
+Row = tuple[bytes, float]
+KEYS: Final = ("alice", "ALICE", "alice ", "?")
+#: Names alike but for case or blanks, a name that stands for what cannot be read, and bytes that
+#: are no UTF-8.
+ADDED: Final = (b"ALICE", b"alice ", b"Alice", b"?", b"\xff", b"alice\xff", b"\xed\xa0\x80")
+BASE: Final[list[Row]] = [(b"alice", float(i % 11)) for i in range(50)] + [(b"?", 3.0)]
+
+
+def audit_names(epsilon: Fraction) -> Iterator[Finding]:
+    """Every kind of table whose engine has collations, or takes any bytes for text."""
+    with TemporaryDirectory() as folder:
+        for name, convert in _kinds(Path(folder)).items():
+            yield names_finding(name, convert, epsilon)
+
+
+def names_finding(name: str, convert: Callable[[Sequence[Row]], Any], epsilon: Fraction) -> Finding:
+    """One row of each name added: only the group of that name moves, and by one record."""
+    for added in ADDED:
+        touched = added.decode(errors="ignore") if _is_text(added) else "no name"
+        path = grouped_path(name, convert, touched, epsilon=epsilon, bounds=(0.0, 10.0), keys=KEYS)
+        found = greybox_finding(path, [(f"a row of {added!r}", BASE, [*BASE, (added, 10.0)])])
+        if not found.holds:
+            return found
+    words = f"{len(ADDED)} odd names, only the group of the name differs, by at most one record"
+    return Finding("grey box", f"{name} with odd names", True, words, {"pairs": len(ADDED)})
+
+
+def _is_text(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _kinds(folder: Path) -> dict[str, Callable[[Sequence[Row]], Any]]:
+    kinds: dict[str, Callable[[Sequence[Row]], Any]] = {
+        "DuckDB relation with a collation": collated_relation,
+        "SQLite with a collation": lambda rows: collated_sqlite(rows, folder),
+    }
+    if importlib.util.find_spec("pyarrow"):
+        kinds["Arrow table"] = _arrow
+        kinds["Parquet file"] = lambda rows: _parquet(rows, folder)
+    if importlib.util.find_spec("pandas"):
+        kinds["pandas frame of objects"] = _pandas
+    return kinds
+
+
+def collated_relation(rows: Sequence[Row]) -> Any:
+    """A relation whose names are alike but for case; it holds no bytes that are no UTF-8."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (g VARCHAR COLLATE NOCASE, x DOUBLE)")
+    texts = [(name.decode() if _is_text(name) else None, value) for name, value in rows]
+    connection.executemany("INSERT INTO t VALUES (?, ?)", texts)
+    return connection.table("t")
+
+
+def collated_sqlite(rows: Sequence[Row], folder: Path) -> Any:
+    """A file whose names are alike but for case, with any bytes as text."""
+    import sqlite3
+    from contextlib import closing
+
+    file = folder / "names.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("DROP TABLE IF EXISTS t")
+        connection.execute("CREATE TABLE t (g TEXT COLLATE NOCASE, x REAL)")
+        connection.executemany("INSERT INTO t VALUES (CAST(? AS TEXT), ?)", rows)
+        connection.commit()
+    return sql(f"sqlite:///{file}", "t")
+
+
+def _arrow(rows: Sequence[Row]) -> Any:
+    import pyarrow
+
+    raw = pyarrow.array([name for name, _ in rows], pyarrow.binary())
+    texts = pyarrow.Array.from_buffers(pyarrow.string(), len(raw), raw.buffers())
+    return pyarrow.table({"g": texts, "x": [value for _, value in rows]})
+
+
+def _parquet(rows: Sequence[Row], folder: Path) -> Any:
+    import pyarrow.parquet
+
+    file = folder / "names.parquet"
+    pyarrow.parquet.write_table(_arrow(rows), file)
+    return file
+
+
+def _pandas(rows: Sequence[Row]) -> Any:
+    import pandas
+
+    names = [name.decode(errors="surrogateescape") for name, _ in rows]
+    values = [value for _, value in rows]
+    return pandas.DataFrame({"g": pandas.Series(names, dtype=object), "x": values})
