@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -73,8 +72,8 @@ def test_counts_of_one_and_of_many_are_rounded_alike(weight: int, G: int, parts:
     assert found == expected
     assert type(found) is int
     for kind in (object, np.int64):
-        column: Any = np.array([weight - 7], dtype=kind), np.array([7], dtype=kind)
-        counts = point.count(NoisyTotals(*column, G, parts))
+        cells, rest = (np.array([part], dtype=kind) for part in (weight - 7, 7))
+        counts = point.count(NoisyTotals(cells, rest, G, parts))
         assert counts.tolist() == [expected]
         assert counts.dtype == np.int64
 
