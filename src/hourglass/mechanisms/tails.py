@@ -32,6 +32,7 @@ __all__ = [
     "ProductTails",
     "Tails",
     "blocks",
+    "distinct",
     "laplace_upper",
     "merged",
     "summed",
@@ -71,6 +72,11 @@ class Tails(Protocol):
         """At least P(|first| >= reach or |second| >= reach)."""
 
 
+def distinct(first: Line, second: Line) -> tuple[Line, ...]:
+    """The two lines, or the one where they are the same."""
+    return (first,) if first is second else (first, second)
+
+
 @lru_cache(maxsize=64)
 def _blocks(rate: float, most: int) -> tuple[Floats, int]:
     far = math.ceil(FAR / rate) + 1
@@ -107,14 +113,23 @@ def summed(
     ``upper(y, x0)`` is P(Y = y, X >= x0) for integers x0, of a law symmetric about the origin.
     """
     y, _ = blocks(rate)
-    short, total = reach * (1 - TOUCH), 0.0
-    for sign in (1.0, -1.0):
-        # a x + b y >= reach; the other tail is this one's mirror image, at -y.
-        with np.errstate(over="ignore"):  # a tail that starts past the largest double is 0 or 1
-            starts = [(short - sign * b * y - abs(b) * TOUCH * y) / a for a, b in pairs]
-        tail = upper(sign * y, np.ceil(np.minimum.reduce(starts)))
-        total += float(tail[0]) + 2.0 * weight * float(tail[1:].sum())
+    total = 0.0
+    with np.errstate(over="ignore"):  # a tail that starts past the largest double is 0 or 1
+        for sign in (1.0, -1.0):
+            # a x + b y >= reach; the other tail is this one's mirror image, at -y.
+            starts = [_start(a, sign * b, reach, y) for a, b in pairs]
+            start = starts[0] if len(starts) == 1 else np.minimum(*starts)
+            tail = upper(sign * y, np.ceil(start, out=start))
+            total += float(tail[0]) + 2.0 * weight * float(tail[1:].sum())
     return min(1.0, total + SLACK)
+
+
+def _start(a: float, b: float, reach: float, y: Floats) -> Floats:
+    """Where a x + b y >= reach begins, for y >= 0, and by what doubles may lose before it."""
+    start = (-b - abs(b) * TOUCH) * y
+    start += reach * (1 - TOUCH)
+    start *= 1 / a
+    return start
 
 
 class ProductTails:
