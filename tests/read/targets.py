@@ -1,0 +1,321 @@
+"""Every door that rows come in by: how to make good rows, bad rows, and the source that holds them."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+
+import hourglass as hg
+from tests.read.observer import Question
+from tests.read.poisons import (
+    CELLS,
+    CLEAN,
+    NAMES,
+    NUMBERS,
+    SHARED,
+    clean_cell,
+    column,
+    csv_line,
+    json_line,
+    poisoned,
+)
+
+
+@dataclass
+class Target:
+    """A source that is made anew from rows, always in the same place."""
+
+    good: Callable[[int], Any]
+    bad: Callable[[random.Random], Any]
+    make: Callable[[list[Any]], Any]
+    questions: list[Question]
+    engine: str | None = None
+    #: How many records a row is: more than one if it is several lines.
+    records: Callable[[Any], int] = lambda _: 1
+    clean: list[str] = field(default_factory=lambda: list(CLEAN))
+
+
+def questions(*, parse: str | None = None, keys: list[Any] | None, real: bool = True) -> list[Question]:
+    """A mean of all, by public and by secret groups, by persons; with and without ``missing``."""
+    base: dict[str, Any] = {"epsilon": 60} | ({"parse": parse} if parse else {})
+    twice = hg.per_person("p", rows=2, groups=2)
+    found = [
+        Question("all", base),
+        Question("missing", base | {"missing": 3}),
+        Question("secret", base | {"by": "g", "delta": 1e-6}),
+        Question("secret missing", base | {"by": "g", "delta": 1e-6, "missing": 5}),
+        Question("persons", base | {"unit": hg.per_person("p")}, person=True),
+        Question("secret persons", base | {"unit": hg.per_person("p"), "by": "g", "delta": 1e-6}, person=True),
+    ]  # fmt: skip
+    if keys:
+        public = base | {"by": "g", "keys": keys}
+        found += [
+            Question("public", public),
+            Question("public missing", public | {"missing": 3}),
+            Question("twice", public | {"unit": twice, "epsilon": 100}, each=4, person=True),
+        ]
+    scale = {"scale": [0, 1, 10, 50, 100, 1000]} | base
+    if real:
+        found.append(Question("bounds", scale, bounds_only=True))
+    return found
+
+
+PUBLIC = [*SHARED, *CLEAN, "zz"]
+
+
+def text(rng: random.Random, folder: Path, engine: str | None, suffix: str = "") -> Target:
+    """Lines of CSV, TSV or JSON, plain or gzipped."""
+    suffix = suffix or rng.choice(["csv", "csv", "tsv", "csv.gz", "jsonl", "jsonl", "ndjson.gz"])
+    separator = b"\t" if "tsv" in suffix else b","
+    path = folder / f"table.{suffix}"
+    end = rng.choice([b"\n", b"\n", b"\n", b"\r\n"])
+    last, bom = rng.choice([end, b""]), rng.choice([b"", b"", b"\xef\xbb\xbf"])
+    is_json = "json" in suffix
+
+    def good(i: int) -> bytes:
+        if is_json:
+            return b'{"x": %d, "g": "%b", "p": "p%d"}' % (i, PUBLIC[i % 6].encode(), i)
+        quote = b'"' if i % 4 == 1 else b""
+        return separator.join([b"%d" % i, quote + PUBLIC[i % 6].encode() + quote, b"p%d" % i])
+
+    def make(lines: list[bytes]) -> Path:
+        header = [] if is_json else [b"x,g,p".replace(b",", separator)]
+        content = bom + end.join(header + lines) + last
+        path.write_bytes(gzip.compress(content, 1) if suffix.endswith("gz") else content)
+        return path
+
+    return Target(
+        good,
+        lambda r: json_line(r) if is_json else csv_line(r, separator),
+        make,
+        questions(parse=rng.choice([None, "integer", "real"]), keys=PUBLIC),
+        engine,
+        records=lambda line: 1 + line.count(b"\n"),
+    )
+
+
+def _kinds(rng: random.Random) -> dict[str, pa.DataType]:
+    return {
+        name: rng.choice([cells[0][0], *(kind for kind, _ in cells)])
+        for name, cells in CELLS.items()
+    }
+
+
+def _arrow(rows: list[dict[str, Any]], kinds: dict[str, pa.DataType]) -> pa.Table:
+    return pa.table(
+        {name: column([row[name] for row in rows], kind) for name, kind in kinds.items()}
+    )
+
+
+def _pandas(table: pa.Table) -> Any:
+    import pandas
+
+    return table.to_pandas(types_mapper=pandas.ArrowDtype)
+
+
+def _numpy_pandas(table: pa.Table) -> Any:
+    return table.to_pandas(date_as_object=False, safe=False, timestamp_as_object=False)
+
+
+def _polars(table: pa.Table) -> Any:
+    import polars
+
+    return polars.from_arrow(table)
+
+
+def _relation(table: pa.Table) -> Any:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.register("arrow_rows", table)
+    connection.execute("CREATE TABLE rows AS SELECT * FROM arrow_rows")
+    return connection.table("rows")
+
+
+FRAMES: dict[str, Callable[[pa.Table], Any]] = {
+    "arrow": lambda table: table,
+    "stream": lambda table: table.to_reader(),
+    "pandas": _pandas,
+    "pandas of numpy": _numpy_pandas,
+    "polars": _polars,
+    "polars lazy": lambda table: _polars(table).lazy(),
+    "relation": _relation,
+}
+
+
+def typed(rng: random.Random, place: Callable[[pa.Table], Any], engine: str | None = None) -> Target:
+    """A table whose columns have types."""
+    kinds = _kinds(rng)
+    named = pa.types.is_string(kinds["g"])
+    parse = rng.choice(["real", "integer"]) if pa.types.is_string(kinds["x"]) else None
+    return Target(
+        lambda i: {name: clean_cell(name, kind, i) for name, kind in kinds.items()},
+        lambda r: poisoned(r, kinds),
+        lambda rows: place(_arrow(rows, kinds)),
+        questions(parse=parse, keys=PUBLIC if named else None),
+        engine,
+        clean=list(CLEAN) if named else [],
+    )
+
+
+def frame(rng: random.Random, folder: Path) -> Target:
+    return typed(rng, FRAMES[rng.choice(list(FRAMES))])
+
+
+def binary(rng: random.Random, folder: Path, engine: str | None = None) -> Target:
+    """Parquet and Arrow files."""
+    suffix = "parquet" if engine else rng.choice(["parquet", "arrow", "feather"])
+    path = folder / f"table.{suffix}"
+
+    def place(table: pa.Table) -> Path:
+        if suffix == "parquet":
+            pq.write_table(table, path, row_group_size=4)
+        else:
+            pyarrow.feather.write_feather(table, str(path), compression="uncompressed")
+        return path
+
+    return typed(rng, place, engine)
+
+
+#: Objects that a column of pandas may hold where others hold text.
+OBJECTS = [
+    None, float("nan"), float("inf"), 7, 7.5, 2**63, 2**70, 10**400, True, b"a", b"\xff", "\ud800", "a\udcff", "a\x00",
+    [], [1], {}, {"a": 1}, (), (1, 2), set(), object, 1j, "a", "A", "a ", "", "e" * 100_000, "7", "nan", "1e400",
+]  # fmt: skip
+
+
+def objects(rng: random.Random, folder: Path) -> Target:
+    """A pandas frame of Python objects, which are text."""
+    import pandas
+
+    def bad(r: random.Random) -> dict[str, Any]:
+        row: dict[str, Any] = {"x": "1", "g": "a", "p": "q"}
+        for name in r.sample("xgp", r.choice([1, 1, 3])):
+            row[name] = r.choice(OBJECTS)
+        return row
+
+    return Target(
+        lambda i: {"x": str(i), "g": PUBLIC[i % 6], "p": f"p{i}"},
+        bad,
+        lambda rows: pandas.DataFrame(rows, columns=["x", "g", "p"], dtype=object),
+        questions(parse=rng.choice(["real", "integer"]), keys=PUBLIC),
+    )
+
+
+SQLITE_CELLS = [
+    *(f"'{name}'" for name in [*NAMES, *NUMBERS] if "'" not in name and "\x00" not in name),
+    "NULL", "x'ff'", "x''", "CAST(x'ff' AS TEXT)", "CAST(x'eda080' AS TEXT)", "CAST(x'610062' AS TEXT)", "9e999", "-9e999",
+    "9223372036854775807", "-9223372036854775808", "9223372036854775808", "1e308", "5e-324", "0.5", "TRUE", "zeroblob(1000)",
+    "CAST(x'c3' AS TEXT)", "char(0)", "char(0xfeff)", "char(0xd800)", "'it''s'",
+]  # fmt: skip
+
+
+def sqlite(rng: random.Random, folder: Path) -> Target:
+    """A SQLite table, whose cells hold what they like whatever the column declares."""
+    path = folder / "table.db"
+    kind = rng.choice(["REAL", "INTEGER", "TEXT"])
+    group, strict = rng.choice(["TEXT", "TEXT", ""]), ""
+    texts = rng.choice(["TEXT", "TEXT COLLATE NOCASE", "TEXT COLLATE RTRIM"])
+
+    def make(rows: list[list[str]]) -> Any:
+        path.unlink(missing_ok=True)
+        connection = sqlite3.connect(path)
+        connection.execute(f"CREATE TABLE t (x {kind}, g {group and texts}, p TEXT) {strict}")
+        for row in rows:
+            connection.execute(f"INSERT INTO t VALUES ({', '.join(row)})")
+        connection.commit()
+        connection.close()
+        return hg.sql(f"sqlite:///{path}", "t")
+
+    return Target(
+        lambda i: [str(i), f"'{PUBLIC[i % 6]}'", f"'p{i}'"],
+        lambda r: _one_bad(r, ["1", "'a'", "'q'"], [SQLITE_CELLS] * 3),
+        make,
+        questions(parse=rng.choice(["real", "integer"]) if kind == "TEXT" else None, keys=PUBLIC),
+    )
+
+
+def _one_bad(rng: random.Random, row: list[str], bad: list[list[str]]) -> list[str]:
+    for place in rng.sample(range(3), rng.choice([1, 1, 3])):
+        row[place] = rng.choice(bad[place])
+    return row
+
+
+def _quoted(texts: list[str]) -> list[str]:
+    return ["NULL", *("'" + text.replace("'", "''") + "'" for text in texts if "\x00" not in text)]
+
+
+#: Types of PostgreSQL and DuckDB, and cells of theirs that are hard to take.
+SQL_X = {
+    "double precision": ["NULL", "'nan'", "'-nan'", "'inf'", "'-inf'", "1e308", "5e-324", "'-0'"],
+    "numeric": ["NULL", "'nan'", "1e400", "-1e400", "1e-400", "'inf'", "'-inf'"],
+    "bigint": ["NULL", "9223372036854775807", "-9223372036854775808"],
+    "text": _quoted(NUMBERS),
+    "hugeint": ["NULL", "170141183460469231731687303715884105727", "(-170141183460469231731687303715884105728)"],
+    "decimal(38, 10)": ["NULL", "9999999999999999999999999999", "0.0000000001"],
+}  # fmt: skip
+SQL_G = {
+    "text": _quoted(NAMES),
+    "date": ["NULL", "'infinity'", "'-infinity'", "'0044-03-15 BC'", "'294276-01-01'", "'0001-01-01'"],
+}  # fmt: skip
+ONLY = {"numeric": "postgres", "hugeint": "duckdb", "decimal(38, 10)": "duckdb"}
+
+
+def served(rng: random.Random, run: Callable[[list[str]], Any], engine: str) -> Target:
+    """A table that is made by SQL; ``run`` runs statements, and returns the source ``t``."""
+    kind = rng.choice([kind for kind in SQL_X if ONLY.get(kind, engine) == engine])
+    group = rng.choice(["text", *SQL_G])
+
+    def good(i: int) -> list[str]:
+        x = f"'{i}'" if kind == "text" else str(i)
+        g = PUBLIC[i % 6] if group == "text" else f"2024-01-0{i % 6 + 1}"
+        return [x, f"'{g}'", f"'p{i}'"]
+
+    def make(rows: list[list[str]]) -> Any:
+        inserts = [f"INSERT INTO t VALUES ({', '.join(row)})" for row in rows]
+        return run(["DROP TABLE IF EXISTS t", f"CREATE TABLE t (x {kind}, g {group}, p text)", *inserts])
+
+    return Target(
+        good,
+        lambda r: _one_bad(r, good(0)[:2] + ["'q'"], [SQL_X[kind], SQL_G[group], _quoted(NAMES)]),
+        make,
+        questions(
+            parse=rng.choice(["real", "integer"]) if kind == "text" else None,
+            keys=PUBLIC if group == "text" else None,
+        ),
+        clean=list(CLEAN) if group == "text" else [],
+    )  # fmt: skip
+
+
+def relation(rng: random.Random, folder: Path) -> Target:
+    import duckdb
+
+    def run(statements: list[str]) -> Any:
+        connection = duckdb.connect()
+        for statement in statements:
+            connection.execute(statement)
+        return connection.table("t")
+
+    return served(rng, run, "duckdb")
+
+
+def postgres(rng: random.Random, folder: Path, url: str) -> Target:
+    import psycopg
+
+    def run(statements: list[str]) -> Any:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("SET client_min_messages TO error")
+            for statement in statements:
+                connection.execute(statement.encode().replace(b"TABLE t", b"TABLE attacked").replace(b"EXISTS t", b"EXISTS attacked").replace(b"INTO t", b"INTO attacked"))  # fmt: skip
+        return hg.sql(url, "attacked")
+
+    return served(rng, run, "postgres")
