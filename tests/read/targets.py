@@ -44,7 +44,9 @@ class Target:
     clean: list[str] = field(default_factory=lambda: list(CLEAN))
 
 
-def questions(*, parse: str | None = None, keys: list[Any] | None, real: bool = True) -> list[Question]:
+def questions(
+    *, parse: str | None = None, keys: list[Any] | None, real: bool = True
+) -> list[Question]:
     """A mean of all, by public and by secret groups, by persons; with and without ``missing``."""
     base: dict[str, Any] = {"epsilon": 60} | ({"parse": parse} if parse else {})
     twice = hg.per_person("p", rows=2, groups=2)
@@ -103,11 +105,11 @@ def text(rng: random.Random, folder: Path, engine: str | None, suffix: str = "")
     )
 
 
-def _kinds(rng: random.Random) -> dict[str, pa.DataType]:
-    return {
-        name: rng.choice([cells[0][0], *(kind for kind, _ in cells)])
-        for name, cells in CELLS.items()
-    }
+def _kinds(rng: random.Random, *, numbers: bool) -> dict[str, pa.DataType]:
+    kinds = {name: [cells[0][0], *(kind for kind, _ in cells)] for name, cells in CELLS.items()}
+    if numbers:
+        kinds["x"].remove(pa.string())
+    return {name: rng.choice(several) for name, several in kinds.items()}
 
 
 def _arrow(rows: list[dict[str, Any]], kinds: dict[str, pa.DataType]) -> pa.Table:
@@ -123,7 +125,18 @@ def _pandas(table: pa.Table) -> Any:
 
 
 def _numpy_pandas(table: pa.Table) -> Any:
-    return table.to_pandas(date_as_object=False, safe=False, timestamp_as_object=False)
+    return table.to_pandas(ignore_metadata=True)
+
+
+def _category(table: pa.Table) -> Any:
+    return table.to_pandas(strings_to_categorical=True)
+
+
+def _polars_category(table: pa.Table) -> Any:
+    import polars
+
+    names = [name for name in table.column_names if pa.types.is_string(table[name].type)]
+    return _polars(table).with_columns(polars.col(names).cast(polars.Categorical))
 
 
 def _polars(table: pa.Table) -> Any:
@@ -146,15 +159,21 @@ FRAMES: dict[str, Callable[[pa.Table], Any]] = {
     "stream": lambda table: table.to_reader(),
     "pandas": _pandas,
     "pandas of numpy": _numpy_pandas,
+    "pandas category": _category,
     "polars": _polars,
+    "polars category": _polars_category,
     "polars lazy": lambda table: _polars(table).lazy(),
     "relation": _relation,
 }
 
 
-def typed(rng: random.Random, place: Callable[[pa.Table], Any], engine: str | None = None) -> Target:
+def typed(
+    rng: random.Random, place: Callable[[pa.Table], Any], engine: str | None = None
+) -> Target:
     """A table whose columns have types."""
-    kinds = _kinds(rng)
+    kinds = _kinds(rng, numbers=engine == "datafusion")  # which reads no text as numbers
+    if place in (_numpy_pandas, _category) and pa.types.is_date(kinds["g"]):
+        kinds["g"] = pa.string()  # pandas of NumPy has no dates
     named = pa.types.is_string(kinds["g"])
     parse = rng.choice(["real", "integer"]) if pa.types.is_string(kinds["x"]) else None
     return Target(
@@ -223,13 +242,12 @@ def sqlite(rng: random.Random, folder: Path) -> Target:
     """A SQLite table, whose cells hold what they like whatever the column declares."""
     path = folder / "table.db"
     kind = rng.choice(["REAL", "INTEGER", "TEXT"])
-    group, strict = rng.choice(["TEXT", "TEXT", ""]), ""
     texts = rng.choice(["TEXT", "TEXT COLLATE NOCASE", "TEXT COLLATE RTRIM"])
 
     def make(rows: list[list[str]]) -> Any:
         path.unlink(missing_ok=True)
         connection = sqlite3.connect(path)
-        connection.execute(f"CREATE TABLE t (x {kind}, g {group and texts}, p TEXT) {strict}")
+        connection.execute(f"CREATE TABLE t (x {kind}, g {texts}, p TEXT)")
         for row in rows:
             connection.execute(f"INSERT INTO t VALUES ({', '.join(row)})")
         connection.commit()
@@ -265,7 +283,7 @@ SQL_X = {
 }  # fmt: skip
 SQL_G = {
     "text": _quoted(NAMES),
-    "date": ["NULL", "'infinity'", "'-infinity'", "'0044-03-15 BC'", "'294276-01-01'", "'0001-01-01'"],
+    "date": ["NULL", "'infinity'", "'-infinity'", "'4000-01-01'", "'294276-01-01'", "'0001-01-01'"],
 }  # fmt: skip
 ONLY = {"numeric": "postgres", "hugeint": "duckdb", "decimal(38, 10)": "duckdb"}
 
@@ -274,6 +292,7 @@ def served(rng: random.Random, run: Callable[[list[str]], Any], engine: str) -> 
     """A table that is made by SQL; ``run`` runs statements, and returns the source ``t``."""
     kind = rng.choice([kind for kind in SQL_X if ONLY.get(kind, engine) == engine])
     group = rng.choice(["text", *SQL_G])
+    early = "'0044-03-15 BC'" if engine == "postgres" else "'0044-03-15 (BC)'"
 
     def good(i: int) -> list[str]:
         x = f"'{i}'" if kind == "text" else str(i)
@@ -282,11 +301,13 @@ def served(rng: random.Random, run: Callable[[list[str]], Any], engine: str) -> 
 
     def make(rows: list[list[str]]) -> Any:
         inserts = [f"INSERT INTO t VALUES ({', '.join(row)})" for row in rows]
-        return run(["DROP TABLE IF EXISTS t", f"CREATE TABLE t (x {kind}, g {group}, p text)", *inserts])
+        return run(
+            ["DROP TABLE IF EXISTS t", f"CREATE TABLE t (x {kind}, g {group}, p text)", *inserts]
+        )
 
     return Target(
         good,
-        lambda r: _one_bad(r, good(0)[:2] + ["'q'"], [SQL_X[kind], SQL_G[group], _quoted(NAMES)]),
+        lambda r: _one_bad(r, good(0)[:2] + ["'q'"], [SQL_X[kind], SQL_G[group] + [early] * (group == "date"), _quoted(NAMES)]),
         make,
         questions(
             parse=rng.choice(["real", "integer"]) if kind == "text" else None,
