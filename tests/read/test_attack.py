@@ -124,8 +124,9 @@ def run(
 
 
 def spark_maker(rng: random.Random, folder: Path) -> Target:
-    make = rng.choice([targets.text, targets.text, targets.binary])
-    return make(rng, folder, "spark")
+    if rng.random() < 0.7:
+        return targets.text(rng, folder, "spark")
+    return targets.binary(rng, folder, "spark")
 
 
 @pytest.mark.parametrize("name", PAIRS)
