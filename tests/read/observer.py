@@ -1,0 +1,178 @@
+"""All that a question shows besides its noise, and how far two neighbours may differ in it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hourglass as hg
+
+LOWER, UPPER = 0, 100
+#: The noise of a sum at epsilon 60 (and at 25, where a person has four records) stays below this,
+#: but for a chance of less than 1e-9; clean cells are whole numbers.
+NOISE, MORE_NOISE = 1e-3, 0.3
+
+
+@dataclass
+class Question:
+    """What is asked, and how many records and groups one unit can touch."""
+
+    name: str
+    options: dict[str, Any]
+    each: int = 1
+    person: bool = False
+    bounds_only: bool = False
+
+
+@dataclass
+class Seen:
+    """Everything that the adversary sees."""
+
+    error: str = ""
+    shape: str = ""
+    output: str = ""
+    logged: list[str] = field(default_factory=list)
+    charged: tuple[Any, ...] = ()
+    left: list[str] = field(default_factory=list)
+    threshold: int = 0
+    groups: dict[Any, tuple[int, float]] = field(default_factory=dict)
+
+    def besides(self) -> tuple[Any, ...]:
+        return self.error, self.output, self.logged, self.charged, self.left, self.threshold
+
+
+class _Records(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.kept: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.kept.append(f"{record.name} {record.levelname} {record.getMessage()}")
+
+
+@contextmanager
+def _streams(seen: Seen, folder: Path) -> Iterator[None]:
+    """Catch what is written to the two standard streams, also by engines that are not Python."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os.dup2(kept[0], 1)
+            os.dup2(kept[1], 2)
+            os.close(kept[0])
+            os.close(kept[1])
+            file.seek(0)
+            seen.output = file.read().decode(errors="replace")
+
+
+def observe(
+    data: Any, question: Question, budget: hg.Budget, folder: Path, engine: str | None
+) -> Seen:
+    """Ask, and note all there is to note. ``folder`` is where temporary files go."""
+    seen, records = Seen(), _Records()
+    before, entries, files = budget.balance(), len(budget.history()), set(folder.rglob("*"))
+    logging.getLogger().addHandler(records)
+    try:
+        with _streams(seen, folder.parent), warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            _ask(seen, data, question, budget, engine)
+    finally:
+        logging.getLogger().removeHandler(records)
+    seen.logged = records.kept + [f"{w.category.__name__}: {w.message}" for w in warned]
+    after = budget.balance()
+    seen.charged = (
+        after.spent.epsilon - before.spent.epsilon,
+        after.spent.delta - before.spent.delta,
+        len(budget.history()) - entries,
+    )
+    seen.left = sorted(_file(path) for path in folder.rglob("*") if path not in files)
+    return seen
+
+
+def _file(path: Path) -> str:
+    """What a new file or folder shows but for its random name."""
+    return f"{path.suffix} {path.stat().st_size if path.is_file() else 'folder'}"
+
+
+def _ask(seen: Seen, data: Any, question: Question, budget: hg.Budget, engine: str | None) -> None:
+    more = dict(question.options, budget=budget)
+    if engine:
+        more["engine"] = engine
+    try:
+        if question.bounds_only:
+            found = hg.find_bounds(data, "x", **more)
+            seen.shape = type(found).__name__
+            return
+        answer = hg.mean(data, "x", bounds=(LOWER, UPPER), **more)
+        if isinstance(answer, hg.Release):
+            seen.groups = {(): (answer.count, answer.sum)}
+            seen.shape = str((type(answer).__name__, answer.grid, answer.to_arrow().schema))
+        elif isinstance(answer, hg.Releases):
+            seen.groups = {key: (one.count, one.sum) for key, one in answer.items()}
+            seen.threshold = answer.threshold or 0
+            seen.shape = str((type(answer).__name__, answer.grid, answer.to_arrow().schema))
+    except Exception as error:
+        cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        seen.error = f"{type(error).__name__}: {error} (from {cause!r})"
+
+
+def complaints(
+    base: Seen, other: Seen, question: Question, *, added: int, gone: int, clean: list[str]
+) -> list[str]:
+    """What tells the neighbours apart beyond ``added`` records that came and ``gone`` that went.
+
+    ``clean`` names the groups that must be equal, since no record of them was touched.
+    """
+    found = [f"failed: {one.error[:300]}" for one in (base, other) if one.error]
+    if base.besides() != other.besides():
+        found.append(f"seen besides: {base.besides()} and {other.besides()}"[:600])
+    if not found and base.shape != other.shape:
+        found.append(f"shape: {base.shape} and {other.shape}")
+    if found or question.bounds_only:
+        return found
+    return _moved(base, other, question, added, gone, clean)
+
+
+def _moved(
+    base: Seen, other: Seen, question: Question, added: int, gone: int, clean: list[str]
+) -> list[str]:
+    found = []
+    units = added + gone
+    limit = question.each * units * (2 if question.person else 1)
+    count = touched = 0
+    noise = MORE_NOISE if question.each > 1 else NOISE
+    for key in [*base.groups, *(key for key in other.groups if key not in base.groups)]:
+        hidden = max(base.threshold - 1, 0), 0.0
+        (n, s), (m, t) = base.groups.get(key, hidden), other.groups.get(key, hidden)
+        both = key in base.groups and key in other.groups
+        if n == m and (abs(s - t) < noise or not both):
+            continue
+        touched, count = touched + 1, count + abs(n - m)
+        name = key[0] if isinstance(key, tuple) and key else key
+        if name in clean:
+            found.append(f"group {name!r} was not touched: {n}, {s} and {m}, {t}")
+        if both and abs(s - t) > limit * UPPER + noise:
+            found.append(f"sum of {name!r}: {s} and {t}"[:300])
+        if not question.person and not -gone <= m - n <= added:
+            found.append(f"count of {str(name)[:50]!r}: {n} and {m}")
+    if count > limit or touched > limit:
+        found.append(f"{touched} groups and {count} counts moved, at most {limit} may")
+    kept = [key for key in base.groups if key in other.groups]
+    if kept != [key for key in other.groups if key in base.groups]:
+        found.append("the order of the groups changed")
+    return found
