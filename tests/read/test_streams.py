@@ -121,7 +121,7 @@ def test_a_lazy_frame_is_collected_after_the_charge() -> None:
         "e": pl.Enum(["a", "b"]),
         "h": pl.String,
     }
-    rows = {"x": [1, 2, None, 40], "g": list("abab"), "e": list("abab"), "h": list("abab")}
+    rows = {"x": [1, 2, None, 40], "g": list("abab"), "h": list("abab"), "e": list("abab")}
     lazy = pl.DataFrame(rows, schema=kinds).lazy().map_batches(seen, schema=kinds)
     for by in ("g", "e", "h"):
         question = mean_question(lazy, "x", by=by, keys=["a", "b"], **ASK)
