@@ -245,6 +245,7 @@ def hard_questions() -> list[dict[str, Any]]:
     return [
         {"bounds": b, "epsilon": e, "algorithm": a}
         for b, e, a in itertools.product(bounds, epsilons, algorithms)
+        if a == "hourglass" or b in bounds[:5:2]  # a charge waits for the disk twice
     ]
 
 
@@ -266,4 +267,4 @@ def test_a_question_fails_before_the_charge_or_not_at_all(
             json.dumps(found.to_dict(), allow_nan=False)
             str(found)
         assert budget.balance().spent.epsilon == spent, ask
-    assert answered > 100
+    assert answered > 50
