@@ -53,7 +53,7 @@ def questions(
 ) -> list[Question]:
     """A mean of all, by public and by secret groups, by persons; with and without ``missing``."""
     base: dict[str, Any] = {"epsilon": 60} | ({"parse": parse} if parse else {})
-    twice = hg.per_person("p", rows=2, groups=2)
+    twice = hg.per_person("p", rows=2)
     found = [
         Question("all", base),
         Question("missing", base | {"missing": 3}),
@@ -68,7 +68,7 @@ def questions(
         found += [
             Question("public", public),
             Question("public missing", public | {"missing": 3}),
-            Question("twice", public | {"unit": twice, "epsilon": 100}, each=4, person=True),
+            Question("twice", public | {"unit": twice, "epsilon": 100}, each=2, person=True),
         ]
     scale = {"scale": [0, 1, 10, 50, 100, 1000]} | base
     if real:

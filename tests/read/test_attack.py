@@ -2,8 +2,8 @@
 
 Everything that can be seen besides the noise is compared between neighbours: errors, output, logs,
 charges, files left behind, the groups and their order, counts and sums (``observer.py``). The rows
-are in ``poisons.py``, the doors they come in by in ``targets.py``. At epsilon 60 the noise of a
-count is zero, but for a chance of 1e-20, so that counts and sums are read as they are.
+are in ``poisons.py``, the doors they come in by in ``targets.py``. At epsilon 60 the noise is
+as good as nil, so that counts and sums are read as they are.
 """
 
 from __future__ import annotations
