@@ -16,8 +16,8 @@ from typing import Any
 import hourglass as hg
 
 LOWER, UPPER = 0, 100
-#: More than the noise of a sum at an epsilon of 50 or 60 a record was ever seen to be (about 1e-5);
-#: clean cells are whole numbers.
+#: Sums closer than this are equal: at an epsilon of 50 or 60 a record the noise is smaller, and
+#: clean cells are whole numbers. The chance of a false alarm has not been computed.
 NOISE = 1e-3
 
 
