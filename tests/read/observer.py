@@ -16,9 +16,9 @@ from typing import Any
 import hourglass as hg
 
 LOWER, UPPER = 0, 100
-#: The noise of a sum at epsilon 60 (and at 25, where a person has four records) stays below this,
-#: but for a chance of less than 1e-9; clean cells are whole numbers.
-NOISE, MORE_NOISE = 1e-3, 0.3
+#: Sums closer than this are equal: at an epsilon of 50 or 60 a record the noise is smaller, and
+#: clean cells are whole numbers. The chance of a false alarm has not been computed.
+NOISE = 1e-3
 
 
 @dataclass
@@ -155,18 +155,17 @@ def _moved(
     units = added + gone
     limit = question.each * units * (2 if question.person else 1)
     count = touched = 0
-    noise = MORE_NOISE if question.each > 1 else NOISE
     for key in [*base.groups, *(key for key in other.groups if key not in base.groups)]:
         hidden = max(base.threshold - 1, 0), 0.0
         (n, s), (m, t) = base.groups.get(key, hidden), other.groups.get(key, hidden)
         both = key in base.groups and key in other.groups
-        if n == m and (abs(s - t) < noise or not both):
+        if n == m and (abs(s - t) < NOISE or not both):
             continue
         touched, count = touched + 1, count + abs(n - m)
         name = key[0] if isinstance(key, tuple) and key else key
         if name in clean:
             found.append(f"group {name!r} was not touched: {n}, {s} and {m}, {t}")
-        if both and abs(s - t) > limit * UPPER + noise:
+        if both and abs(s - t) > limit * UPPER + NOISE:
             found.append(f"sum of {name!r}: {s} and {t}"[:300])
         if not question.person and not -gone <= m - n <= added:
             found.append(f"count of {str(name)[:50]!r}: {n} and {m}")

@@ -53,7 +53,7 @@ def questions(
 ) -> list[Question]:
     """A mean of all, by public and by secret groups, by persons; with and without ``missing``."""
     base: dict[str, Any] = {"epsilon": 60} | ({"parse": parse} if parse else {})
-    twice = hg.per_person("p", rows=2, groups=2)
+    twice = hg.per_person("p", rows=2)
     found = [
         Question("all", base),
         Question("missing", base | {"missing": 3}),
@@ -68,7 +68,7 @@ def questions(
         found += [
             Question("public", public),
             Question("public missing", public | {"missing": 3}),
-            Question("twice", public | {"unit": twice, "epsilon": 100}, each=4, person=True),
+            Question("twice", public | {"unit": twice, "epsilon": 100}, each=2, person=True),
         ]
     scale = {"scale": [0, 1, 10, 50, 100, 1000]} | base
     if real:
@@ -83,7 +83,9 @@ def text(rng: random.Random, folder: Path, engine: str | None, suffix: str = "")
     """Lines of CSV, TSV or JSON, plain or gzipped."""
     suffix = suffix or rng.choice(["csv", "csv", "tsv", "csv.gz", "jsonl", "jsonl", "ndjson.gz"])
     separator = b"\t" if "tsv" in suffix else b","
-    path = folder / f"table.{suffix}"
+    parts = rng.choice([1, 1, 1, 2])
+    for old in folder.glob(f"table-?.{suffix}"):
+        old.unlink()
     end = rng.choice([b"\n", b"\n", b"\n", b"\r\n"])
     last, bom = rng.choice([end, b""]), rng.choice([b"", b"", b"\xef\xbb\xbf"])
     is_json = "json" in suffix
@@ -94,11 +96,15 @@ def text(rng: random.Random, folder: Path, engine: str | None, suffix: str = "")
         quote = b'"' if i % 4 == 1 else b""
         return separator.join([b"%d" % i, quote + PUBLIC[i % 6].encode() + quote, b"p%d" % i])
 
-    def make(lines: list[bytes]) -> Path:
+    def write(path: Path, lines: list[bytes]) -> None:
         header = [] if is_json else [b"x,g,p".replace(b",", separator)]
         content = bom + end.join(header + lines) + last
         path.write_bytes(gzip.compress(content, 1) if suffix.endswith("gz") else content)
-        return path
+
+    def make(lines: list[bytes]) -> Path:
+        for part in range(parts):
+            write(folder / f"table-{part}.{suffix}", lines[part::parts])
+        return folder / (f"table-?.{suffix}" if parts > 1 else f"table-0.{suffix}")
 
     return Target(
         good,

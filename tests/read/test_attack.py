@@ -2,8 +2,8 @@
 
 Everything that can be seen besides the noise is compared between neighbours: errors, output, logs,
 charges, files left behind, the groups and their order, counts and sums (``observer.py``). The rows
-are in ``poisons.py``, the doors they come in by in ``targets.py``. At epsilon 60 the noise of a
-count is zero, but for a chance of 1e-20, so that counts and sums are read as they are.
+are in ``poisons.py``, the doors they come in by in ``targets.py``. At epsilon 60 the noise is
+as good as nil, so that counts and sums are read as they are.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import random
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,17 @@ def test_neighbours_on_postgres(temporary: Path, postgres_url: str) -> None:
 
 def test_crowds_on_spark(temporary: Path, spark_session: Any) -> None:
     assert run(spark_maker, range(4), temporary, pairs=1, crowd=12) == []
+
+
+def test_a_swallowed_row_is_seen(temporary: Path) -> None:
+    """With ``hg.multiline`` an unclosed quote swallows rows, as it says: the attack finds that."""
+
+    def make(rng: random.Random, folder: Path) -> Target:
+        target = targets.text(rng, folder, None, "csv")
+        return replace(target, make=lambda lines: hg.multiline(target.make(lines)))
+
+    found = run(make, range(6, 8), temporary)
+    assert any("may" in one or "not touched" in one or "failed" in one for one in found)
 
 
 #: At least 5,000 files in all: bases of each door, with ``NEIGHBOURS`` neighbours each.
