@@ -93,7 +93,7 @@ def hg_bounds(data: Any) -> Any:
 def test_spark_puts_no_setting_into_a_name(spark_session: Any, tmp_path: Path) -> None:
     """Keys and columns with ${...}, backslashes and quotes, whatever the session has set."""
     name, secret = "${spark.app.name}", spark_session.conf.get("spark.app.name")
-    keys = [name, secret, "a\\b", "a\\nb", "a\nb", "it's", 'q"q', "😀", "", "%s", "a\0b", "\\"]
+    keys = [name, secret, "a\\b", "a\\nb", "a\nb", "it's", 'q"q', "😀", "", "%s", "\\", "a\0b"]
     column = "g${spark.app.name}`'"
     data = pa.table({"x${x}": [1.0] * len(keys), column: keys, "p${p}": keys})
     pq.write_table(data, tmp_path / "t.parquet")
@@ -103,8 +103,9 @@ def test_spark_puts_no_setting_into_a_name(spark_session: Any, tmp_path: Path) -
         spark_session.conf.set(setting, value)
         try:
             for unit in (None, hg.per_person("p${p}")):
-                found = hg.mean(frame, "x${x}", by=column, keys=keys, unit=unit, **ASK)
-                assert [release.count for release in found.values()] == [1] * len(keys)
+                for asked in (keys[:-1], keys):  # listed in the query, and with a NUL not
+                    found = hg.mean(frame, "x${x}", by=column, keys=asked, unit=unit, **ASK)
+                    assert [release.count for release in found.values()] == [1] * len(asked)
         finally:
             spark_session.conf.unset(setting)
 
@@ -130,8 +131,9 @@ def test_settings_of_a_database_change_nothing(postgres_url: str) -> None:
             connection.execute(alter)
     source = hg.sql(postgres_url, "settings_test")
     try:
-        found = hg.mean(source, "x", by="g", keys=keys, **ASK)
-        assert [release.count for release in found.values()] == [3 * (k in held) for k in keys]
+        for asked in (held, keys):  # listed in the query, and with a NUL not
+            found = hg.mean(source, "x", by="g", keys=asked, **ASK)
+            assert [release.count for release in found.values()] == [3 * (k in held) for k in asked]
         assert sum(1 for _ in hg.mean(source, "x", by="g", delta=0.5, **ASK)) == len(held)
         day = hg.mean(source, "x", by="d", keys=["2026-03-01"], **ASK)
         assert [release.count for release in day.values()] == [3 * len(held)]
