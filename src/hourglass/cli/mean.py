@@ -13,6 +13,7 @@ import hourglass
 
 from ..errors import OptionError
 from ..estimate.interval import check_confidence
+from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SECURE
 from ..release.found import FoundBounds
 from ..release.releases import Releases
@@ -82,7 +83,7 @@ def mean(
     ] = 1,
     algorithm: Annotated[
         str,
-        typer.Option(help="hourglass, staircase, laplace, shifted, independent or swap."),
+        typer.Option(help=f"One of {', '.join(ALGORITHMS)}."),
     ] = "hourglass",
     estimator: Annotated[
         str, typer.Option(help="projected, ratio; for small groups posterior or jeffreys.")

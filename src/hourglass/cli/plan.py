@@ -11,6 +11,7 @@ from ..core.numbers import exact_epsilon
 from ..errors import OptionError
 from ..estimate.accuracy import compare
 from ..estimate.accuracy import plan as planned
+from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import decimals_for, number, text_table
 from .common import number_of
 
@@ -65,7 +66,7 @@ def plan(
     best = errors["hourglass"]
     rows = [
         [
-            name + (" (n public)" if name == "swap" else ""),
+            name + (" (n public)" if ALGORITHMS[name].adjacency == "swap" else ""),
             number(e, decimals_for(e)),
             f"{e / best:.2f}",
         ]

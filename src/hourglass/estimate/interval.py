@@ -240,8 +240,8 @@ def _shares_of_many(reaches: Floats, cells: Floats, sizes: Floats) -> tuple[Floa
         value, size = cells[part, None], sizes[part, None]
         ends = value - edges * size
         far, here = np.abs(ends), np.arange(len(ends))
-        with np.errstate(over="ignore"):  # only the sign counts
-            crossed = ends[:, :-1] * ends[:, 1:] <= 0.0
+        positive = ends > 0.0
+        crossed = positive[:, :-1] != positive[:, 1:]
         nearest = np.where(crossed, 0.0, np.minimum(far[:, :-1], far[:, 1:]))
         reach = reaches + LOST * (np.abs(value) + np.abs(size))
         left = nearest < reach

@@ -155,7 +155,8 @@ class HourglassTails:
     def upper(self, y: Floats, x0: Floats) -> Floats:
         """P(K = y, X >= x0): the cells of the first stair from x0 on, and all stairs above it."""
         G, c = self.grid, self.centre
-        x0 = np.clip(x0, -self.far, self.far)
+        if abs(x0[-1]) > self.far:
+            x0 = np.clip(x0, -self.far, self.far)
         above = np.maximum(0.0, np.ceil((x0 - c) / G))
         below = np.maximum(0.0, np.ceil((-x0 - c) / G))
         j = above - below

@@ -107,14 +107,23 @@ def summed(
     ``upper(y, x0)`` is P(Y = y, X >= x0) for integers x0, of a law symmetric about the origin.
     """
     y, _ = blocks(rate)
-    short, total = reach * (1 - TOUCH), 0.0
-    for sign in (1.0, -1.0):
-        # a x + b y >= reach; the other tail is this one's mirror image, at -y.
-        with np.errstate(over="ignore"):  # a tail that starts past the largest double is 0 or 1
-            starts = [(short - sign * b * y - abs(b) * TOUCH * y) / a for a, b in pairs]
-        tail = upper(sign * y, np.ceil(np.minimum.reduce(starts)))
-        total += float(tail[0]) + 2.0 * weight * float(tail[1:].sum())
+    total = 0.0
+    with np.errstate(over="ignore"):  # a tail that starts past the largest double is 0 or 1
+        for sign in (1.0, -1.0):
+            # a x + b y >= reach; the other tail is this one's mirror image, at -y.
+            starts = [_start(a, sign * b, reach, y) for a, b in pairs]
+            start = starts[0] if len(starts) == 1 else np.minimum(*starts)
+            tail = upper(sign * y, np.ceil(start, out=start))
+            total += float(tail[0]) + 2.0 * weight * float(tail[1:].sum())
     return min(1.0, total + SLACK)
+
+
+def _start(a: float, b: float, reach: float, y: Floats) -> Floats:
+    """Where a x + b y >= reach begins, for y >= 0, and by what doubles may lose before it."""
+    start = (-b - abs(b) * TOUCH) * y
+    start += reach * (1 - TOUCH)
+    start *= 1 / a
+    return start
 
 
 class ProductTails:
