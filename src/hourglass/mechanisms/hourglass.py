@@ -17,7 +17,7 @@ from ..noise import Hourglass
 from ..noise.bits import SECURE, Bits
 from .base import Moments, OnGrid, addable, draws, register
 from .lattice import FULL_GRID, Lattice, Level, Part, Point, outer_edges, some_cells, span
-from .tails import FAR, SLACK, TOUCH, Floats, Line, blocks, laplace_upper, merged, summed
+from .tails import FAR, SLACK, TOUCH, Floats, Line, blocks, distinct, laplace_upper, merged, summed
 
 __all__ = ["COARSE", "MOST_PARTS", "HourglassMean", "hourglass_lattice"]
 
@@ -139,17 +139,18 @@ class HourglassTails:
 
     def miss(self, first: Line, second: Line, reach: float) -> float:
         """A sum over K; where its blocks would be too coarse, over the stairs of X."""
+        lines = distinct(first, second)
         if not first.sum:  # the closed form of K's own law
             tail = self.law.count_tail(math.ceil(reach * (1 - TOUCH) / abs(first.count)))
             return min(1.0, 2 * float(tail) + SLACK)
         block = blocks(self.epsilon)[1]
-        if block > 1 and max(abs(line.count) / line.sum for line in (first, second)) > 1:
-            return min(1.0, sum(self._over_stairs(line, reach) for line in {first, second}))
+        if block > 1 and max(abs(line.count) / line.sum for line in lines) > 1:
+            return min(1.0, sum(self._over_stairs(line, reach) for line in lines))
         # Moving K by one and X by up to a record costs one epsilon (that is the privacy), moving
         # X the other way costs two more for the stair that X and K are then further apart.
-        together = min(first.count, second.count) >= 0
+        together = all(line.count >= 0 for line in lines)
         weight = merged(block, self.epsilon * (1 if together else 3))
-        pairs = [(float(line.sum) / self.grid, -float(line.count)) for line in (first, second)]
+        pairs = [(float(line.sum) / self.grid, -float(line.count)) for line in lines]
         return summed(self.epsilon, weight, pairs, reach, self.upper)
 
     def upper(self, y: Floats, x0: Floats) -> Floats:

@@ -11,7 +11,7 @@ from ..noise import DiscreteLaplace
 from ..noise.bits import SECURE, Bits
 from .base import Moments, OnGrid, addable, draws, register
 from .lattice import Lattice, product_lattice, some_cells
-from .tails import Line, ProductTails
+from .tails import Line, ProductTails, distinct
 
 __all__ = ["LaplaceMean"]
 
@@ -61,5 +61,5 @@ class LaplaceTails:
     def miss(self, first: Line, second: Line, reach: float) -> float:
         """s x - n y is ((s - n) X - n Y) / G."""
         G = self.cells
-        pairs = [(float(p.sum - p.count) / G, -float(p.count) / G) for p in (first, second)]
+        pairs = [(float(p.sum - p.count) / G, -float(p.count) / G) for p in distinct(first, second)]
         return self.product.miss(pairs, reach)

@@ -15,7 +15,7 @@ from ..noise.bits import SECURE, Bits
 from . import tails
 from .base import Moments, OnGrid, addable, draws, register
 from .lattice import FULL_GRID, Lattice, Part, landmarks, outer_edges, some_cells, span
-from .tails import FAR, SLACK, TOUCH, Floats, Line
+from .tails import FAR, SLACK, TOUCH, Floats, Line, distinct
 
 __all__ = ["StaircaseMean"]
 
@@ -89,7 +89,8 @@ class StaircaseTails:
 
         The law is the same with X and Y exchanged, and with the sign of either changed.
         """
-        lines = [sorted(abs(float(c)) for c in (p.sum - p.count, p.count)) for p in (first, second)]
+        pairs = [(p.sum - p.count, p.count) for p in distinct(first, second)]
+        lines = [sorted(abs(float(part)) for part in pair) for pair in pairs]
         near, far = self._blocks
         total = 0.0
         for sign in (1.0, -1.0):

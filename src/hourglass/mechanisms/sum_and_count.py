@@ -9,7 +9,7 @@ from ..noise import DiscreteLaplace
 from ..noise.bits import SECURE, Bits
 from .base import Moments, OnGrid, addable, draws
 from .lattice import Lattice, product_lattice, some_cells
-from .tails import Line, ProductTails
+from .tails import Line, ProductTails, distinct
 
 __all__ = ["SumAndCount"]
 
@@ -81,6 +81,6 @@ class SumAndCountTails:
         o, unit = self.offset, self.unit
         pairs = [
             (float(p.sum / unit), -float((p.sum * o + p.count * unit) / unit))
-            for p in (first, second)
+            for p in distinct(first, second)
         ]
         return self.product.miss(pairs, reach)

@@ -32,6 +32,7 @@ __all__ = [
     "ProductTails",
     "Tails",
     "blocks",
+    "distinct",
     "laplace_upper",
     "merged",
     "summed",
@@ -69,6 +70,11 @@ class Tails(Protocol):
 
     def miss(self, first: Line, second: Line, reach: float) -> float:
         """At least P(|first| >= reach or |second| >= reach)."""
+
+
+def distinct(first: Line, second: Line) -> tuple[Line, ...]:
+    """The two lines, or the one where they are the same."""
+    return (first,) if first is second else (first, second)
 
 
 @lru_cache(maxsize=64)
