@@ -31,8 +31,7 @@ test: check  ## everything: style, types, imports, then the whole suite
 	$(PYTEST) --durations=15
 
 test-fast: $(STAMP)  ## the inner loop, in a minute: no servers, no Spark, nothing marked slow
-	$(PYTEST) -m 'not slow and not long' \
-		--engine duckdb --engine sqlite --engine datafusion
+	$(PYTEST) -m 'not slow and not long' --engine duckdb --engine sqlite
 
 test-long: $(STAMP)  ## the statistical tests at ten times the samples
 	$(BIN)/python -m pytest -m long

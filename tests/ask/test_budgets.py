@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import hourglass as hg
 from tests.read.places import Place
 
 
+@pytest.mark.slow
 def test_a_request_is_answered_once_wherever_the_table_lives(place: Place, tmp_path: Path) -> None:
     table = pa.table({"x": [1.0, 2.0, 3.0] * 20, "g": ["a", "b", "b"] * 20})
     here, there = place(table), place(table)  # a stream can be read once

@@ -58,6 +58,7 @@ OPTIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", columns())
 @pytest.mark.parametrize("option", OPTIONS)
 def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
@@ -76,6 +77,7 @@ def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
     assert "4711" not in everything(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", columns())
 @pytest.mark.parametrize("option", ["epsilon", "scale", "share", "unit", "parse", "engine"])
 def test_a_column_as_an_option_of_bounds_is_not_shown(option: str, kind: str) -> None:
@@ -145,6 +147,7 @@ def texts(*asks: dict[str, Any]) -> list[str]:
     return [mean_question(TABLE, **{**GOOD, **ask}).text for ask in asks]
 
 
+@pytest.mark.slow
 def test_a_question_does_not_depend_on_what_was_asked_before() -> None:
     """Equal bounds of other types or origins, in every order, each in a fresh process."""
     program = (
@@ -180,6 +183,7 @@ def test_none_and_the_text_none_are_two_keys() -> None:
     assert null != text
 
 
+@pytest.mark.slow
 def test_a_set_of_keys_is_one_question_in_every_process() -> None:
     program = (
         "import pyarrow as pa; from hourglass.ask.mean import mean_question\n"
@@ -249,6 +253,7 @@ def hard_questions() -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [[], [0.0], [1e308] * 50], ids=["none", "one", "many"])
 def test_a_question_fails_before_the_charge_or_not_at_all(
     budget: hg.Budget, rows: list[float]

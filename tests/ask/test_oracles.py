@@ -120,6 +120,7 @@ def seen(place: Place, rows: list[Any], folder: Path, caplog: Any) -> dict[str, 
     return found | {"spent": budget.balance().spent.epsilon, "log": caplog.text}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "poison"), CASES, ids=lambda x: x.__name__ if callable(x) else repr(x)[:20]
 )
@@ -147,6 +148,7 @@ def test_a_list_with_something_else_in_it(odd: Any) -> None:
 # --- cells in messages --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [(), ("--by", "g", "--keys", "a,z"), ("--missing", "3")])
 @pytest.mark.parametrize("format_", ["table", "json", "csv", "yaml"])
 def test_canary(tmp_path: Path, extra: tuple[str, ...], format_: str) -> None:
@@ -180,6 +182,7 @@ def test_canary_in_an_error(tmp_path: Path) -> None:
 # --- type inference by content ------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("poison", ["abc", "0.5", "1e400", "2026-01-01", "", str(2**70)])
 @pytest.mark.parametrize("place", [csv, json_lines])
 def test_type_inference(place: Place, poison: str, tmp_path: Path) -> None:
@@ -223,6 +226,7 @@ def test_presence_of_a_public_group() -> None:
     assert len(counts) > 5
 
 
+@pytest.mark.slow
 def test_presence_of_a_secret_group() -> None:
     """A group of one shows with a probability of at most delta: here 1e-3, in 100 runs.
 
@@ -296,6 +300,7 @@ def test_a_person_in_two_groups() -> None:
         assert found._algorithm.epsilon * groups == 1
 
 
+@pytest.mark.slow
 def test_averaging_by_retry(tmp_path: Path) -> None:
     """The same request a thousand times: one charge, one answer."""
     create_budget(str(tmp_path / "b.db"), "b", epsilon=1)

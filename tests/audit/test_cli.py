@@ -18,6 +18,7 @@ def run(*arguments: str) -> Any:
     return CliRunner().invoke(app, ["audit", *arguments])
 
 
+@pytest.mark.slow
 def test_all_as_json() -> None:
     result = run("all", "--samples", "100000", "--format", "json")
     assert result.exit_code == 0, result.output
@@ -38,6 +39,7 @@ def test_all_as_json() -> None:
     assert sum(subject.startswith("CSV file by group") for subject in subjects) == len(TOUCHED)
 
 
+@pytest.mark.slow
 def test_exact_as_a_table() -> None:
     result = run("exact", "--epsilon", "1/2", "--grid", "5", "--algorithm", "all")
     assert result.exit_code == 0, result.output

@@ -21,6 +21,7 @@ from hourglass.noise.bits import SECURE
 SIZES = [400_000, pytest.param(10_000_000, marks=pytest.mark.long)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("samples", SIZES)
 @pytest.mark.parametrize("G", [1, 4, DEFAULT_GRID])
 def test_the_real_mechanism_at_epsilon_one(G: int, samples: int) -> None:
@@ -29,6 +30,7 @@ def test_the_real_mechanism_at_epsilon_one(G: int, samples: int) -> None:
         assert 0.93 <= bound.epsilon <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "least"), [("1/10", 0.03), ("3", 2.8)])
 def test_other_epsilons(epsilon: str, least: float) -> None:
     """Forty runs at 1/10 had means of 0.059 and 0.076 with standard deviations of 0.004, twenty at
@@ -38,6 +40,7 @@ def test_other_epsilons(epsilon: str, least: float) -> None:
         assert least <= bound.epsilon <= Fraction(epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["laplace", "staircase", "shifted", "independent"])
 def test_the_other_algorithms(algorithm: str) -> None:
     found = [b for _, b in audit_empirical(Fraction(1), 4, samples=200_000, algorithm=algorithm)]
@@ -45,6 +48,7 @@ def test_the_other_algorithms(algorithm: str) -> None:
     assert max(bound.epsilon for bound in found) > 0.85
 
 
+@pytest.mark.slow
 def test_the_public_function_itself() -> None:
     """Any callable: here the product, end to end, one release at a time."""
 

@@ -29,6 +29,8 @@ from hourglass.release.releases import Releases
 from tests.read import places
 from tests.tools import command
 
+pytestmark = pytest.mark.slow
+
 BOUNDS = (0.0, 10.0)
 PAIRS = list(neighbours(*BOUNDS))
 #: At, beyond, infinite and missing, added to many rows: where a query for each is dear.

@@ -21,6 +21,7 @@ EPSILONS = ["1/100", "1/2", "1", "4"]
 BOUNDS = Bounds(-1.0, 3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_every_ratio_on_grids_1_to_64(epsilon: str) -> None:
     for G in range(1, 65):
@@ -39,6 +40,7 @@ def test_noise_in_parts_of_a_cell_is_audited_too() -> None:
     assert len(found) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("G", [1, 2, 5, 12, 1000, DEFAULT_GRID])

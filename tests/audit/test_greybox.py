@@ -35,6 +35,7 @@ def test_columns_in_memory(path: Path) -> None:
     assert found.holds, found.detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["laplace", "staircase", "shifted", "independent"])
 @pytest.mark.parametrize("grid", [1, 5, None])
 def test_every_algorithm(algorithm: str, grid: int | None) -> None:
@@ -120,6 +121,7 @@ def test_two_records_are_too_many() -> None:
     assert found.figures["pair"] == "two more"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(8))
 def test_tables(number: int, tmp_path: Any) -> None:
     """Files, frames, a relation and a database: the same pairs, the same verdict."""

@@ -13,6 +13,8 @@ from hourglass.audit.scripts import enumerate_draws, sampler_finding
 from hourglass.audit.suite import audit_samplers
 from hourglass.noise.ladder import Ladder
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("mutants")]
+
 #: Mutants that at least double the loss, and can be sampled.
 DOUBLING = {
     "unsigned stair in the count",

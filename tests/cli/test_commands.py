@@ -107,6 +107,7 @@ def test_a_picture_of_names_with_dollars(tmp_path: Path) -> None:
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_terminal_that_lacks_characters(visits: Path) -> None:
     told = spawn("mean", visits, "x", *ASK, PYTHONIOENCODING="ascii")
     assert told.returncode == 0, told.stderr

@@ -20,9 +20,10 @@ from hourglass.cli.delivery import NOT_WRITTEN, Account, Delivery
 from .running import ASK, run, spawn
 
 DEVICE = Path("/dev/full")
-pytestmark = pytest.mark.skipif(
-    not DEVICE.is_char_device(), reason="needs /dev/full, a disk without room"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not DEVICE.is_char_device(), reason="needs /dev/full, a disk without room"),
+]
 
 
 @pytest.fixture

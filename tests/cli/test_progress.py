@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 pty = pytest.importorskip("pty", reason="pseudo-terminals are POSIX")
 
 RUN = [sys.executable, "-c", "from hourglass.cli import main; main()"]

@@ -58,6 +58,7 @@ def test_plan_finds_what_is_enough_and_no_more() -> None:
     assert accuracy.expected_error(back.records - 1, (0, 120), plan.epsilon) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_plan_for_every_algorithm(algorithm: str) -> None:
     assert accuracy.plan((0, 1), 0.01, records=1000, algorithm=algorithm).error <= 0.01

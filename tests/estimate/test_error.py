@@ -16,7 +16,7 @@ from hourglass.estimate.posterior import posterior_shares
 from hourglass.mechanisms.base import ALGORITHMS, make
 from hourglass.mechanisms.hourglass import HourglassMean
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 
 UNIT = Grid.choose(Bounds(0.0, 1.0))
 N = 10_000
@@ -153,8 +153,8 @@ def test_the_posterior_is_the_posterior(
 @pytest.mark.parametrize("n", [0, 1, 5, 50, 5000])
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "4"])
 def test_coverage_is_at_least_nominal(n: int, epsilon: str) -> None:
-    """400 releases at 90 %: below nominal with p < 1e-6 fails; a 60 % interval is rejected."""
-    runs, alpha = 400, 0.3
+    """250 releases at 90 %: below nominal with p < 1e-6 fails; a 60 % interval is rejected."""
+    runs, alpha = 250, 0.3
     values = np.full(n, alpha)
     releases = [hg.mean(values, bounds=(0.0, 1.0), epsilon=epsilon) for _ in range(runs)]
     covered = sum(alpha in release.interval(0.9) for release in releases)

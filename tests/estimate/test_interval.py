@@ -73,6 +73,7 @@ def shares(G: int, epsilon: str, cells: int, count: int) -> tuple[float, float]:
     return mean_shares(algorithm, noisy, 1 - CONFIDENCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("G", "epsilon", "datasets"),
     [
@@ -129,6 +130,7 @@ def true_miss(masses: Masses, lines: list[Line], reach: float) -> float:
     return float(mass[np.maximum.reduce(far) >= reach - 1e-15].sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_tails_are_sums_of_the_pmf(name: str) -> None:
     """Of the mean's pivot, of the sum near zero and far from it, and of the count."""
@@ -171,6 +173,7 @@ def test_a_sum_over_stairs_is_a_sum_of_the_pmf(G: int, centre: int, lower: int) 
         assert found <= true_miss((x / G, y, mass), [line], reach * (1 - 4e-9)) + 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("epsilon", ["1/20", "1", "20", "40", "100"])
 def test_coverage_on_the_finest_grid_at_any_epsilon(name: str, epsilon: str) -> None:
@@ -244,6 +247,7 @@ def test_small_epsilon_is_quick_and_covers_everything() -> None:
     assert time.perf_counter() - start < 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("epsilon", ["1/4", "4"])
 def test_many_at_once_are_the_single_ones(name: str, epsilon: str) -> None:
@@ -272,6 +276,7 @@ def test_many_at_once_are_the_single_ones(name: str, epsilon: str) -> None:
     assert [len(ends) for ends in mean_ends(algorithm, none, 0.9, exact=True)] == [0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("epsilon", ["1/2", "1", "8"])
 @pytest.mark.parametrize("grid", [Grid(Bounds(0, 6), 6, True), Grid(Bounds(0.0, 1.0), 2**32)])
@@ -279,7 +284,7 @@ def test_one_by_one_as_all_at_once_for_small_groups(name: str, epsilon: str, gri
     """Where whole runs of cells are excluded at once; a run tried at its bare distance from zero
     gave another answer for one group in sixty, for ``swap`` in nine."""
     algorithm = make(name, Fraction(epsilon), grid)
-    noisy = algorithm.noise(Totals(2 * grid.cells, 6), bits=hg.SeededBits(3), size=400)
+    noisy = algorithm.noise(Totals(2 * grid.cells, 6), bits=hg.SeededBits(3), size=100)
     unit = noisy.parts * noisy.grid
     cells, sizes = (np.asarray(p, dtype=np.float64) / unit for p in (noisy.cells, noisy.weight))
     low, high = shares_of_many(reaches_of(algorithm, 0.05).all, cells, sizes)

@@ -55,6 +55,7 @@ def _kills(place: Place, count: int, show: Callable[[str], None]) -> None:
     assert report["charges taken up again"] > count / 50
 
 
+@pytest.mark.slow
 def test_random_kills(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         _kills(place, 30, lambda text: print(f"\n{text}"))

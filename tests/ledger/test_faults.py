@@ -268,6 +268,7 @@ def _flips(stride: int, folder: Path) -> Counter[str]:
     return outcomes
 
 
+@pytest.mark.slow
 def test_flipped_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outcomes = _flips(67, tmp_path)
     with capsys.disabled():

@@ -177,6 +177,7 @@ def mean_words(place: Place, *more: str) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_command_charges_refuses_and_repeats(budget: hg.Budget, place: Place) -> None:
     first = run_apart(*mean_words(place, "--request", "march", "--format", "json"))
     again = run(*mean_words(place, "--request", "march", "--format", "json"))

@@ -24,6 +24,7 @@ def own(epsilon: Fraction, G: int, lower: int = 0) -> HourglassMean:
     return HourglassMean(epsilon, Grid(Bounds(lower, lower + G), G, own=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("G", [*range(1, 25), 36, 64, 100, 256])
 def test_whole_numbers_are_never_worse_than_real_ones(G: int) -> None:
     """With whole cells alone the worst here is 1.13, at nine cells and epsilon 6."""
@@ -63,6 +64,7 @@ def test_every_record_moves_the_level_by_one(G: int, epsilon: str) -> None:
                 assert abs(law.level(x, k) - law.level(x - parts * q, k - 1)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [(1, 5), (-3, 3)])
 def test_the_error_is_the_predicted_one(bounds: tuple[int, int]) -> None:
     """Five standard errors (false alarms: 6e-7); that of whole cells is twice as far away."""

@@ -22,7 +22,7 @@ from hourglass.mechanisms.scan import Scan, Search
 from hourglass.noise import SeededBits
 from hourglass.noise.ladder import Ladder
 
-pytestmark = pytest.mark.enumeration
+pytestmark = [pytest.mark.enumeration, pytest.mark.slow]
 
 BITS = 80
 Law = dict[Any, Enclosure]

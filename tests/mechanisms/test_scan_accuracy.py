@@ -26,6 +26,7 @@ def p_value(drawn: list[int], law: list[float]) -> float:
     return float(stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "draws"), [(64, 20_000), (8, 4_000)])
 def test_a_scan_is_drawn_from_its_law(width: int, draws: int) -> None:
     counts = (12, 7, 7, 3, 1, 0, 0)

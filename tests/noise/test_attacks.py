@@ -50,6 +50,7 @@ def alike(first: Any, second: Any) -> float:
     return float(stats.chi2_contingency(table[:, table.sum(axis=0) > 0]).pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("epsilon", ["1/10", "1", "5"])
 def test_floating_point_holes(epsilon: str, size: int) -> None:
@@ -153,6 +154,7 @@ def test_summation(values: Any, added: float, random: Any, chunk: int) -> None:
     assert 0 <= moved[0] <= grid.cells
 
 
+@pytest.mark.slow
 def test_sums_past_the_machine_word() -> None:
     """More than 2^31 rows at the top of the fine grid: S passes 2^63 and does not wrap."""
     chunk = np.ones(kernel.CHUNK)
@@ -199,6 +201,7 @@ def _release(_: int) -> tuple[int, int]:
     return os.getpid(), hg.mean([0.5] * 10, bounds=(0, 1), epsilon="1/10").noisy_totals.cells
 
 
+@pytest.mark.slow
 def test_fork() -> None:
     """64 children of one parent, all with its memory: 64 different answers."""
     _release(0)

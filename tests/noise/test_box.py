@@ -193,6 +193,7 @@ def test_every_move_of_two_columns_by_brute_force() -> None:
         assert set(change.tolist()) == {-1, 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_one_record_moves_the_level_by_exactly_one(d: int) -> None:
     """All d <= 3, G <= 4, c <= 5: 24, 300 and 2,600 laws, every kind of move of each."""
@@ -331,6 +332,7 @@ def variance(epsilon: Fraction, grid: int, d: int, c: int) -> Enclosure:
     return hg.HourglassBox(epsilon, [grid] * d, [c] * d).variance[0][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1/4", "1", "4", "12", "30"])
 @pytest.mark.parametrize("d", [1, 2, 3, 6])
 def test_the_centre_is_the_best_of_all(epsilon: str, d: int) -> None:

@@ -48,6 +48,7 @@ def one_dimension(values: Any, pmf: Callable[[int], Any], reach: int) -> float:
     return p_value(values, lambda x: float(pmf(x)), support, index)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("epsilon", "G"), [("0.1", 4), ("1", 4), ("1", 1), ("4", 7)])
 def test_x_k_and_the_joint_law(epsilon: str, G: int, size: int) -> None:
@@ -89,6 +90,7 @@ def test_a_ratio_three_parts_in_a_thousand_off_is_seen(size: int) -> None:
     assert one_dimension(k, wrong.count_pmf, 300) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("rate", ["1/100", "2/3"])
 def test_discrete_laplace(rate: str, size: int) -> None:

@@ -75,6 +75,7 @@ def mutant_levels(G: int, c: int) -> dict[str, tuple[Level, list[Move]]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(mutant_levels(2, 0)))
 def test_the_same_check_rejects_each_mutant(name: str) -> None:
     for G in range(2, 13):
@@ -105,6 +106,7 @@ def test_the_pmf_follows_the_level(epsilon: Fraction) -> None:
                 assert one.high - one.low < Fraction(1, 10**30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("G", GRIDS)
 def test_two_dimensional_staircase(G: int) -> None:
     moves = [(q, G - q) for q in range(G + 1)]
@@ -138,6 +140,7 @@ def sums(values: Iterable[Enclosure]) -> Enclosure:
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("G", [1, 2, 5, 8])
 def test_pmfs_sum_to_one_within_their_enclosures(G: int) -> None:
     """Up to a tail that is enclosed too: the rest beyond stair 40 at epsilon 2."""
@@ -154,6 +157,7 @@ def test_pmfs_sum_to_one_within_their_enclosures(G: int) -> None:
         assert rings.low < 1 < rings.high + Fraction(1, 10**40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("G", [1, 3, 4])
 def test_marginals_of_the_joint_law(G: int) -> None:
     for c in range(G):
@@ -166,6 +170,7 @@ def test_marginals_of_the_joint_law(G: int) -> None:
             assert abs(float(column) / float(law.count_pmf(k)) - 1) < 1e-15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("G", [1, 2, 5])
 def test_moments_are_those_of_the_pmf(G: int) -> None:
     for c in range(G):

@@ -86,6 +86,7 @@ def test_ladder_by_table(width: int, longest: int, rate: str, first: int, other:
     assert not agrees(draw, wrong.pmf, width, longest, 0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "longest"), [(1, 14), (2, 8)])
 @pytest.mark.parametrize(("rate", "first", "other"), LADDERS)
 def test_ladder_by_digits(width: int, longest: int, rate: str, first: int, other: int) -> None:
@@ -152,6 +153,7 @@ def test_ball(radius: int) -> None:
     assert agrees(draw, lambda _: Enclosure.of(Fraction(1, points)), 2, 6, 0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("G", "c", "width", "longest"), [(1, 0, 3, 5), (2, 0, 3, 5), (2, 1, 3, 5), (4, 1, 4, 4)]
 )

@@ -20,6 +20,7 @@ def rank_correlation(sizes: list[float], times: list[float]) -> float:
     return float(stats.spearmanr(sizes, times).statistic)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.01", "1"])
 def test_the_time_of_a_draw_says_nothing_of_its_size(epsilon: str) -> None:
     """Spearman's rank correlation of |noise| and time over 20,000 draws: below 0.03.
@@ -68,6 +69,7 @@ def _answer(_: int) -> tuple[int, tuple[int, int]]:
     return os.getpid(), hg.Hourglass("1/100", 2**32).sample()
 
 
+@pytest.mark.slow
 def test_64_forks_give_64_answers() -> None:
     """Children that share every byte of their parent's memory do not share its noise."""
     hg.Hourglass("1/100", 2**32).sample()

@@ -10,6 +10,8 @@ from hourglass.paper.exhibit import SIGMAS
 from .conftest import Tables
 from .test_claims import scaled, verdicts
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("paper")]
+
 
 @pytest.mark.parametrize("name", ["parabola", "grids", "intervals", "centre"])
 def test_the_claims_hold(tables: Tables, name: str) -> None:

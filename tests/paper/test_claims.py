@@ -18,6 +18,8 @@ from hourglass.paper.sweeps import ratios
 
 from .conftest import Tables
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("paper")]
+
 #: staircase2d_variance / sigma2 in 60-digit arithmetic, twelve digits shown.
 STAIRCASE_OVER_HOURGLASS = {4: 1.398467, 8: 2.344508}
 

@@ -39,6 +39,7 @@ def test_no_module_has_a_second_source_of_randomness() -> None:
             assert not names & forbidden, path.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["e1", "e5", "grids", "centre", "estimators"])
 def test_the_bits_decide_everything(name: str) -> None:
     def points(seed: int) -> tuple[Point, ...]:

@@ -19,6 +19,8 @@ from hourglass.paper.style import house_style
 
 from .conftest import Tables
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("paper")]
+
 
 def shown_texts(drawn: Figure) -> list[Text]:
     """Every text that is drawn: tick labels beyond the end of an axis are not."""

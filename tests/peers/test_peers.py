@@ -18,6 +18,8 @@ from benchmarks.peers.worker import Squares
 
 import hourglass as hg
 
+pytestmark = pytest.mark.slow
+
 OURS = Environment("ours", Path(sys.executable), "0.1.0", 1.0)
 
 

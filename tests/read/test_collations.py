@@ -23,6 +23,8 @@ from tests.read import corpus
 from tests.read.corpus import ALIKE, GROUP, PERSON, VALUE, Row
 from tests.read.test_conformance import UNITS, totals
 
+pytestmark = pytest.mark.slow
+
 GRID = Grid.choose(Bounds(0, 120))
 Place = Callable[[list[Row]], dict[str, Any]]
 

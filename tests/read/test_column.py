@@ -185,6 +185,7 @@ def test_all_null() -> None:
         assert (totals.cells, totals.count) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_generator_is_consumed_once_and_in_chunks() -> None:
     longest = 0
     alive = 0

@@ -198,6 +198,7 @@ def test_one_total_without_groups_also_of_no_rows(engine_place: Any) -> None:
         assert totals(none, Bounds(0, 120), None, by=None, unit=unit) == (0, 0)
 
 
+@pytest.mark.slow
 def test_one_total_of_many_batches(engine_place: Any) -> None:
     """Missing values of both kinds, thick in some batches and absent from others."""
     dice = np.random.default_rng(5)
@@ -243,6 +244,7 @@ def test_balanced_sums_past_64_bits(rows: int, cell: int) -> None:
         assert type(found.cells[0]) is int
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [5.0, -1.0, 200.0, 1e300, -1e300, math.inf])
 @pytest.mark.parametrize("missing", ["drop", 3.0])
 @pytest.mark.parametrize("nulls", [True, False], ids=["with nulls", "without"])

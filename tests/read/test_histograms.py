@@ -22,6 +22,8 @@ from hourglass.noise import SeededBits
 from tests.read.corpus import IDS, MINUS_NAN, NUMBERED, PERSON, VALUE, Row, _of_person
 from tests.read.test_conformance import table
 
+pytestmark = pytest.mark.slow
+
 SCALES: list[tuple[int | float, ...] | None] = [
     None,
     (-(2**70), -(2**63), -(2**53) - 1, -0.1, 0, 2.5, 2**53 + 1, 2**63, 2**64, 2**70),

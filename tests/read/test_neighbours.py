@@ -16,6 +16,8 @@ from hourglass.core.grid import Bounds, Grid
 from tests.read.corpus import ALIKE, MINUS_NAN, PERSON, cell_of
 from tests.read.test_conformance import table, totals
 
+pytestmark = pytest.mark.slow
+
 BOUNDS = Bounds(-1.5, 2.25)
 GRID = Grid.choose(BOUNDS)
 VALUES = st.one_of(

@@ -71,6 +71,7 @@ def test_a_search_for_bounds_is_silenced_too(postgres_url: str) -> None:
         assert caught.value.__context__ is None
 
 
+@pytest.mark.slow
 def test_the_bounds_command_shows_no_cell(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1.0]}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"x": [CANARY]}), tmp_path / "2.parquet")
@@ -98,6 +99,7 @@ def test_spark_is_silenced(spark_session: Any) -> None:
     assert CANARY not in everything(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("poison", ["1", CANARY, "1e400", "nan", "inf", "", '"', str(2**70)])
 def test_a_poison_row_changes_no_byte_but_the_noise(tmp_path: Path, poison: str) -> None:
     path = tmp_path / "a.csv"
@@ -132,6 +134,7 @@ def test_a_password_is_not_shown() -> None:
     assert "pw-4711" not in everything(caught.value)
 
 
+@pytest.mark.slow
 def test_secret_groups_show_by_their_noisy_count_alone() -> None:
     sizes = {"many": 200, CANARY: 1}
     names = [name for name, size in sizes.items() for _ in range(size)]

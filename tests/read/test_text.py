@@ -150,6 +150,7 @@ NASTY_LINES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 @pytest.mark.parametrize("line", NASTY_LINES, ids=range(len(NASTY_LINES)))
 def test_no_line_of_json_speaks_for_another(line: str, place: str, tmp_path: Path) -> None:

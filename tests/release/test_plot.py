@@ -11,6 +11,7 @@ import hourglass as hg
 from hourglass.release.plot import plot_groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("groups", "ending"), [(0, "svg"), (1, "pdf"), (3, "png"), (60, "svg"), (500, "svg")]
 )

@@ -166,6 +166,7 @@ def answers(
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(noisy_answers())
 def test_read_back_it_is_the_same_in_every_respect(found: hg.Releases) -> None:
@@ -192,6 +193,7 @@ def test_read_back_it_is_the_same_in_every_respect(found: hg.Releases) -> None:
         assert repr(alone) == repr(release)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(noisy_answers(), st.sampled_from([None, 0.9]))
 def test_no_column_takes_the_name_of_another(found: hg.Releases, confidence: float | None) -> None:
@@ -286,6 +288,7 @@ def test_a_release_is_a_table_of_one_row() -> None:
         assert (frame["mean_low"][0], frame["mean_high"][0]) == tuple(release.interval(0.9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["projected", "ratio", "posterior", "jeffreys"])
 def test_rows_past_those_that_are_computed_exactly(
     estimator: str, monkeypatch: pytest.MonkeyPatch
