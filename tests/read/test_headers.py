@@ -1,4 +1,4 @@
-"""Headers: a column is found by its name and place, or the question is refused before the charge."""
+"""Headers: a column is found by its name and place, or refused before the charge."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_compressed_file_that_was_cut_off(tmp_path: Path, engine: str, cut: in
         hg.mean(path, "x", bounds=(0, 9), epsilon=1, engine=engine, budget=budget)
     assert budget.history() == []
     path.write_bytes(whole[:40] + bytes(8) + whole[48:])
-    with pytest.raises(hg.DataError, match="damaged|cannot be read|ends early"):
+    with pytest.raises(hg.DataError, match=r"damaged|cannot be read|ends early"):
         total(path, "x", engine=engine)
     path.write_bytes(whole)
     assert total(path, "x", engine=engine)[1] == 99

@@ -87,7 +87,7 @@ def test_a_column_is_not_read_if_the_budget_says_no(tmp_path: Path) -> None:
     with pytest.raises(hg.BudgetExceededError):
         hg.mean(Telling(inner, pa.float64()), budget=budget, **ASK)
     assert inner.log == []
-    with pytest.raises(hg.DataError, match="no Arrow column|have no mean"):
+    with pytest.raises(hg.DataError, match=r"no Arrow column|have no mean"):
         hg.mean(Telling(inner, pa.list_(pa.int8())), **ASK)
     with pytest.raises(hg.DataError, match="is no table"):
         hg.mean(Column(pa.chunked_array([[1.0]])), "x", **ASK)
@@ -97,8 +97,8 @@ def test_a_stream_that_fails_quotes_nothing() -> None:
     class Failing(Stream):
         def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
             def batches() -> Any:
+                yield self.table.to_batches()[0]
                 raise ValueError("canary-7351842")
-                yield
 
             reader = pa.RecordBatchReader.from_batches(self.table.schema, batches())
             return reader.__arrow_c_stream__()
@@ -115,7 +115,7 @@ def test_a_lazy_frame_is_collected_after_the_charge() -> None:
         log.append("read")
         return frame
 
-    kinds = {"x": pl.Int16, "g": pl.Categorical, "e": pl.Enum(["a", "b"]), "h": pl.String}
+    kinds: Any = {"x": pl.Int16, "g": pl.Categorical, "e": pl.Enum(["a", "b"]), "h": pl.String}
     rows = {"x": [1, 2, None, 40], "g": list("abab"), "e": list("abab"), "h": list("abab")}
     lazy = pl.DataFrame(rows, schema=kinds).lazy().map_batches(seen, schema=kinds)
     for by in ("g", "e", "h"):

@@ -27,7 +27,8 @@ _SAFE: Final = re.compile(r"[\w .,:;+|()\[\]*?^-]*", re.ASCII)
 def _mend(node: Any, expressions: Any) -> Any:
     """Texts by their bytes: no setting of the session changes what they say.
 
-    Integers of 128 bits are decimals. Where a pattern ends with $, Java lets a last line break follow; here nothing may.
+    Integers of 128 bits are decimals. Where a pattern ends with $, Java lets a last line break
+    follow; here nothing may.
     """
     if isinstance(node, expressions.DataType) and node.this.value == "INT128":
         return expressions.DataType.build("DECIMAL(38, 0)")
