@@ -1,4 +1,4 @@
-"""Headers: a column is found by its name and place, or the question is refused, uncharged."""
+"""Headers: a column is found by its name and place, or refused before the charge."""
 
 from __future__ import annotations
 

@@ -142,13 +142,23 @@ def _objects(lines: Any, wanted: tuple[str, ...]) -> Any:
     from pyspark.sql import functions as f
     from pyspark.sql.types import StringType, StructField, StructType
 
-    shape = StructType([StructField(name, StringType()) for name in wanted])
+    broken = "broken" + "_" * max(map(len, wanted))  # the name of no member that is wanted
+    shape = StructType([StructField(name, StringType()) for name in (*wanted, broken)])
     line = f.col("line")
-    found = f.from_json(line, shape, {"mode": "PERMISSIVE"})
-    # An array of objects would pass for its first one.
-    whole = f.when(f.startswith(f.ltrim(line), f.lit("{")), found)
-    parsed = lines.select(whole.alias("object"))
-    return parsed.select(*(f.col("object").getField(name).alias(name) for name in wanted))
+    options = {"columnNameOfCorruptRecord": broken, "allowSingleQuotes": "false"}
+    found = f.from_json(line, shape, {"mode": "PERMISSIVE", **options})
+    parsed = lines.select(found.alias("object"), line)
+    # An array of objects would pass for its first one, and half an object for a whole one.
+    members = f.col("object")
+    whole = f.startswith(f.ltrim(line), f.lit("{")) & members.getField(broken).isNull()
+
+    def member(name: str) -> Any:
+        text = members.getField(name)
+        for end in ("Infinity", "-Infinity"):  # a number past the doubles comes as this, in quotes
+            text = f.when(members.getField(name) == f'"{end}"', f.lit(end)).otherwise(text)
+        return f.when(whole, text).alias(name)
+
+    return parsed.select(*map(member, wanted))
 
 
 def _remote_headers(reader: Any, files: FileSet, paths: list[str]) -> frozenset[bytes]:

@@ -1,0 +1,163 @@
+"""JSON lines: a line is at most one record on every engine, whatever it holds."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hourglass as hg
+from hourglass.ask.mean import mean_question
+
+ROW = '{"x": 7, "g": "b"}'
+#: Lines, and the record that each of them is: none, or (x, g). None where engines may differ.
+LINES: list[tuple[str, tuple[int, str] | str | None]] = [
+    ('{"x": 5, "g": "a"}', (5, "a")),
+    (' {"g": "a", "x": 5} ', (5, "a")),
+    ('{"x": "5", "g": "a", "h": [1, {"x": 9}]}', (5, "a")),
+    ('{"x": 5.0, "g": "\\u0061"}', (5, "a")),
+    ('{"x": 5e0, "g": "a"}', (5, "a")),
+    ('{"x": 5, "g": "a"}\r', (5, "a")),
+    ('{"x": 1e400, "g": "a"}', (9, "a")),
+    ('{"x": "inf", "g": "a"}', (9, "a")),
+    ('{"x": 5, "g": "é😀\\ud83d\\ude00"}', (5, "é😀😀")),
+    ('{"x": 5, "g": 17}', (5, "17")),
+    ('{"x": 5, "g": true}', (5, "true")),
+    ('[{"x": 5, "g": "a"}]', "none"),
+    ("[" + ",".join(['{"x": 5, "g": "a"}'] * 1000) + "]", "none"),
+    ('[[{"x": 5, "g": "a"}]]', "none"),
+    ('"x"', "none"),
+    ("5", "none"),
+    ("null", "none"),
+    ("{}", "none"),
+    ('{"x": null, "g": "a"}', "none"),
+    ('{"x": 5, "g": null}', "none"),
+    ('{"x": [5], "g": "a"}', "none"),
+    ('{"x": {"x": 5}, "g": "a"}', "none"),
+    ('{"X": 5, "G": "a"}', "none"),
+    ('{"x": 5, "g": "a"', "none"),
+    ('{"x": 5, "g": "a', "none"),
+    ("{", "none"),
+    ("}", "none"),
+    ("x", "none"),
+    ("{'x': 5, 'g': 'a'}", "none"),
+    ('{"x": 05, "g": "a"}', "none"),
+    ('{"x": "5\\r", "g": "a"}', "none"),
+    ('{"x": 5, "g": "a"} {"x": 5, "g": "a"}', None),
+    ('{"x": 5, "g": "a"}{"x": 5, "g": "a"}', None),
+    ('{"x": 5, "g": "a"}, {"x": 5, "g": "a"}', None),
+    ('{"x": 5, "g": "a"}\r{"x": 5, "g": "a"}', None),
+    ('{"x": 5, "x": 6, "g": "a", "g": "c"}', None),
+    ('{"x": 5, "g": "a",}', None),
+    ('{"x": 5, "g": "\\ud800"}', None),
+    ('{"x": NaN, "g": "a"}', "none"),
+    ("\0", "none"),
+    ('\ufeff{"x": 5, "g": "a"}', None),
+    ('{"x":' * 3000 + "1" + "}" * 3000, "none"),
+    ("[" * 100_000, "none"),
+    ('{"g": "' + "y" * (3 << 20) + '", "x": 5}', "none"),
+    ('{"x": ' + "9" * 100_000 + ', "g": "a"}', None),
+    ('{"x": 5, "g": "a", "h": "' + "y" * (30 << 20) + '"}', None),
+]
+
+
+@pytest.fixture(params=["duckdb", "duckdb alone", "spark"])
+def read(request: pytest.FixtureRequest) -> Any:
+    if request.param == "spark":
+        request.getfixturevalue("spark_session")
+    if request.param == "duckdb alone":
+        patch = request.getfixturevalue("monkeypatch")
+        patch.setattr("hourglass.read.engines.duckdb._arrow_is_here", lambda: False)
+
+    def totals(path: Path) -> dict[Any, tuple[int, int]]:
+        question = mean_question(
+            path, "x", bounds=(0, 9), grid=9, epsilon=1, by="g", delta=1e-6,
+            engine=request.param.removesuffix(" alone"),
+        )  # fmt: skip
+        found = question.read()
+        pairs = zip(found.totals.cells.tolist(), found.count.tolist(), strict=True)
+        keyed = zip((key for (key,) in found.all_keys()), pairs, strict=True)
+        return {key: pair for key, pair in keyed if pair[1]}
+
+    totals.engine = request.param  # type: ignore[attr-defined]
+    return totals
+
+
+def check(line: str, record: Any, found: dict[Any, tuple[int, int]], rows: int) -> None:
+    assert found.pop("b") == (7 * rows, rows), line[:60]
+    if record == "none":
+        assert found == {}, line[:60]
+    elif record is not None:
+        x, g = record
+        assert found == {g: (x, 1)}, line[:60]
+    else:
+        assert sum(count for _, count in found.values()) <= 1, line[:60]
+
+
+@pytest.mark.attack
+def test_every_line_is_at_most_one_record(read: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    if read.engine == "spark":  # a query takes seconds there: those that are certain, at once
+        certain = [(line, record) for line, record in LINES if record is not None]
+        path.write_text("\n".join(f"{line}\n{ROW}" for line, _ in certain))
+        expected = {"b": (7 * len(certain), len(certain))}
+        for _, told in certain:
+            if isinstance(told, tuple):
+                cells, count = expected.get(told[1], (0, 0))
+                expected[told[1]] = (cells + told[0], count + 1)
+        assert read(path) == expected
+    odd = [line for line in LINES if line[1] is None] if read.engine == "spark" else LINES
+    for line, record in odd:
+        path.write_text("\n".join([ROW, ROW, line, ROW]))
+        check(line, record, read(path), 3)
+
+
+def test_invalid_bytes_and_compression(read: Any, tmp_path: Path) -> None:
+    data = b'\xef\xbb\xbf{"x": 5, "g": "a"}\r\n{"x": 5, "g": "\xff"}\n\n{"x": 6, "g": "c"}'
+    for name, written in (("a.jsonl", data), ("a.ndjson.gz", gzip.compress(data))):
+        (tmp_path / name).write_bytes(written)
+        assert read(tmp_path / name) == {"a": (5, 1), "c": (6, 1)}
+
+
+@pytest.mark.property
+def test_broken_lines(tmp_path: Path) -> None:
+    """Any line cut, doubled or with a character changed leaves its neighbours alone."""
+    dice = random.Random(11)
+    path = tmp_path / "a.jsonl"
+    for _ in range(60):
+        lines = []
+        for _ in range(50):
+            line = json.dumps({"x": 5, "g": "a", "h": [1, "y", {"x": 1}]})
+            at = dice.randrange(len(line))
+            lines += [line[:at] + dice.choice(["", '"', "{", "}", "[", ",", "\\", line]), ROW]
+        path.write_text("\n".join(lines))
+        question = mean_question(
+            path, "x", bounds=(0, 9), grid=9, epsilon=1, by="g", keys=["a", "b"]
+        )
+        found = question.read()
+        counts = dict(zip(found.all_keys(), found.count.tolist(), strict=True))
+        assert counts["b",] == 50
+        assert counts.get(("a",), 0) <= 50
+
+
+def test_names_of_members(read: Any, tmp_path: Path) -> None:
+    names = ["a.b", "${x}", "it's", 'q"uote', "é😀", "sp ace", "`", "$", "[0]", "*", "c0", "line"]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({name: 5, "g": "a"}) + "\n" for name in names))
+    engine = read.engine.removesuffix(" alone")
+    for name in names:
+        question = mean_question(path, name, bounds=(0, 9), epsilon=1, engine=engine)
+        assert question.read().count.tolist() == [1], name
+
+
+def test_names_that_differ_in_case_alone_are_refused(read: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(ROW)
+    with pytest.raises(hg.DataError, match="differ in case alone"):
+        hg.mean(
+            tmp_path / "a.jsonl", "x", bounds=(0, 9), epsilon=1, by="X", keys=["a"],
+            engine=read.engine.removesuffix(" alone"),
+        )  # fmt: skip
