@@ -36,7 +36,9 @@ Place = Callable[[list[RawRow]], dict[str, Any]]
 
 def rows(seed: int = 0, size: int = 300) -> list[RawRow]:
     dice = random.Random(seed)
-    return [(dice.uniform(-10, 130), dice.choice(BYTES), dice.choice(BYTES)) for _ in range(size)]
+    return [
+        (dice.randrange(-40, 520) / 4, dice.choice(BYTES), dice.choice(BYTES)) for _ in range(size)
+    ]
 
 
 def named(table: list[RawRow]) -> list[Row]:
@@ -80,13 +82,15 @@ def in_pandas(table: list[RawRow]) -> dict[str, Any]:
 
 
 def in_parquet(folder: Path, engine: str, files: int = 1, **options: Any) -> Place:
-    kind = KINDS[options.pop("kind", "string")]
+    kind, mixed = KINDS[options.pop("kind", "string")], options.pop("mixed", False)
 
     def place(table: list[RawRow]) -> dict[str, Any]:
         inside = folder / uuid.uuid4().hex
         inside.mkdir()
         for i in range(files):
             part = arrow(table[i::files], kind)
+            if mixed and i % 2:  # files of two types are scanned apart
+                part = part.set_column(0, VALUE, part.column(0).cast(pa.float32()))
             pq.write_table(part, inside / f"{i}.parquet", row_group_size=50, **options)
         path = inside / ("0.parquet" if files == 1 else "*.parquet")
         return {"data": str(path), "engine": engine}
@@ -140,6 +144,7 @@ PLACES: dict[str, Callable[[Path], Place]] = {
     "parquet of deltas": lambda folder: in_parquet(folder, "duckdb", **DELTAS),
     "parquet dictionary": lambda folder: in_parquet(folder, "duckdb", kind="dictionary"),
     "parquet in three": lambda folder: in_parquet(folder, "duckdb", 3),
+    "parquet of two types": lambda folder: in_parquet(folder, "duckdb", 4, mixed=True),
     "datafusion": lambda folder: in_parquet(folder, "datafusion"),
     "datafusion dictionary": lambda folder: in_parquet(folder, "datafusion", kind="dictionary"),
     "datafusion in three": lambda folder: in_parquet(folder, "datafusion", 3),
@@ -239,3 +244,16 @@ def test_a_name_of_up_to_4096_bytes_is_asked_for() -> None:
     for key in ("x" * 4097, "ü" * 2049, "\ud800", 10**5000):
         with pytest.raises(hg.OptionError, match="up to 4096 bytes"):
             hg.mean(data, "x", keys=[key], **ask)
+
+
+def test_columns_by_which_rows_are_found_are_refused_before_the_charge(tmp_path: Path) -> None:
+    for name in ("file_row_number", "File_Row_Number", "hourglass_file"):
+        pq.write_table(pa.table({"x": [1.0], "g": ["a"], name: [7]}), tmp_path / "t.parquet")
+        for more in ({"delta": 1e-6}, {"keys": ["a"]}):
+            with pytest.raises(hg.DataError, match="rename it"):
+                hg.mean(tmp_path / "t.parquet", "x", bounds=(0, 1), epsilon=1, by="g", **more)
+        assert hg.mean(tmp_path / "t.parquet", "x", bounds=(0, 1), epsilon=60).count == 1
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"x": [1.0], "g": texts([b"\xff"]), "filename": ["b"]}), path)
+    found = hg.mean(path, "x", bounds=(0, 1), epsilon=60, by="g", keys=["a", None])
+    assert found[None].count == 1

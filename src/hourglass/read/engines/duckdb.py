@@ -27,7 +27,7 @@ from ..sql.cells import identifier
 from ..sql.dialects import with_source
 from ..sql.query import Query, Question
 from .base import guarded, guarded_schema, register
-from .duckdb_text import BATCH, Scans, groups_suffice, named, select
+from .duckdb_text import BATCH, Scans, check_names, groups_suffice, named, select
 
 __all__ = ["TABLE", "DuckDB", "DuckDBEngine", "DuckDBRelation", "connect"]
 
@@ -111,6 +111,11 @@ class DuckDB:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the scan, of the columns that it needs."""
+        if taken := self._scans.taken(query):
+            guarded_schema(
+                "data: DuckDB cannot read the names of the columns",
+                lambda: check_names(self._connection.execute(taken).fetchall()),
+            )
         return self._over(self._scans.first(query), query)
 
     def _over(self, scan: str, query: Question) -> str:
@@ -140,7 +145,6 @@ class DuckDB:
         if self._stream and self._stream.failure:
             raise _told(self._stream.failure)
         assert second is not None
-        self._connection.execute("SET preserve_insertion_order = true")  # two scans in step
         again = self._over(second, query)
         return _answer(lambda: self._connection.sql(again), query)
 

@@ -20,7 +20,7 @@ from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
 from .base import guarded_schema
 from .duckdb import TABLE, DuckDB, connect
-from .duckdb_text import Scans
+from .duckdb_text import FILE, Scans
 
 __all__ = ["of_files"]
 
@@ -107,17 +107,16 @@ def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
 def _parquet(*groups: list[str], columns: str = "*") -> Scans:
     """The ways to scan groups of files, names of directories left alone."""
 
-    def scan(more: str) -> str:
-        reads = []
-        for paths in groups:
-            listed = ", ".join(map(literal, paths))
-            reads.append(f"read_parquet([{listed}], hive_partitioning=false{more})")
-        if columns == "*":
-            return reads[0]
-        return "(" + " UNION ALL ".join(f"SELECT {columns} FROM {read}" for read in reads) + ")"
+    def reads(more: str) -> list[str]:
+        listed = (", ".join(map(literal, paths)) for paths in groups)
+        return [f"read_parquet([{paths}], hive_partitioning=false{more})" for paths in listed]
 
-    replacing, ignoring = (scan(f", utf8_validation='{m}'") for m in ("replace", "ignore"))
-    return Scans(scan(""), replacing=replacing, ignoring=ignoring)
+    replacing, ignoring = (
+        reads(f", utf8_validation='{mode}', filename='{FILE}'") for mode in ("replace", "ignore")
+    )
+    every = f"[{', '.join(literal(path) for paths in groups for path in paths)}]"
+    lenient = list(zip(replacing, ignoring, strict=True))
+    return Scans(*reads(""), columns=columns, lenient=lenient, files=every)
 
 
 def _literally(path: str) -> str:

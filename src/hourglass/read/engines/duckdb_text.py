@@ -9,8 +9,10 @@ the other ways, which differ in just the texts that are no UTF-8.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
+from ...errors import DataError
 from ..schema import Field
 from ..sql.cells import identifier
 from ..sql.query import Query, Question
@@ -19,32 +21,81 @@ from ..sql.text import LONGEST, names
 __all__ = ["Scans", "groups_suffice", "named", "select"]
 
 
-class Scans:
-    """The ways to scan a source: as it is, and for Parquet in spite of invalid UTF-8."""
+#: A row of a Parquet file: its file, as an option of the scan, and its number, by a column that
+#: DuckDB makes up.
+FILE: Final = "hourglass_file"
+_ROW: Final = "file_row_number"
 
-    def __init__(self, scan: str, *, replacing: str = "", ignoring: str = "") -> None:
-        self.plain, self._replacing, self._ignoring = scan, replacing, ignoring
+
+class Scans:
+    """The ways to scan a source: as it is, and for Parquet in spite of invalid UTF-8.
+
+    ``reads`` are calls of a table function, one for each kind of file, with the same ``columns``;
+    ``lenient`` are the same calls in pairs: one puts "?" in the place of invalid bytes, the other
+    leaves them out. ``files`` lists all of them.
+    """
+
+    def __init__(
+        self,
+        *reads: str,
+        columns: str = "*",
+        lenient: Sequence[tuple[str, str]] = (),
+        files: str = "",
+    ) -> None:
+        self.plain = _union(reads, columns)
+        self._lenient, self._columns, self._files = tuple(lenient), columns, files
 
     def first(self, query: Question) -> str:
         """The scan to try: one that cannot fail, if "?" is taken for nothing else there."""
-        return self._replacing if self._replacing and _replaceable(query) else self.plain
+        if self._lenient and _texts(query) and _replaceable(query):
+            return _union([replacing for replacing, _ in self._lenient], self._columns)
+        return self.plain
 
     def second(self, query: Question) -> str | None:
         """The scan to try after a failure; None where it could not be due to a text."""
-        texts = [field.name for field in query.fields if field.kind.startswith("text")]
-        if not texts or not self._replacing or _replaceable(query):
+        texts = _texts(query)
+        if not texts or not self._lenient or _replaceable(query):
             return None
-        columns = [
+        columns = ", ".join(
             f"CASE WHEN a.{c} = b.{c} THEN a.{c} END AS {c}" if field.name in texts else f"a.{c}"
             for field in query.fields
             for c in [identifier(field.name)]
-        ]
-        every = ", ".join(identifier(field.name) for field in query.fields)
-        checked = ", ".join(map(identifier, texts))
-        return (
-            f"(SELECT {', '.join(columns)} FROM (SELECT {every} FROM {self._replacing}) AS a "
-            f"POSITIONAL JOIN (SELECT {checked} FROM {self._ignoring}) AS b)"
         )
+        # With * the name of the file is among the columns, where the scan was asked for it.
+        made_up = _ROW if self._columns == "*" else f"{FILE}, {_ROW}"
+        pairs = (
+            f"SELECT {columns} FROM (SELECT {self._columns}, {made_up} FROM {replacing}) AS a "
+            f"JOIN (SELECT {self._columns}, {made_up} FROM {ignoring}) AS b "
+            f"USING ({FILE}, {_ROW})"
+            for replacing, ignoring in self._lenient
+        )
+        return f"({' UNION ALL '.join(pairs)})"
+
+    def taken(self, query: Question) -> str | None:
+        """A query for columns that have one of the names by which a row is found, if one is."""
+        if self.first(query) == self.plain and self.second(query) is None:
+            return None
+        names = f"'{FILE}', '{_ROW}'"
+        return f"SELECT name FROM parquet_schema({self._files}) WHERE lower(name) IN ({names})"
+
+
+def _texts(query: Question) -> list[str]:
+    return [field.name for field in query.fields if field.kind.startswith("text")]
+
+
+def check_names(taken: list[tuple[str]]) -> None:
+    """Refuse files with a column of a name by which a row is found."""
+    for (name,) in taken:
+        raise DataError(
+            f"data: a Parquet file has a column named {name!r}, by which rows are found whose text "
+            "is no UTF-8; rename it"
+        )
+
+
+def _union(reads: Sequence[str], columns: str) -> str:
+    if len(reads) == 1 and columns == "*":
+        return reads[0]
+    return f"({' UNION ALL '.join(f'SELECT {columns} FROM {read}' for read in reads)})"
 
 
 def _replaceable(query: Question) -> bool:
