@@ -51,10 +51,8 @@ def total_of_array(
     share = max(1, -(-len(values) // threads))
     parts = [values[start : start + share] for start in range(0, len(values), share)]
     with ThreadPoolExecutor(threads) as pool:
-        totals = list(
-            pool.map(lambda part: total_of_chunks(slices(part), grid, missing, sums), parts)
-        )
-        return sum(totals[1:], totals[0])
+        totals = pool.map(lambda part: total_of_chunks(slices(part), grid, missing, sums), parts)
+        return sum(totals, Totals(0, 0, (0,) * (len(sums) - 1)))
 
 
 def total_of_chunks(
