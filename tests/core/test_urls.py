@@ -25,6 +25,7 @@ from hourglass.core.urls import scheme_of, shown_url, url_identity
         ("sqlite:////srv/a file.db", "sqlite:////srv/a file.db"),
         ("/srv/ledger.db", "/srv/ledger.db"),
         ("host=h password=pw", "..."),
+        ("/srv/passwords.csv", "/srv/passwords.csv"),
         ("1://pw", "..."),
     ],
 )

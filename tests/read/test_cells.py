@@ -186,6 +186,16 @@ def test_no_message_holds_a_password(password: str) -> None:
         assert "Zq9" not in told.out + told.err
 
 
+@pytest.mark.parametrize("engine", [None, "duckdb", "datafusion"])
+@pytest.mark.parametrize("ending", ["parquet", "csv", "what"])
+def test_no_message_holds_a_key_of_a_store(engine: Any, ending: str) -> None:
+    """Files are named by URLs too."""
+    url = f"s3a://user:Zq9/b@bucket/t.{ending}"
+    with pytest.raises(HourglassError) as caught:
+        hg.mean(url, "x", bounds=(0, 1), epsilon=1, engine=engine)
+    assert "Zq9" not in everything(caught.value)
+
+
 @pytest.mark.parametrize(
     ("url", "reason"),
     [

@@ -8,6 +8,8 @@ from typing import Final
 __all__ = ["scheme_of", "shown_url", "url_identity"]
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+#: A password in the words of PostgreSQL's driver: host=... password=...
+_KEYWORD: Final = re.compile(r"password\s*=", re.IGNORECASE)
 _HOST: Final = r"(?:[\w.~%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?"
 #: The one form of which it is certain where a password starts and ends: no "@", "/", "?" or "#"
 #: that could belong to a password stands in what is shown.
@@ -32,10 +34,10 @@ def shown_url(url: str) -> str:
 
     A URL that could be read in two ways, for instance because its password holds an "@" or a "/"
     that is not percent-encoded, is shown by its scheme alone. A text that is no URL is a file's
-    name, and is shown unless it speaks of a password.
+    name, and is shown unless it gives a password.
     """
     if "://" not in url:
-        return url if "password" not in url.lower() else "..."
+        return "..." if _KEYWORD.search(url) else url
     found = _CERTAIN.fullmatch(url)
     if found is None:
         scheme = _SCHEME.match(url)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..core.shown import shown
+from ..core.urls import shown_url
 from ..errors import DataError, OptionError
 from .lines import open_binary, split_line
 from .schema import Field, Schema
@@ -86,10 +87,14 @@ class FileSet:
             paths = _once(text, _named(text))
             formats = {_format(name) for name in paths}
             if len(formats) > 1:
-                raise DataError(f"data={text!r} names files of {len(formats)} formats; name one")
+                raise DataError(
+                    f"data={shown_url(text)!r} names files of {len(formats)} formats; name one"
+                )
             found = cls(formats.pop(), tuple(paths), declared)
         if declared and found.format not in ("csv", "tsv"):
-            raise OptionError(f"multiline: data={text!r} is not CSV or TSV; give the path alone")
+            raise OptionError(
+                f"multiline: data={shown_url(text)!r} is not CSV or TSV; give the path alone"
+            )
         return found
 
     @property
@@ -175,7 +180,9 @@ def _named(text: str) -> list[str]:
         return [text]
     found = globbing.glob(text, recursive=True) if globbing.has_magic(text) else []
     if not found:
-        raise DataError(f"data={text!r}: there is no such file; check the path, or the glob")
+        raise DataError(
+            f"data={shown_url(text)!r}: there is no such file; check the path, or the glob"
+        )
     return sorted(found)
 
 
@@ -190,7 +197,7 @@ def _once(text: str, paths: list[str]) -> list[str]:
         else:
             found.setdefault((state.st_dev, state.st_ino), path)
             continue
-        raise DataError(f"data={text!r}: {path!r} cannot be read ({reason})")
+        raise DataError(f"data={shown_url(text)!r}: {path!r} cannot be read ({reason})")
     return list(found.values())
 
 
@@ -227,7 +234,7 @@ def _read_through(file: Any) -> None:
 def _format(path: str) -> str:
     if os.path.isdir(path):
         raise DataError(
-            f"data={path!r} is a directory; name its files with a glob, such as "
+            f"data={shown_url(path)!r} is a directory; name its files with a glob, such as "
             f"{os.path.join(path, '*.parquet')!r}"
         )
     plain = path[:-3] if path.endswith(".gz") else path
@@ -235,6 +242,7 @@ def _format(path: str) -> str:
     found = _ENDINGS.get(ending)
     if found is None or (path != plain and found not in ("csv", "tsv", "json")):
         raise DataError(
-            f"data={path!r} has an ending that is not known; known are {', '.join(_ENDINGS)}"
+            f"data={shown_url(path)!r} has an ending that is not known; known are "
+            f"{', '.join(_ENDINGS)}"
         )
     return found

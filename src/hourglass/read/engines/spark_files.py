@@ -11,6 +11,7 @@ from functools import partial, reduce
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from ...core.urls import shown_url
 from ...errors import DataError, OptionError
 from ..files import FileSet, check_case, text_schema
 from ..lines import LONGEST
@@ -60,14 +61,19 @@ def _found(reader: Any, files: FileSet) -> list[str]:
     """The paths of all files, each once, written so that Spark globs nothing in them."""
     if files.is_remote:
         listed = guarded_schema(
-            f"data={files.paths[0]!r}: Spark cannot find it",
-            lambda: reader.format("binaryFile").load(files.paths[0]).inputFiles(),
+            f"data={shown_url(files.paths[0])!r}: Spark cannot find it",
+            lambda: {
+                _decoded(url)
+                for url in reader.format("binaryFile").load(files.paths[0]).inputFiles()
+            },
         )
-        found = sorted({_decoded(url) for url in listed})
+        found = sorted(listed)
     else:
         found = [f"file://{path}" for path in files.absolute]
     if not found:
-        raise DataError(f"data={files.paths[0]!r}: there is no such file; check the path")
+        raise DataError(
+            f"data={shown_url(files.paths[0])!r}: there is no such file; check the path"
+        )
     for path in found:
         name = path.rsplit("/", 1)[-1]
         if name.startswith(("_", ".")) or ":" in name:
