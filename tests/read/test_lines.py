@@ -101,6 +101,7 @@ def texts(views: lines.Views, column: int) -> list[str | None]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @pytest.mark.parametrize("separator", [",", "\t"])
 def test_views_are_the_fields_of_the_reference(tmp_path: Path, separator: str) -> None:
@@ -112,6 +113,7 @@ def test_views_are_the_fields_of_the_reference(tmp_path: Path, separator: str) -
         assert read_by_numpy(data, tmp_path / "a.csv", size, separator) == want
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @settings(max_examples=400)
 @given(st.lists(st.text('",ab\r\0é😀', max_size=9), max_size=6), st.integers(1, 20))
@@ -192,6 +194,7 @@ POISON = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 @pytest.mark.parametrize("place", ["first", "middle", "last", "at the end of a block"])
 def test_no_line_speaks_for_another(read: Any, tmp_path: Path, place: str) -> None:
@@ -217,6 +220,7 @@ def test_no_line_speaks_for_another(read: Any, tmp_path: Path, place: str) -> No
         assert own <= poison.count(b"\n") + 1 - between, name
 
 
+@pytest.mark.slow
 def test_a_record_just_after_the_block_of_a_parallel_reader(read: Any, tmp_path: Path) -> None:
     """DuckDB's own reader splits at 8,000,000 bytes, and took such a record for 10,000 rows."""
     path = tmp_path / "a.csv"
@@ -278,6 +282,7 @@ def test_quoted_line_breaks_in_well_formed_files(tmp_path: Path) -> None:
         assert found == Counter((x, g) for x, g in rows)
 
 
+@pytest.mark.slow
 def test_multiline_is_a_declaration(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('x,g\n5,"two\n5,lines"\n7,b\n')
