@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import random
 import string
 from collections import Counter
@@ -22,6 +23,7 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.read import lines
 from tests.read import reference
 from tests.read.reference import Fields
+from tests.tools import command
 
 ENGINES = ["duckdb", "duckdb alone", "spark"]
 GRID = Grid.choose(Bounds(0, 9), 9)
@@ -297,6 +299,20 @@ def test_multiline_is_a_declaration(tmp_path: Path) -> None:
         mean_question(data, "x", **asked).text for data in (path, hg.multiline(path))
     )
     assert plain != declared  # another question, even under the same request key
+
+
+def test_multiline_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('x,g\n5,"two\n5,lines"\n7,b\n')
+    ask = ["mean", path, "x", "--bounds", 0, 9, "--epsilon", 60, "--format", "json"]
+    for more, count in (([], 3), (["--multiline"], 2)):
+        assert json.loads(command(*ask, *more).out)["count"] == count
+    told = command("bounds", path, "x", "--epsilon", 60, "--multiline")
+    assert told.code == 0
+    database = ["mean", "sqlite:///a.db", "x", "--table", "t", "--bounds", 0, 9, "--epsilon", 1]
+    told = command(*database, "--multiline")
+    assert told.code == 2
+    assert "the source is a database" in told.err
 
 
 def test_multiline_is_refused_where_it_is_not_kept(tmp_path: Path, spark_session: Any) -> None:
