@@ -8,12 +8,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from . import core, engines, ledger, private_bounds
+from . import core, engines, files, ledger, private_bounds
 
 #: What runs, and with which arguments.
 ALL: dict[str, tuple[Callable[[Sequence[str] | None], None], list[str]]] = {
     "core": (core.main, ["--rows", "20000000"]),
     "engines": (engines.main, ["--rows", "10000000", "--turns", "3"]),
+    "files": (files.main, ["--turns", "5"]),
     "private_bounds": (private_bounds.main, ["--sets", "8", "--runs", "25", "--small"]),
     "ledger": (ledger.main, []),
 }

@@ -29,6 +29,7 @@ PATHS = memory_paths(Fraction(1), (0.0, 10.0), None)
 PAIRS = list(neighbours(0.0, 10.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
 def test_columns_in_memory(path: Path) -> None:
     found = greybox_finding(path, PAIRS)

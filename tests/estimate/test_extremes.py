@@ -67,6 +67,7 @@ def cases(seed: int, count: int) -> Iterator[tuple[MeanMechanism, str, float, ra
         yield mechanism, source.choice(estimators), confidence, source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "count"), [(1, 120), pytest.param(2, 3000, marks=pytest.mark.long)]
 )
@@ -88,6 +89,7 @@ def test_every_answer_can_be_made_written_read_and_printed(seed: int, count: int
         assert 0 <= found.expected_error <= sys.float_info.max
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [True, False])
 def test_every_answer_by_group_too(exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not exact:
@@ -121,6 +123,7 @@ def sum_errors(mechanism: MeanMechanism) -> tuple[list[Any], Fraction]:
     return sorted(errors.tolist()), Fraction(zero.parts * grid.cells * lower.denominator)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("seed", "count"), [(4, 60), pytest.param(5, 1500, marks=pytest.mark.long)]
@@ -142,6 +145,7 @@ def test_the_interval_of_the_sum_is_as_wide_as_the_noise(seed: int, count: int) 
         assert reach <= Fraction(11, 10) * quantile + max(rounding, cell / 2**50), case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1e-6", "0.0005", "0.001", "0.0015", "0.005", "0.05", "5"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_seconds_since_1970(algorithm: str, epsilon: str) -> None:

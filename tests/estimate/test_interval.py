@@ -89,6 +89,7 @@ def test_mean_coverage_is_at_least_nominal(
         assert coverage(G, epsilon, S, N) >= CONFIDENCE - 1e-6, (S, N)
 
 
+@pytest.mark.slow
 def test_the_coverage_test_sees_an_interval_too_narrow() -> None:
     assert coverage(2, "2", 10, 7, narrower=0.6) < CONFIDENCE
 
@@ -153,6 +154,7 @@ def test_tails_are_sums_of_the_pmf(name: str) -> None:
                 assert found <= true + 1e-8 or (first != second and found <= 2 * true)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("G", "centre"), [(1, 0), (2, 0), (3, 1), (5, 4)])
 @pytest.mark.parametrize("lower", [5, -5, 6, 17, -40, 10**6, -(10**9)])
 def test_a_sum_over_stairs_is_a_sum_of_the_pmf(G: int, centre: int, lower: int) -> None:

@@ -158,6 +158,7 @@ def test_refusals(tmp_path: Path, arguments: tuple[str, ...], code: int, words: 
     assert sorted(p.name for p in tmp_path.iterdir()) == ["budget.db"]
 
 
+@pytest.mark.slow
 def test_ledger_from_the_environment_in_a_process_of_its_own(tmp_path: Path) -> None:
     place = SqlitePlace(str(tmp_path / "budget.db"))
     fresh(place)

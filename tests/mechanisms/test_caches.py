@@ -44,6 +44,7 @@ def told(bounds: Any, algorithm: str, values: Any) -> str:
     return repr((question, release, release.to_dict(0.8), again, str(release.statement())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [np.arange(11.0), np.arange(11)], ids=["real", "integer"])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_an_answer_does_not_depend_on_what_ran_before(algorithm: str, values: Any) -> None:

@@ -170,6 +170,7 @@ def test_sums_past_the_machine_word() -> None:
 # --- time ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_timing_of_a_release() -> None:
     """Spearman's rank correlation of |noise| and time over 4,000 releases: below 0.08.
 

@@ -163,6 +163,7 @@ def test_radial_by_table(
     assert not agrees(draw, wrong.pmf, width, longest, 0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @pytest.mark.parametrize(("rate", "coefficients"), RADIALS)
 def test_radial_by_mixture(rate: str, coefficients: tuple[int, ...]) -> None:
@@ -180,6 +181,7 @@ def _first(sample: Callable[[int, Any], Any]) -> Callable[[ScriptedBits], int]:
     return lambda bits: int(sample(1, bits)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 def test_table_and_mixture_are_the_same_law() -> None:
     """By their exact masses: what the one gives an outcome the other may give it, too."""
@@ -237,6 +239,7 @@ def test_box(grids: list[int], centres: list[int], width: int, longest: int) -> 
     assert not agrees(draw, lambda point: other.pmf(*point), width, longest, 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @pytest.mark.parametrize("centre", [0, 1])
 def test_triangle(centre: int) -> None:
@@ -344,6 +347,7 @@ def test_the_law_chooses_the_type_and_not_the_draw() -> None:
         assert all(type(value) is int for value in (*x.ravel(), *k))
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @pytest.mark.parametrize("columns", [1, 12, 32])
 def test_many_columns(columns: int) -> None:
@@ -405,6 +409,7 @@ BOX_LAWS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("epsilon", "grids", "centres"), BOX_LAWS)
@@ -428,6 +433,7 @@ def test_the_joint_law_of_a_box(
     assert chi_square(flipped, box_masses(law, reaches)) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
@@ -446,6 +452,7 @@ def test_the_marginals_of_a_box(epsilon: str, grid: int, columns: int, size: int
     assert line(k, lambda v: wrong.count_pmf(v, bits=64), reach) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("epsilon", "whole", "centre"), [("1", 2, 1), ("3", 4, 2), ("1/2", 1, 0)])

@@ -79,6 +79,7 @@ def test_every_theorem_s_assumptions_are_printed() -> None:
         assert re.search(rf"^Theorem {name}\b", text, re.MULTILINE), name
 
 
+@pytest.mark.slow
 def test_coq_accepts_it(tmp_path: Path) -> None:
     if shutil.which("coqc") is None:
         pytest.skip("coqc is not installed; `make proof` installs it from Debian's packages")
@@ -103,6 +104,7 @@ def test_coq_accepts_it(tmp_path: Path) -> None:
         assert not axioms or not THEOREMS[name], name
 
 
+@pytest.mark.slow
 def test_coq_rejects_a_false_level(tmp_path: Path) -> None:
     """The check can fail: with 2 J in place of the stairs up the level's formula is wrong."""
     if shutil.which("coqc") is None:

@@ -92,6 +92,7 @@ def test_what_the_mistakes_cost() -> None:
     assert losses(*mutants["summed but not counted"], (22, 5)) == {-2, 0, 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(4)])
 def test_the_pmf_follows_the_level(epsilon: Fraction) -> None:
     """The ratio of two pmfs encloses e^(+-epsilon): what is enumerated is what is sampled."""

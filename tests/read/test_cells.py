@@ -168,6 +168,7 @@ PASSWORDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("password", PASSWORDS, ids=ascii)
 def test_no_message_holds_a_password(password: str) -> None:
     """Whatever is wrong with the URL or the server, in Python and on the command line."""

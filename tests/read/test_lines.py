@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import random
 import string
 from collections import Counter
@@ -22,6 +23,7 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.read import lines
 from tests.read import reference
 from tests.read.reference import Fields
+from tests.tools import command
 
 ENGINES = ["duckdb", "duckdb alone", "spark"]
 GRID = Grid.choose(Bounds(0, 9), 9)
@@ -101,6 +103,7 @@ def texts(views: lines.Views, column: int) -> list[str | None]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @pytest.mark.parametrize("separator", [",", "\t"])
 def test_views_are_the_fields_of_the_reference(tmp_path: Path, separator: str) -> None:
@@ -112,6 +115,7 @@ def test_views_are_the_fields_of_the_reference(tmp_path: Path, separator: str) -
         assert read_by_numpy(data, tmp_path / "a.csv", size, separator) == want
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @settings(max_examples=400)
 @given(st.lists(st.text('",ab\r\0é😀', max_size=9), max_size=6), st.integers(1, 20))
@@ -192,6 +196,7 @@ POISON = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 @pytest.mark.parametrize("place", ["first", "middle", "last", "at the end of a block"])
 def test_no_line_speaks_for_another(read: Any, tmp_path: Path, place: str) -> None:
@@ -217,6 +222,7 @@ def test_no_line_speaks_for_another(read: Any, tmp_path: Path, place: str) -> No
         assert own <= poison.count(b"\n") + 1 - between, name
 
 
+@pytest.mark.slow
 def test_a_record_just_after_the_block_of_a_parallel_reader(read: Any, tmp_path: Path) -> None:
     """DuckDB's own reader splits at 8,000,000 bytes, and took such a record for 10,000 rows."""
     path = tmp_path / "a.csv"
@@ -278,6 +284,7 @@ def test_quoted_line_breaks_in_well_formed_files(tmp_path: Path) -> None:
         assert found == Counter((x, g) for x, g in rows)
 
 
+@pytest.mark.slow
 def test_multiline_is_a_declaration(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('x,g\n5,"two\n5,lines"\n7,b\n')
@@ -292,6 +299,20 @@ def test_multiline_is_a_declaration(tmp_path: Path) -> None:
         mean_question(data, "x", **asked).text for data in (path, hg.multiline(path))
     )
     assert plain != declared  # another question, even under the same request key
+
+
+def test_multiline_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('x,g\n5,"two\n5,lines"\n7,b\n')
+    ask = ["mean", path, "x", "--bounds", 0, 9, "--epsilon", 60, "--format", "json"]
+    for more, count in (([], 3), (["--multiline"], 2)):
+        assert json.loads(command(*ask, *more).out)["count"] == count
+    told = command("bounds", path, "x", "--epsilon", 60, "--multiline")
+    assert told.code == 0
+    database = ["mean", "sqlite:///a.db", "x", "--table", "t", "--bounds", 0, 9, "--epsilon", 1]
+    told = command(*database, "--multiline")
+    assert told.code == 2
+    assert "the source is a database" in told.err
 
 
 def test_multiline_is_refused_where_it_is_not_kept(tmp_path: Path, spark_session: Any) -> None:

@@ -65,6 +65,7 @@ def counts(column: Any, **more: Any) -> Any:
     return hg.mean(frame, "x", bounds=(0, 1), epsilon=60, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cell", "name"), CELLS, ids=range(len(CELLS)))
 def test_a_cell(cell: Any, name: str | None) -> None:
     keys = ["a", "b", name] if name not in ("a", None) else ["a", "b"]

@@ -142,6 +142,7 @@ def test_a_trusted_select_is_run_as_it_is(database: str) -> None:
         hg.sql(database, query, trusted="yes")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["mean", "bounds"])
 def test_the_command(database: str, asked: str) -> None:
     more = ["--bounds", 0, 100] if asked == "mean" else []

@@ -86,6 +86,7 @@ def files(place: Path) -> list[Path]:
     return [path for path in place.rglob("*") if path.is_file()]
 
 
+@pytest.mark.slow
 def test_spilled_data_is_private_and_is_swept_after_a_kill(place: Path, table: Path) -> None:
     process = started(table)
     try:
@@ -106,6 +107,7 @@ def test_spilled_data_is_private_and_is_swept_after_a_kill(place: Path, table: P
     assert not any(CANARY.encode() in path.read_bytes() for path in files(place))
 
 
+@pytest.mark.slow
 def test_nothing_is_left_after_an_answer(place: Path, table: Path) -> None:
     process = started(table)
     out, error = process.communicate(timeout=300)

@@ -168,6 +168,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 # --- what must hold -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_names(place: Place, unit: Unit | None) -> None:
     """Secret keys and persons, against the reference of the names."""
@@ -181,6 +182,7 @@ def test_names(place: Place, unit: Unit | None) -> None:
     assert totals(place(alone), GRID.bounds, None, unit=unit, by=None) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [["alice", "ü😀"], ["a?", "?", "a\0b"], ["alice", None]], ids=str)
 def test_public_keys(place: Place, keys: list[str | None]) -> None:
     table = rows(1)
@@ -190,6 +192,7 @@ def test_public_keys(place: Place, keys: list[str | None]) -> None:
     assert [found[key].count for key in keys] == [groups.count(key) for key in keys]
 
 
+@pytest.mark.slow
 def test_public_keys_of_persons(place: Place) -> None:
     """A person's groups are chosen among the listed ones."""
     table, keys, unit = rows(2), ["alice", "ü😀", "a?"], hg.per_person(PERSON, rows=2)
@@ -221,6 +224,7 @@ QUICK = settings(
 CELLS = st.one_of(st.sampled_from(BYTES), st.binary(max_size=6))
 
 
+@pytest.mark.slow
 @QUICK
 @given(table=st.lists(st.tuples(st.just(1.0), CELLS, CELLS), max_size=12), odd=CELLS)
 @pytest.mark.parametrize("where", ["parquet", "arrow string", "relation", "sqlite", "datafusion"])

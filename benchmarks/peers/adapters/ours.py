@@ -60,7 +60,7 @@ def _noisy(column: Any, bounds: Any, epsilon: float, runs: int) -> tuple[Any, An
     if key not in _TOTALS:
         request = mean_question(column, None, bounds=bounds, epsilon=epsilon)
         _TOTALS.clear()
-        _TOTALS[key] = request, request.read(), column  # held, so that its id stays its own
+        _TOTALS[key] = request, request.read().only, column  # held, so that its id stays its own
     request, totals, _ = _TOTALS[key]
     return request.mechanism, request.mechanism.noise(totals, size=runs)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from .empirical import Array, Sampler
 from .exact import exact_finding
 from .finding import Finding
 from .greybox import Path
+from .lines import MISREAD, misread_finding
 from .names import Row, names_finding
 from .paths import memory_paths, sampler_of
 from .scripts import sampler_finding
@@ -281,6 +283,7 @@ def _wrong_around(bench: Bench) -> list[Mutant]:
         ),
         Mutant("a person's rows not bounded", (lambda: persons_finding(bench.epsilon, per_row()),)),
         *_wrong_names(bench),
+        *(Mutant(name, (partial(misread_finding, name, bench.epsilon),)) for name in MISREAD),
         Mutant("charged after the release", (lambda: ledger_finding("late", charged_after),)),
         Mutant("new noise for an old request", (lambda: ledger_finding("again", noised_again),)),
     ]

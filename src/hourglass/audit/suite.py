@@ -21,6 +21,7 @@ from .empirical import ALPHA, LowerBound, Progress, empirical_finding, lower_bou
 from .exact import exact_audit
 from .finding import Finding
 from .greybox import Path, greybox_finding, neighbours
+from .lines import audit_lines
 from .names import audit_names
 from .paths import sampler_of
 from .scripts import sampler_finding
@@ -122,10 +123,11 @@ def audit_keys(epsilon: Fraction) -> Iterator[Finding]:
 
 
 def audit_around(epsilon: Fraction) -> Iterator[Finding]:
-    """Persons with many rows, odd names, and a budget: that it is charged first, and once."""
+    """Persons with many rows, odd names and lines, and a budget that is charged first and once."""
     yield persons_finding(epsilon, per_person("id"))
     yield persons_finding(epsilon, per_person("id", rows=2))
     yield from audit_names(epsilon)
+    yield from audit_lines(epsilon)
     yield ledger_finding("charge, look, store, hand out", run)
 
 

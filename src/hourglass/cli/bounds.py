@@ -21,6 +21,7 @@ from .options import (
     Explain,
     LedgerPlace,
     Master,
+    Multiline,
     Output,
     Parse,
     Person,
@@ -49,6 +50,7 @@ def bounds(
     ],
     table: Table = None,
     trusted: Trusted = False,
+    multiline: Multiline = False,
     scale: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Public candidates in increasing order."),
@@ -83,7 +85,7 @@ def bounds(
     if master:
         start_spark(engine, master)
     ask: dict[str, Any] = {
-        "data": data_of(source, table, trusted),
+        "data": data_of(source, table, trusted, multiline),
         "column": column,
         "epsilon": epsilon,
         "scale": _scale(scale, scale_from),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..core.unit import Unit, per_person, per_row
 from ..errors import OptionError
 from ..read.database import sql
+from ..read.files import multiline
 from .output import print_notes
 from .progress import progress
 
@@ -45,9 +46,11 @@ def account(budget: str | None, ledger: str | None, request: str | None) -> Acco
     return Account(ledger, budget)
 
 
-def data_of(source: str, table: str | None, trusted: bool = False) -> Any:
-    """A path, or a table of a database."""
+def data_of(source: str, table: str | None, trusted: bool = False, lines: bool = False) -> Any:
+    """A path, or a table of a database; ``lines``: records of the file may span lines."""
     if source.startswith(_URLS):
+        if lines:
+            raise OptionError("--multiline is about CSV and TSV files; the source is a database")
         if table is None:
             raise OptionError("a database needs --table: a table's name, or a SELECT")
         return sql(source, table, trusted=trusted)
@@ -55,7 +58,7 @@ def data_of(source: str, table: str | None, trusted: bool = False) -> Any:
         raise OptionError("--trusted is about a SELECT in --table; the source is a file")
     if table is not None:
         raise OptionError("--table is about databases; the source is a file")
-    return source
+    return multiline(source) if lines else source
 
 
 def number_of(name: str, text: str) -> int | float:

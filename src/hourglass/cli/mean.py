@@ -25,6 +25,7 @@ from .options import (
     Explain,
     LedgerPlace,
     Master,
+    Multiline,
     Output,
     Parse,
     Person,
@@ -61,6 +62,7 @@ def mean(
     ] = None,
     table: Table = None,
     trusted: Trusted = False,
+    multiline: Multiline = False,
     by: Annotated[
         list[str] | None, typer.Option(help="Group by this column; may be given again.")
     ] = None,
@@ -132,7 +134,7 @@ def mean(
     if master:
         start_spark(engine, master)
     ask: dict[str, Any] = {
-        "data": data_of(source, table, trusted),
+        "data": data_of(source, table, trusted, multiline),
         "column": column,
         "bounds": _bounds(bounds, bounds_from),
         "epsilon": epsilon,

@@ -10,8 +10,8 @@ import typer
 from ..read.open import file_engines
 
 __all__ = [
-    "BudgetName", "EngineName", "Explain", "LedgerPlace", "Master", "Output", "Parse", "Person",
-    "RequestName", "Rows", "Source", "Table", "Trusted",
+    "BudgetName", "EngineName", "Explain", "LedgerPlace", "Master", "Multiline", "Output", "Parse",
+    "Person", "RequestName", "Rows", "Source", "Table", "Trusted",
 ]  # fmt: skip
 
 Source = Annotated[
@@ -27,6 +27,13 @@ Trusted = Annotated[
     typer.Option(
         "--trusted",
         help="With a SELECT in --table: each row of the base table makes at most one row of it.",
+    ),
+]
+Multiline = Annotated[
+    bool,
+    typer.Option(
+        "--multiline",
+        help="Of CSV or TSV files: every quote is closed, and quoted fields may hold line breaks.",
     ),
 ]
 Person = Annotated[

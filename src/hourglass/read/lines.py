@@ -185,10 +185,20 @@ class _Lines:
         if separator:
             wanted |= self.marks == separator[0]
         self._quoted = bool(separator) and b'"' in block
+        if self._quoted and (multiline or not self._begins_simply(separator)):
+            self._split_by_quotes(wanted, multiline)
+            return
         self._set(np.flatnonzero(wanted))
-        if self._quoted and (multiline or not self._all_around_fields()):
-            odd = self._leave_out_quoted(np.flatnonzero(wanted | (self.marks == _QUOTE)), multiline)
-            self._find_slow(odd)
+        if self._quoted and not self._all_around_fields():
+            self._split_by_quotes(wanted, multiline)
+
+    def _begins_simply(self, separator: bytes) -> bool:
+        """Whether the first lines have quotes around whole fields alone: a guess at the rest."""
+        fields = (f for line in self.block[:4096].split(b"\n")[:-1] for f in line.split(separator))
+        counts = (
+            (f.count(b'"'), f.startswith(b'"'), f.rstrip(b"\r").endswith(b'"')) for f in fields
+        )
+        return all(not quotes or (quotes == 2 and a and b) for quotes, a, b in counts)
 
     def _set(self, stops: Array) -> None:
         """Take these for the ends of fields: separators, and the line feeds that end records."""
@@ -215,23 +225,26 @@ class _Lines:
         quotes = np.count_nonzero(self.marks == _QUOTE)
         return bool(quotes == 2 * np.count_nonzero(self._around()))
 
-    def _leave_out_quoted(self, places: Array, multiline: bool) -> Array:
-        """Leave out separators inside of quotes; which lines end inside of them."""
+    def _split_by_quotes(self, wanted: Array, multiline: bool) -> None:
+        """Leave out separators inside of quotes, and find the lines with any other quotes."""
+        places = np.flatnonzero(wanted | (self.marks == _QUOTE))
         kinds = self.marks[places]
-        stops = kinds != _QUOTE
-        inside = (np.cumsum(~stops, dtype=np.uint8)[stops] & 1).astype(bool)
-        places, feeds = places[stops], kinds[stops] == _LF
+        inside = (np.cumsum(kinds == _QUOTE, dtype=np.uint8) & 1).astype(bool)
+        feeds = kinds == _LF
+        unclosed = bool(inside[-1])
+        odd: Array | None = None  # which lines end inside of quotes
         if multiline:
-            odd = np.zeros(np.count_nonzero(feeds & ~inside) + bool(inside[-1]), dtype=bool)
-            odd[-1], inside[-1] = inside[-1], False
-        else:  # quotes end with their line: what was open before it does not count
-            at_end = inside[feeds]
-            if at_end.any():
-                inside ^= np.append(False, at_end)[np.cumsum(feeds) - feeds]
+            inside[-1] = False
+        elif (inside & feeds).any():
+            # Quotes end with their line: what was open before it does not count.
+            inside ^= np.append(False, inside[feeds])[np.cumsum(feeds) - feeds]
             odd = inside[feeds]
             inside[feeds] = False
-        self._set(places[~inside])
-        return odd
+        self._set(np.compress((kinds != _QUOTE) & ~inside, places))
+        if odd is None:
+            odd = np.zeros(len(self.starts), dtype=bool)
+            odd[-1] = multiline and unclosed
+        self._find_slow(odd)
 
     def _find_slow(self, odd: Array) -> None:
         """Lines with a quote that is not the first or the last character of a whole field."""

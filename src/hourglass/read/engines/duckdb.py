@@ -74,6 +74,10 @@ class DuckDB:
     def schema(self) -> Schema:
         """From the file's footer, the frame's types, or the header of a text file."""
         if self._text:
+            guarded_schema(
+                "data: DuckDB cannot read the columns",
+                lambda: self._connection.sql(f"SELECT * FROM {self._scan}"),
+            )
             return self._text
         if self._frame:
             frame = self._frame

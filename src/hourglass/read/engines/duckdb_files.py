@@ -7,6 +7,7 @@ parallel scan ends it can lose lines; JSON goes the same way, so that a line is 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from .duckdb_text import FILE, Scans
 
 __all__ = ["of_files"]
 
+_PLAIN: Final = re.compile(r"[\w -]+")
 _UNSIGNED: Final = {"utinyint": 8, "usmallint": 16, "uinteger": 32, "ubigint": 64, "uhugeint": 128}
 _SIGNED: Final = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
 
@@ -65,12 +67,17 @@ def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
                     yield found
 
     # What is not an object, or not JSON at all, has none of the columns.
-    shape = literal(json.dumps(dict.fromkeys(wanted, "VARCHAR"), ensure_ascii=False))
+    if not all(map(_PLAIN.fullmatch, wanted)):
+        shape = literal(json.dumps(dict.fromkeys(wanted, "VARCHAR"), ensure_ascii=False))
+        members, of_line = f"json_transform(c0, {shape})", "struct_extract(line, {name})"
+    else:  # a third faster, where a name has no meaning of its own in a path
+        paths = ", ".join(literal(f'$."{name}"') for name in wanted)
+        members, of_line = f"json_extract_string(c0, [{paths}])", "list_extract(line, {place})"
     listed = ", ".join(
-        f"struct_extract(line, {literal(name)}) AS {identifier(name)}" for name in wanted
+        f"{of_line.format(name=literal(name), place=place)} AS {identifier(name)}"
+        for place, name in enumerate(wanted, 1)
     )
-    lined = f"SELECT TRY(json_transform(c0, {shape})) AS line FROM {TABLE}"
-    scan = f"(SELECT {listed} FROM ({lined}) AS lines)"
+    scan = f"(SELECT {listed} FROM (SELECT TRY({members}) AS line FROM {TABLE}) AS lines)"
     return DuckDB(scan, stream=TextStream(1, lines), text=Schema((), open=True))
 
 
