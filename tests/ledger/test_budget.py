@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hourglass.core.urls import shown_url
 from hourglass.errors import (
     BudgetError,
     BudgetExceededError,
@@ -20,7 +21,7 @@ from hourglass.errors import (
     RequestReusedError,
 )
 from hourglass.ledger import Amount, Anchor, Budget, create_budget
-from hourglass.ledger.store import open_store, shown_location
+from hourglass.ledger.store import open_store
 from hourglass.ledger.values import shown_number
 
 from .support import Place, SqlitePlace, fresh
@@ -286,13 +287,13 @@ def test_two_budgets_of_one_name_differ(tmp_path: Any) -> None:
 
 
 def test_location_is_shown_without_secrets() -> None:
-    assert shown_location("budget.db") == "budget.db"
+    assert shown_url("budget.db") == "budget.db"
     url = "postgresql://ann:s3cret@db.example:5433/dp?password=s3cret&sslkey=x"
-    assert shown_location(url) == "postgresql://ann@db.example:5433/dp"
+    assert shown_url(url) == "postgresql://ann@db.example:5433/dp"
     several = "postgresql://ann:s3cret@[2001:db8::1]:5433,db2/dp"
-    assert shown_location(several) == "postgresql://ann@[2001:db8::1]:5433,db2/dp"
-    assert shown_location("postgresql:///dp?host=/run") == "postgresql:///dp"
-    assert shown_location("postgresql://u:s3cret@h:bad/db") == "postgresql://..."
+    assert shown_url(several) == "postgresql://ann@[2001:db8::1]:5433,db2/dp"
+    assert shown_url("postgresql:///dp?host=/run") == "postgresql:///dp"
+    assert shown_url("postgresql://u:s3cret@h:bad/db") == "postgresql://..."
 
 
 @settings(max_examples=300, deadline=None)
@@ -306,7 +307,7 @@ def test_no_password_is_ever_shown(before: str, after: str, scheme: str, host: s
     """Unescaped as it may be: what is not surely understood is not shown."""
     for user in ("ann:", "ann@corp:", ":", "ann:12/"):
         url = f"{scheme}://{user}{before}hunter2{after}@{host}/dp"
-        assert "hunter2" not in shown_location(url)
+        assert "hunter2" not in shown_url(url)
         try:
             said = open_store(url, wait=1).location
         except OptionError as error:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core.numbers import exact_delta
+from ..core.urls import shown_url
 from ..errors import LedgerMissingError, OptionError
 from ..ledger import (
     Anchor,
@@ -26,7 +27,7 @@ from ..ledger import (
 )
 from ..ledger.composition import CONDITION
 from ..ledger.export import exported
-from ..ledger.store import open_store, shown_location
+from ..ledger.store import open_store
 from ..ledger.values import shown_number
 from ..ledger.verify import verify as verify_budget
 from ..release.rendering import label, sentence_table, text_table
@@ -208,7 +209,7 @@ def grant(role: Role, ledger: Ledger) -> None:
     """Let a PostgreSQL role charge every budget of a ledger; only its owner can do this."""
     grant_role(ledger, role)
     typer.echo(
-        f"Role {role!r} may now read {shown_location(ledger)} and charge every budget in it; it "
+        f"Role {role!r} may now read {shown_url(ledger)} and charge every budget in it; it "
         "cannot create, change or delete any."
     )
 
@@ -217,7 +218,7 @@ def grant(role: Role, ledger: Ledger) -> None:
 def revoke(role: Role, ledger: Ledger) -> None:
     """Take every right on a PostgreSQL ledger from a role; only its owner can do this."""
     revoke_role(ledger, role)
-    typer.echo(f"Role {role!r} has no rights on {shown_location(ledger)} of its own any more.")
+    typer.echo(f"Role {role!r} has no rights on {shown_url(ledger)} of its own any more.")
 
 
 def _names(ledger: str) -> list[str]:

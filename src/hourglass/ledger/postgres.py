@@ -15,6 +15,7 @@ from typing import Any, Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from ..core.urls import shown_url
 from ..errors import (
     BudgetExistsError,
     EpsilonError,
@@ -33,7 +34,7 @@ from .entries import Row, make_row
 from .postgres_functions import digest
 from .postgres_owner import Connection
 from .postgres_schema import STATE, VERSION
-from .store import Caller, shown_location
+from .store import Caller
 
 __all__ = ["PostgresStore"]
 
@@ -58,15 +59,13 @@ class PostgresStore:
         """The store at a URL, which is not connected to yet."""
         self._url = url
         self._wait = float(wait)
-        self.location = shown_location(url)
-        try:
-            conninfo_to_dict(url)
-        except psycopg.Error:  # its message quotes the URL
+        self.location = shown_url(url)
+        if not _is_understood(url):
             raise OptionError(
                 f"ledger={self.location!r} is not a PostgreSQL URL; write it as "
                 "postgresql://user:password@host/database, and escape special characters of "
                 "the password, such as % as %25 and @ as %40"
-            ) from None
+            )
 
     def create(self) -> None:
         """Make the schema where there is none; a ledger that is there stays as it is."""
@@ -313,6 +312,15 @@ class PostgresTransaction:
                 "terms never change: choose another name"
             )
         return row
+
+
+def _is_understood(url: str) -> bool:
+    """Whether libpq and Python can read the URL; what they say about it quotes the password."""
+    try:
+        conninfo_to_dict(url)
+    except (psycopg.Error, UnicodeDecodeError):
+        return False
+    return True
 
 
 def _has_schema(connection: Connection) -> bool:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from ..core.urls import shown_url
 from ..errors import OptionError
 from .entries import Row
 
-__all__ = ["Caller", "Store", "Transaction", "open_store", "shown_location"]
+__all__ = ["Caller", "Store", "Transaction", "open_store"]
 
 _POSTGRES: Final = ("postgresql://", "postgres://")
-_HOST: Final = r"(?:[\w.%-]*|\[[0-9a-f:.%]+\])(?::[0-9]{1,5})?"
-#: A URL that is surely understood: scheme, user, password, hosts, database, options.
-_URL: Final = re.compile(
-    r"(?P<scheme>[a-z][a-z0-9+]*)://(?:(?P<user>[\w.%-]*)(?::[^@/?#]*)?@)?"
-    rf"(?P<place>{_HOST}(?:,{_HOST})*(?:/[\w.%-]*)?)(?:\?[^@]*)?",
-    re.ASCII | re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -104,25 +97,9 @@ def open_store(location: str, *, wait: float) -> Store:
         return PostgresStore(location, wait=wait)
     if "://" in location:
         raise OptionError(
-            f"ledger={shown_location(location)!r}: no such kind of ledger; give a file, or a URL "
+            f"ledger={shown_url(location)!r}: no such kind of ledger; give a file, or a URL "
             "that begins with postgresql://"
         )
     from .sqlite import SqliteStore
 
     return SqliteStore(location, wait=wait)
-
-
-def shown_location(location: str) -> str:
-    """The location without a password, and without options, which may hold one.
-
-    A URL that is not surely understood is not shown at all: a password with an unescaped
-    slash, colon or at sign could stand anywhere in it.
-    """
-    if "://" not in location:
-        return location
-    match = _URL.fullmatch(location)
-    if match is None:
-        scheme = location.partition("://")[0]
-        return f"{scheme if scheme.isalnum() else ''}://..."
-    user = f"{match['user']}@" if match["user"] and match["place"] else ""
-    return f"{match['scheme']}://{user}{match['place']}"
