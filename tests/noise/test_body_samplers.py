@@ -512,7 +512,7 @@ def test_table_and_mixture_at_full_width(size: int) -> None:
 
 @pytest.mark.statistical
 def test_a_small_epsilon_has_its_variance() -> None:
-    """Long laws, drawn by the mixture: within 6 standard errors, and 5 % off is seen."""
+    """Long laws, drawn by the mixture: within 6 standard errors, and 10 % off is seen."""
     for law in (hg.HourglassBox("1/1000", [2**20] * 2), hg.HourglassTriangle("1/1000", 2**20)):
         assert not (
             law._radial if isinstance(law, hg.HourglassBox) else law._pieces.laws[0][0]
@@ -524,4 +524,4 @@ def test_a_small_epsilon_has_its_variance() -> None:
             squares = found**2
             error = squares.std() / len(squares) ** 0.5
             assert abs(squares.mean() - exact) < 6 * error
-            assert abs(squares.mean() - 1.05 * exact) > 6 * error
+            assert abs(squares.mean() - 1.1 * exact) > 6 * error
