@@ -21,7 +21,7 @@ import duckdb
 
 import hourglass as hg
 from hourglass.ask.bounds import bounds_question as checked_bounds
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.ask.run import run
 from hourglass.core.unit import Unit
 

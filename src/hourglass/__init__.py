@@ -42,6 +42,7 @@ from .noise import (
 )
 from .read.database import sql
 from .read.files import multiline
+from .release.columns import Columns
 from .release.found import FoundBounds
 from .release.release import Release
 from .release.releases import Releases
@@ -55,6 +56,7 @@ __all__ = [
     "Budget",
     "BudgetError",
     "BudgetExceededError",
+    "Columns",
     "DataError",
     "DiscreteLaplace",
     "EpsilonError",

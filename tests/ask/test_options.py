@@ -18,7 +18,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.bounds import bounds_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from tests.tools import everything
 
 pytestmark = pytest.mark.attack
@@ -152,7 +152,7 @@ def test_a_question_does_not_depend_on_what_was_asked_before() -> None:
     """Equal bounds of other types or origins, in every order, each in a fresh process."""
     program = (
         "import sys, json, pyarrow as pa, hourglass as hg\n"
-        "from hourglass.ask.mean import mean_question\n"
+        "from hourglass.ask.question import mean_question\n"
         "kinds = {'int': (0, 10), 'float': (0.0, 10.0),\n"
         "         'found': hg.Bounds(0, 10, origin='found privately')}\n"
         "table = pa.table({'x': [1.0]})\n"
@@ -186,7 +186,7 @@ def test_none_and_the_text_none_are_two_keys() -> None:
 @pytest.mark.slow
 def test_a_set_of_keys_is_one_question_in_every_process() -> None:
     program = (
-        "import pyarrow as pa; from hourglass.ask.mean import mean_question\n"
+        "import pyarrow as pa; from hourglass.ask.question import mean_question\n"
         "t = pa.table({'x': [1.0], 'g': ['a']})\n"
         "print(mean_question(t, 'x', bounds=(0, 1), epsilon=1, by='g', keys=set('abcdef')).text)\n"
     )

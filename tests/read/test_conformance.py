@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Groups
 from hourglass.core.unit import Unit

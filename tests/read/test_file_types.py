@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.read.types import Kind, common
 
 #: Types, and values at both of their ends.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 
 
 @pytest.fixture(params=["duckdb", "spark"])

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.core.totals import Groups
 from hourglass.noise.bits import SeededBits
 from hourglass.read.engines.base import guarded

@@ -12,7 +12,7 @@ import pyarrow.feather
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 
 ASK: dict[str, Any] = {"bounds": (0, 9), "epsilon": 60}
 

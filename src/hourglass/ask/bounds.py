@@ -14,14 +14,14 @@ from ..core.numbers import exact_epsilon, exact_number
 from ..core.scale import Counts, Scale
 from ..core.shown import shown
 from ..core.unit import Unit, as_unit
-from ..errors import BoundsError, OptionError
+from ..errors import BoundsError, DataError, OptionError
 from ..mechanisms.scan import RETURN_PART, Ends, Search
 from ..noise.bits import SECURE, Bits, SeededBits
 from ..read.engines.base import Source, value_field
 from ..read.open import open_source, place_of
 from ..read.sql.histogram import Histogram
 from ..release.found import FoundBounds
-from .options import check_column, check_parse, epsilon_per_record
+from .options import asked_columns, check_parse, epsilon_per_record
 from .run import explained, run
 
 if TYPE_CHECKING:
@@ -185,7 +185,11 @@ def bounds_question(
         raise OptionError(f"unit: groups={whose.groups} is about groups; bounds are for all rows")
     each = epsilon_per_record(price, whose, False)
     check_parse(parse)
-    check_column(data, column, unit=whose.person, parse=parse, engine=engine)
+    _, several = asked_columns(data, column, unit=whose.person, parse=parse, engine=engine)
+    if several:
+        raise DataError(
+            "column: find_bounds looks at one column at a time; ask for each, at its own price"
+        )
     wanted = tuple(n for n in dict.fromkeys([column, whose.person]) if n is not None)
     source = open_source(data, wanted, engine)
     schema = source.schema()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -10,12 +11,12 @@ from ..core.numbers import MIN_EPSILON, exact_delta
 from ..core.shown import one_of, shown
 from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError
-from ..mechanisms.base import find, names_with
-from ..read.open import is_table
+from ..mechanisms.base import ALGORITHMS, find, names_with
+from ..read.open import columns_in_memory, is_table
 
 __all__ = [
-    "check_algorithm", "check_column", "check_parse", "epsilon_per_record", "exact_delta_of",
-    "missing_cell", "names_of",
+    "asked_columns", "check_algorithm", "check_parse", "epsilon_per_record", "exact_delta_of",
+    "missing_cell", "names_of", "of_each",
 ]  # fmt: skip
 
 
@@ -59,20 +60,53 @@ def epsilon_per_record(epsilon: Fraction, unit: Unit, grouped: bool) -> Fraction
     return each
 
 
-def check_column(data: Any, column: Any, **of_tables: Any) -> None:
-    """The name of the column, or None where the data is a column itself.
+def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, ...], bool]:
+    """The columns that are asked for, and whether they are several that are answered together.
 
-    ``of_tables`` are the options that make sense for a table alone.
+    The one column is None where the data is a column itself. ``of_tables`` are the options that
+    make sense for a table alone.
     """
+    if isinstance(column, list | tuple):
+        _check_names(column)
+        return tuple(column), True
     if column is not None:
         if not isinstance(column, str):
-            raise DataError(f"column={shown(column)} is not the name of a column; give it as text")
-        return
+            raise DataError(
+                f"column={shown(column)} is not the name of a column; give it as text, or a list "
+                "of names for several columns"
+            )
+        return (column,), columns_in_memory(data) is not None
     if is_table(data):
         raise DataError("data is a table; name the column, as in mean(data, 'age', ...)")
     for option, value in of_tables.items():
         if value:
             raise OptionError(f"{option}= is about tables; data is a column of numbers")
+    several = columns_in_memory(data)
+    return (None,) if several is None else several, several is not None
+
+
+def _check_names(names: Any) -> None:
+    if not names or any(type(name) is not str for name in names) or len(set(names)) < len(names):
+        raise DataError(
+            f"column={shown(names)} does not name columns; give one name, or a list of names, "
+            "each once"
+        )
+
+
+def of_each(
+    option: str, value: Any, columns: tuple[Any, ...], several: bool, absent: Any = None
+) -> list[Any]:
+    """What an option says for each column: the same for all, or by name in a dict."""
+    if not (several and isinstance(value, Mapping)):
+        return [value] * len(columns)
+    for name in value:
+        if name not in columns:
+            names = ", ".join(map(repr, columns))
+            raise OptionError(f"{option}: {shown(name)} is not one of the columns asked: {names}")
+    missing = [name for name in columns if name not in value]
+    if missing and option == "bounds":
+        raise BoundsError(f"bounds: column {missing[0]!r} has none; give a pair for each column")
+    return [value.get(name, absent) for name in columns]
 
 
 def check_parse(parse: Any) -> None:
@@ -95,9 +129,16 @@ def missing_cell(missing: Any, grid: Grid) -> int | None:
     return grid.cell(missing)
 
 
-def check_algorithm(algorithm: str, by: tuple[str, ...], delta: Fraction, unit: Unit) -> None:
+def check_algorithm(
+    algorithm: str, by: tuple[str, ...], delta: Fraction, unit: Unit, statistic: str = "mean"
+) -> None:
     """What the mechanism of that name can do."""
-    mechanism = find(algorithm)
+    if statistic != "mean" and algorithm in ALGORITHMS and algorithm != "hourglass":
+        raise OptionError(
+            f"algorithm={algorithm!r} is offered for one column by itself; several columns are "
+            "answered together by 'hourglass'"
+        )
+    mechanism = find(algorithm, statistic)
     if by and not mechanism.by_group:
         raise OptionError(
             f"algorithm={algorithm!r} takes the number of records as public: not by group"

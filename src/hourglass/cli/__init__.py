@@ -18,6 +18,7 @@ from ..noise.bits import SECURE, Bits
 from .audit import audit
 from .bounds import bounds
 from .budget import budget_app
+from .many import ManyValued
 from .mean import mean
 from .output import as_options, make_printable, print_notes
 from .paper import paper
@@ -54,7 +55,7 @@ def _root(
     """Private means, sums and counts with the least error known, on data wherever it lives."""
 
 
-app.command()(mean)
+app.command(cls=ManyValued)(mean)
 app.command()(bounds)
 app.command()(plan)
 app.command()(audit)

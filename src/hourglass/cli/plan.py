@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from ..core.grid import Bounds
 from ..core.numbers import exact_epsilon
 from ..errors import OptionError
-from ..estimate.accuracy import compare
+from ..estimate.accuracy import compare, expected_error
 from ..estimate.accuracy import plan as planned
 from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import decimals_for, number, text_table
@@ -38,6 +39,9 @@ def plan(
     at_mean: Annotated[
         float | None, typer.Option(help="Where the mean is expected; left out, the worst place.")
     ] = None,
+    columns: Annotated[
+        int, typer.Option(help="How many columns are asked together, for one epsilon.")
+    ] = 1,
     whole: Annotated[
         bool, typer.Option("--whole", help="The column holds whole numbers, on their own grid.")
     ] = False,
@@ -52,16 +56,23 @@ def plan(
         raise OptionError("--whole needs whole bounds")
     grid = int(range_.width) if whole else None
     if error is not None:
-        found = planned(range_, error, epsilon=epsilon, records=records, mean=at_mean, grid=grid)
+        found = planned(
+            range_, error, epsilon=epsilon, records=records, mean=at_mean, grid=grid,
+            columns=columns,
+        )  # fmt: skip
+        of_each = f" of each of {columns} columns" if columns > 1 else ""
         print(
-            f"epsilon {float(found.epsilon):g} with {found.records:,} records: expected error "
-            f"{number(found.error, decimals_for(found.error))} ({found.algorithm})"
+            f"epsilon {float(found.epsilon):g} with {found.records:,} records: expected error"
+            f"{of_each} {number(found.error, decimals_for(found.error))} ({found.algorithm})"
         )
         return
     if records is None or epsilon is None:
         raise OptionError("plan takes --records and --epsilon, or --error and one of the two")
     if records < 1:
         raise OptionError(f"records={records} is not a whole number of 1 or more")
+    if columns != 1:
+        _print_columns(records, range_, exact_epsilon(epsilon), at_mean, grid, columns)
+        return
     errors = compare(records, range_, exact_epsilon(epsilon), mean=at_mean, grid=grid)
     best = errors["hourglass"]
     rows = [
@@ -73,3 +84,21 @@ def plan(
         for name, e in errors.items()
     ]
     print(text_table(["algorithm", "expected error", "to hourglass"], rows))
+
+
+def _print_columns(
+    records: int,
+    bounds: Bounds,
+    epsilon: Fraction,
+    mean: float | None,
+    grid: int | None,
+    count: int,
+) -> None:
+    """Columns asked together, and each by itself for its part of epsilon."""
+    together = expected_error(records, bounds, epsilon, mean=mean, grid=grid, columns=count)
+    apart = expected_error(records, bounds, epsilon / count, mean=mean, grid=grid)
+    rows = [
+        [name, number(e, decimals_for(e)), f"{e / together:.2f}"]
+        for name, e in (("together", together), (f"each at epsilon/{count}", apart))
+    ]
+    print(text_table([f"{count} columns", "expected error", "to together"], rows))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["CELLS", "HALF", "MOST", "Groups", "NoisyTotals", "Sum", "Totals"]
+__all__ = ["CELLS", "HALF", "MOST", "Groups", "NoisyColumns", "NoisyTotals", "Sum", "Totals"]
 
 #: Sums are carried as HALF * hi + lo: neither half can pass 2^63 below 1e14 rows.
 HALF: Final = 65536
@@ -46,6 +46,11 @@ class Totals:
     cells: Any
     count: Any
     more: tuple[Any, ...] = ()
+
+    @property
+    def sums(self) -> tuple[Any, ...]:
+        """All sums, in their order."""
+        return (self.cells, *self.more)
 
     def __add__(self, other: Totals) -> Totals:
         more = tuple(a + b for a, b in zip(self.more, other.more, strict=True))
@@ -192,3 +197,31 @@ class NoisyTotals:
     def size(self) -> Fraction:
         """N', the noisy number of records, exactly; it can be zero or negative."""
         return Fraction(self.weight, self.parts * self.grid)
+
+    @property
+    def sizes(self) -> Any:
+        """N' rounded down, of each group: what a threshold is compared with."""
+        return self.weight // (self.parts * self.grid)
+
+    def take(self, rows: Any) -> NoisyTotals:
+        """Those of some groups, or as Python's integers of one."""
+        cells, rest = self.cells[rows], self.rest[rows]
+        if not isinstance(cells, np.ndarray):
+            cells, rest = int(cells), int(rest)
+        return NoisyTotals(cells, rest, self.grid, self.parts)
+
+
+@dataclass(frozen=True)
+class NoisyColumns:
+    """The noisy totals of several columns that share one count."""
+
+    columns: tuple[NoisyTotals, ...]
+
+    @property
+    def sizes(self) -> Any:
+        """N', the noisy number of records, which all columns share."""
+        return self.columns[0].sizes
+
+    def take(self, rows: Any) -> NoisyColumns:
+        """Those of some groups, or of one."""
+        return NoisyColumns(tuple(column.take(rows) for column in self.columns))

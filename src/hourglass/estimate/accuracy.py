@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..core.exact import to_double
 from ..core.grid import Bounds, Grid
 from ..core.numbers import MAX_EPSILON, MIN_EPSILON, exact_epsilon
-from ..core.shown import shown
+from ..core.shown import one_of, shown
 from ..errors import OptionError
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
 
@@ -57,14 +57,16 @@ def leading_error(
     mean: float | None = None,
     bounds: Any = (0.0, 1.0),
     grid: int | None = None,
+    columns: int = 1,
 ) -> float:
     """n^2 MSE / width^2 for large n, at a mean given in the units of the bounds.
 
+    ``columns`` is how many columns are asked together; the error is that of each of them.
     Without a mean, the worst over all means. ``grid`` left out is 2^32; give upper - lower
     of integer bounds for a column of integers. Otherwise the bounds matter for "independent"
     alone.
     """
-    return float(_leading(make(algorithm, exact_epsilon(epsilon), _cut(bounds, grid)), mean))
+    return float(_leading(_mechanism(algorithm, epsilon, bounds, grid, columns), mean))
 
 
 def expected_error(
@@ -75,12 +77,14 @@ def expected_error(
     algorithm: str = "hourglass",
     mean: float | None = None,
     grid: int | None = None,
+    columns: int = 1,
 ) -> float:
     """The root mean squared error of a private mean, in the units of the data.
 
-    At most the width of the bounds: an estimate is never further off than that.
+    ``columns`` is how many columns are asked together. The error is at most the width of the
+    bounds: an estimate is never further off than that.
     """
-    return error_at(make(algorithm, exact_epsilon(epsilon), _cut(bounds, grid)), records, mean)
+    return error_at(_mechanism(algorithm, epsilon, bounds, grid, columns), records, mean)
 
 
 def compare(
@@ -108,6 +112,20 @@ def error_at(mechanism: MeanMechanism, records: Any, mean: Any = None) -> Any:
         np.divide(most, records, out=errors, where=records > 0)
         return np.minimum(errors, width)
     return min(width, float(most) / records) if records > 0 else width
+
+
+def _mechanism(
+    algorithm: str, epsilon: Any, bounds: Any, cells: int | None, columns: int
+) -> MeanMechanism:
+    """The mechanism of one column, where so many on the same grid are asked together."""
+    exact, grid = exact_epsilon(epsilon), _cut(bounds, cells)
+    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
+        raise OptionError(f"columns={shown(columns)} is not a whole number of 1 or more")
+    if columns == 1:
+        return make(algorithm, exact, grid)
+    one_of("algorithm", algorithm, ("hourglass",))
+    found: MeanMechanism = make(algorithm, exact, (grid,) * columns, "columns").column(0)
+    return found
 
 
 def _cut(bounds: Any, cells: int | None) -> Grid:
@@ -160,10 +178,12 @@ def plan(
     algorithm: str = "hourglass",
     mean: float | None = None,
     grid: int | None = None,
+    columns: int = 1,
 ) -> Plan:
     """The epsilon that a wanted error needs, or the number of records: give the other one.
 
-    Epsilon is rounded up to three digits, so that the error is met.
+    ``columns`` is how many columns are asked together. Epsilon is rounded up to three digits, so
+    that the error is met.
     """
     if (epsilon is None) == (records is None):
         raise OptionError("plan takes one of epsilon and records, and finds the other")
@@ -176,11 +196,15 @@ def plan(
         )
 
     def reached(eps: Fraction, n: int) -> float:
-        return expected_error(n, range_, eps, algorithm=algorithm, mean=mean, grid=grid)
+        return expected_error(
+            n, range_, eps, algorithm=algorithm, mean=mean, grid=grid, columns=columns
+        )
 
     if epsilon is not None:
         exact = exact_epsilon(epsilon)
-        lead = leading_error(exact, algorithm=algorithm, mean=mean, bounds=range_, grid=grid)
+        lead = leading_error(
+            exact, algorithm=algorithm, mean=mean, bounds=range_, grid=grid, columns=columns
+        )
         records = math.ceil(to_double(range_.width) * math.sqrt(lead) / error)
     else:
         assert records is not None

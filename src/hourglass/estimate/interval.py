@@ -81,19 +81,32 @@ def check_confidence(confidence: float) -> None:
 
 @lru_cache(maxsize=4096)
 def interval(
-    mechanism: MeanMechanism, noisy: NoisyTotals, confidence: float, of: str, estimate: float
+    mechanism: MeanMechanism,
+    noisy: NoisyTotals,
+    confidence: float,
+    of: str,
+    estimate: float,
+    together: int = 1,
 ) -> Interval:
-    """The interval of "mean", "sum" or "count"; ``estimate`` always lies inside it."""
+    """The interval of "mean", "sum" or "count"; ``estimate`` always lies inside it.
+
+    ``together`` so many intervals hold at once with that confidence.
+    """
     check_confidence(confidence)
     kinds = {"mean": _mean, "sum": _sum, "count": _count}
     if of not in kinds:
         raise OptionError(f"of={shown(of)} is not one of mean, sum, count")
-    low, high = kinds[of](mechanism, noisy, 1.0 - float(confidence))
+    low, high = kinds[of](mechanism, noisy, (1.0 - float(confidence)) / together)
     return Interval(min(low, estimate), max(high, estimate), float(confidence), of)
 
 
 def mean_ends(
-    mechanism: MeanMechanism, noisy: NoisyTotals, confidence: float, *, exact: bool
+    mechanism: MeanMechanism,
+    noisy: NoisyTotals,
+    confidence: float,
+    *,
+    exact: bool,
+    together: int = 1,
 ) -> tuple[Floats, Floats]:
     """The intervals of many means at once.
 
@@ -101,7 +114,7 @@ def mean_ends(
     doubles, and wider by what those lose.
     """
     check_confidence(confidence)
-    grid, miss = mechanism.grid, 1.0 - float(confidence)
+    grid, miss = mechanism.grid, (1.0 - float(confidence)) / together
     if exact:
         cells, weight = _columns(_records(one) for one in each(noisy))
         left = (ends.tolist() for ends in shares_left(mechanism, cells, weight, miss))

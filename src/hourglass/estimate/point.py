@@ -42,9 +42,14 @@ BAYESIAN: Final = ("posterior", "jeffreys")
 EXACT: Final = 10_000
 
 
-def check_estimator(estimator: str, algorithm: str) -> str:
+def check_estimator(estimator: str, algorithm: str, statistic: str = "mean") -> str:
     """The estimator's name if it is offered for this algorithm."""
     one_of("estimator", estimator, ESTIMATORS)
+    if estimator in BAYESIAN and statistic != "mean":
+        raise OptionError(
+            f"estimator={estimator!r} is offered for one column by itself; for several columns use "
+            "'projected' or 'ratio'"
+        )
     if estimator in BAYESIAN and not find(algorithm).posterior:
         raise OptionError(
             f"estimator={estimator!r} is offered with {names_with('posterior')}; with "

@@ -13,10 +13,11 @@ comes after is the same for all.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Final, Protocol, Self, TypeVar, overload
+from typing import Any, ClassVar, Final, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -100,6 +101,10 @@ class MeanMechanism(Mechanism, Protocol):
         """Into how many parts a cell is cut, so that the noise is an integer."""
 
     @property
+    def columns(self) -> int:
+        """How many columns are answered together."""
+
+    @property
     def moments(self) -> Moments:
         """The second moments of the noise."""
 
@@ -113,8 +118,12 @@ class MeanMechanism(Mechanism, Protocol):
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
         """The totals with fresh noise; for groups one each; ``size`` times over for a study."""
 
-    def drawn_in(self, parts: int) -> MeanMechanism:
-        """The mechanism that drew noise in so many parts of a cell, for stored answers."""
+    def stored(self) -> dict[str, Any]:
+        """What a stored answer keeps of the law besides name, epsilon, grid and parts."""
+
+    @classmethod
+    def restored(cls, epsilon: Fraction, grid: Grid, stored: Mapping[str, Any]) -> MeanMechanism:
+        """The mechanism that a stored answer was drawn with."""
 
 
 @dataclass(frozen=True)
@@ -138,13 +147,23 @@ class OnGrid:
         return 1
 
     @property
+    def columns(self) -> int:
+        """One alone."""
+        return 1
+
+    @property
     def unit(self) -> int:
         """The square of what one record can add to the sum, in parts of a cell."""
         return (self.parts * self.grid.cells) ** 2
 
-    def drawn_in(self, parts: int) -> Self:
-        """The mechanism itself: its parts follow from epsilon and grid."""
-        return self
+    def stored(self) -> dict[str, Any]:
+        """Nothing: the law follows from epsilon and grid."""
+        return {}
+
+    @classmethod
+    def restored(cls, epsilon: Fraction, grid: Grid, stored: Mapping[str, Any]) -> Any:
+        """The mechanism as it is made today."""
+        return make(cls.name, epsilon, grid, cls.statistic)
 
 
 # --- the registry ---------------------------------------------------------------------------
@@ -188,9 +207,11 @@ def make(name: str, epsilon: Fraction, grid: Any, statistic: str = "mean") -> An
     return _made(kind, epsilon, grid, _spelled(grid))
 
 
-def remade(name: str, epsilon: Fraction, grid: Grid, parts: int) -> MeanMechanism:
-    """The mechanism that noisy totals were drawn with, in so many parts of a cell."""
-    return make(name, epsilon, grid).drawn_in(parts)
+def remade(grid: Grid, stored: Mapping[str, Any]) -> MeanMechanism:
+    """The mechanism that the noisy totals of a stored answer were drawn with."""
+    kind = find(stored["algorithm"], stored.get("statistic", "mean"))
+    made: MeanMechanism = kind.restored(Fraction(stored["noise_epsilon"]), grid, stored)
+    return made
 
 
 @lru_cache(maxsize=256)

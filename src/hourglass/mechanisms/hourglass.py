@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from ..core.exact import DEFAULT_BITS, Enclosure
+from ..core.grid import Grid
 from ..core.totals import NoisyTotals, Totals
 from ..noise import Hourglass
 from ..noise.bits import SECURE, Bits
-from .base import Moments, OnGrid, addable, draws, register
+from .base import Moments, OnGrid, addable, draws, make, register
 from .lattice import FULL_GRID, Lattice, Level, Part, Point, outer_edges, some_cells, span
 from .tails import FAR, SLACK, TOUCH, Floats, Line, blocks, distinct, laplace_upper, merged, summed
 
@@ -64,9 +65,11 @@ class HourglassMean(OnGrid):
         law = Hourglass(self.epsilon, parts * self.grid.cells)
         return float(law.variance[0] / parts**2)
 
-    def drawn_in(self, parts: int) -> HourglassMean:
+    @classmethod
+    def restored(cls, epsilon: Fraction, grid: Grid, stored: Mapping[str, Any]) -> HourglassMean:
         """An earlier version may have cut cells otherwise: its noise keeps its own law."""
-        return self if parts == self.parts else HourglassMean(self.epsilon, self.grid, parts)
+        today, parts = make(cls.name, epsilon, grid), stored["noisy_totals"]["parts"]
+        return today if parts == today.parts else cls(epsilon, grid, parts)  # type: ignore[return-value]
 
     @cached_property
     def law(self) -> Hourglass:

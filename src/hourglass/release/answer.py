@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from html import escape
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -25,20 +24,19 @@ from ..estimate import point
 from ..estimate.accuracy import error_at
 from ..estimate.interval import mean_ends
 from ..mechanisms.base import MeanMechanism
-from .rendering import decimal, html_table, paragraphs, text_table
-from .statement import Statement, stated
+from .presented import Presented
+from .statement import Range, Statement, stated
 from .stored import keys_from, terms_from
 
 __all__ = ["Answer", "figure_names"]
 
-_CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
-
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Answer:
+class Answer(Presented):
     """A frozen answer: noisy totals, and the terms on which they were released.
 
     ``noisy_totals`` holds integers in an answer of one row, and arrays in one by group.
+    ``column`` is the name of the column, None where the data was a column itself.
     """
 
     noisy_totals: NoisyTotals
@@ -51,6 +49,7 @@ class Answer:
     by: tuple[str, ...] = ()
     groups: tuple[tuple[Any, ...], ...] = ((),)
     threshold: int | None = None
+    column: str | None = None
 
     #: Whether the rows are groups.
     _by_group: ClassVar[bool]
@@ -98,17 +97,22 @@ class Answer:
         size = noisy.weight.astype(np.float64) / unit if by_group else to_double(noisy.size)
         return error_at(self._algorithm, size, self._mean)
 
-    def _figures(self, confidence: float | None = None) -> dict[str, Any]:
+    def _figures(self, confidence: float | None = None, together: int = 1) -> dict[str, Any]:
         """The figures under their own names; the interval of the mean if asked for."""
         found = {"mean": self._mean, "sum": self._sum, "count": self._count}
         if confidence is not None:
-            found["mean_low"], found["mean_high"] = self._ends(confidence)
+            found["mean_low"], found["mean_high"] = self._ends(confidence, together)
         return found | {"expected_error": self._error}
 
-    def _ends(self, confidence: float) -> tuple[Any, Any]:
-        """The two ends of the interval of the mean, which always holds the mean."""
+    def _ends(self, confidence: float, together: int = 1) -> tuple[Any, Any]:
+        """The two ends of the interval of the mean, which always holds the mean.
+
+        ``together`` so many hold at once with that confidence.
+        """
         exact = len(self.groups) <= point.EXACT
-        low, high = mean_ends(self._algorithm, self.noisy_totals, confidence, exact=exact)
+        low, high = mean_ends(
+            self._algorithm, self.noisy_totals, confidence, exact=exact, together=together
+        )
         return np.minimum(low, self._mean), np.maximum(high, self._mean)
 
     # --- as a table -------------------------------------------------------------------------
@@ -128,24 +132,6 @@ class Answer:
         names = figure_names(self.by, list(found))
         return keys | {names[name]: np.atleast_1d(column) for name, column in found.items()}
 
-    def to_pandas(self, confidence: float | None = None) -> Any:
-        """A pandas DataFrame of :meth:`columns`."""
-        import pandas
-
-        return pandas.DataFrame(self.columns(confidence))
-
-    def to_polars(self, confidence: float | None = None) -> Any:
-        """A Polars DataFrame of :meth:`columns`."""
-        import polars
-
-        return polars.DataFrame(self.columns(confidence))
-
-    def to_arrow(self, confidence: float | None = None) -> Any:
-        """A PyArrow table of :meth:`columns`."""
-        import pyarrow
-
-        return pyarrow.table(self.columns(confidence))
-
     @classmethod
     def from_dict(cls, answer: dict[str, Any]) -> Self:
         """The answer that ``to_dict`` wrote down: the same noise, the same figures."""
@@ -156,51 +142,29 @@ class Answer:
 
     # --- for people -------------------------------------------------------------------------
 
+    @property
+    def _subject(self) -> str:
+        return "private mean" + (f" by {', '.join(self.by)}" if self.by else "")
+
     def statement(self, *, budget: Any = None, **details: str) -> Statement:
         """The privacy claim in plain words (``print`` it) and for the registry (``.yaml``).
 
         ``budget`` adds what all releases charged to it have cost. ``name``, ``curator`` and
         ``purpose`` fill in what only the publisher knows.
         """
-        return stated(self, self._algorithm.epsilon, budget, **details)
+        return stated(self, [self._range], self._algorithm, budget, **details)
 
-    def text(self, confidence: float = 0.95) -> str:
-        """A table for people: figures with their intervals, and what is promised."""
-        head, rows = self._table(confidence)
-        table = text_table(head, rows) if rows else "No group's noisy count reached the threshold."
-        return f"{table}\n\n{paragraphs(self._notes())}"
-
-    def __str__(self) -> str:
-        return self.text()
+    @property
+    def _range(self) -> Range:
+        return Range(self.column, self.bounds, self.grid)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)
         return f"{type(self).__name__}({shown})"
 
-    def _repr_html_(self) -> str:
-        head, rows = self._table(0.95)
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
-        caption = f"private mean{by}, epsilon = {decimal(self.epsilon)}"
-        return html_table(head, rows, caption) + notes
-
-    def _table(self, confidence: float) -> tuple[list[str], list[list[str]]]:
-        """The head and the rows of the table that is printed."""
-        raise NotImplementedError
-
-    def _notes(self) -> list[str]:
-        """What is promised, and what is not."""
-        delta = f", delta {float(self.delta):.3g}" if self.delta else ""
-        notes = [
-            f"epsilon {decimal(self.epsilon)}{delta}, {self.algorithm}, "
-            f"bounds {self.bounds.lower} to {self.bounds.upper}, grid {self.grid}, "
-            f"one {self.unit} {_CHANGED[self.adjacency]}"
-        ]
-        if self.adjacency == "swap":
-            notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
-        if not self.private:
-            notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
-        return notes
+    @property
+    def _ranges(self) -> str:
+        return f"{self.bounds.lower} to {self.bounds.upper}, grid {self.grid}"
 
 
 def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:

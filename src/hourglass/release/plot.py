@@ -1,4 +1,4 @@
-"""Pictures of answers: means with their intervals, one line a group."""
+"""Pictures of answers: means with their intervals, one line a group, one panel a column."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import os
 import textwrap
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from ..errors import OptionError
 
-__all__ = ["check_picture", "plot_groups"]
+__all__ = ["Panel", "check_picture", "plot_means"]
 
 #: More groups than this do not fit on a page; the first ones are drawn.
 MOST: Final = 200
+#: So many panels stand side by side.
+ACROSS: Final = 3
 _ENDINGS: Final = (".png", ".svg", ".pdf")
 _INK, _DOT, _LINE, _PALE = "#222222", "#1f5a96", "#7fa6d1", "#e6e6e6"
 
@@ -37,43 +42,87 @@ def check_picture(path: Any) -> Path:
     return found
 
 
-def plot_groups(
+@dataclass(frozen=True)
+class Panel:
+    """The means of one column with the ends of their intervals, one for each label."""
+
+    name: str
+    means: Any
+    lows: Any
+    highs: Any
+    bounds: tuple[float, float]
+
+    @classmethod
+    def of(cls, answer: Any, confidence: float, name: str = "") -> Panel:
+        """A panel of a release, or of releases by group."""
+        found = answer._figures(confidence)
+        means, lows, highs = (
+            np.atleast_1d(found[key]) for key in ("mean", "mean_low", "mean_high")
+        )
+        ends = float(answer.bounds.lower), float(answer.bounds.upper)
+        return cls(name, means, lows, highs, ends)
+
+
+def plot_means(
     path: Any,
     *,
     labels: Sequence[str],
-    means: Any,
-    lows: Any,
-    highs: Any,
-    bounds: tuple[float, float],
+    panels: Sequence[Panel],
     title: str,
     notes: Sequence[str] = (),
     confidence: float = 0.95,
 ) -> None:
-    """One line a group: the interval, and the mean as a dot upon it."""
+    """One line a group: the interval, and the mean as a dot upon it; a panel for each column."""
     picture = check_picture(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     shown = min(len(labels), MOST)
     names = [textwrap.shorten(label, 28, placeholder="…") or "(empty)" for label in labels[:shown]]
-    rows = list(range(shown))
-    line = 0.30 if shown <= 20 else 0.21
+    named = any(labels)
     foot = [part for note in notes for part in textwrap.wrap(note, 96)]
     if shown < len(labels):
         foot.insert(0, f"The first {shown} of {len(labels):,} groups.")
-    below, above = 0.62 + 0.17 * len(foot), 0.52
-    height = above + below + line * max(shown, 3)
-    figure = Figure(figsize=(8.0, height))
+    across = min(len(panels), ACROSS) if named else 1
+    down = -(-len(panels) // across)
+    line = 0.30 if shown <= 20 else 0.21
+    above, below, axis = 0.52, 0.20 + 0.17 * len(foot), 0.42 + (0.26 if len(panels) > 1 else 0.0)
+    each = line * max(shown, 3 if named else 1) + axis
+    width, height = 8.0 + 2.4 * (across - 1), above + below + down * each
+    figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     widest = max([len(name) for name in names], default=0)
-    left = min(0.34, 0.05 + 0.0105 * widest)
-    axes = figure.add_axes((left, below / height, 0.965 - left, 1.0 - (above + below) / height))
-    axes.hlines(rows, lows[:shown], highs[:shown], color=_LINE, linewidth=3.0, zorder=2)
-    axes.plot(means[:shown], rows, "o", color=_DOT, markersize=5.0, zorder=3)
+    left = min(2.7, 0.4 + 0.084 * widest) if named else 0.4
+    room = (width - 0.28 - left - 0.35 * (across - 1)) / across
+    for number, panel in enumerate(panels):
+        row, column = divmod(number, across)
+        bottom = height - above - (row + 1) * each + 0.42
+        x = left + column * (room + 0.35)
+        axes = figure.add_axes((x / width, bottom / height, room / width, (each - axis) / height))
+        _draw(axes, panel, names if column == 0 and named else [""] * shown)
+        if len(panels) > 1:
+            axes.set_title(panel.name, fontsize=10, color=_INK, loc="left", parse_math=False)
+        if row == down - 1 or number + across >= len(panels):
+            text = f"mean, with its {100 * confidence:g} % interval"
+            axes.set_xlabel(text, fontsize=9, color=_INK)
+    figure.text(
+        0.16 / width, 1.0 - 0.16 / height, title, fontsize=12, fontweight="bold", color=_INK,
+        va="top", parse_math=False,
+    )  # fmt: skip
+    for i, text in enumerate(reversed(foot)):
+        place = (0.16 / width, (0.08 + 0.17 * i) / height)
+        figure.text(*place, text, fontsize=7.5, color="#666666", parse_math=False)
+    _save(figure, picture, path)
+
+
+def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
+    shown, rows = len(names), list(range(len(names)))
+    lows, highs = panel.lows[:shown], panel.highs[:shown]
+    axes.hlines(rows, lows, highs, color=_LINE, linewidth=3.0, zorder=2)
+    axes.plot(panel.means[:shown], rows, "o", color=_DOT, markersize=5.0, zorder=3)
     axes.set_yticks(rows, names, fontsize=9 if shown <= 20 else 7.5, parse_math=False)
     axes.set_ylim(max(shown, 1) - 0.4, -0.6)
-    axes.set_xlim(*_reach(lows[:shown], highs[:shown], bounds))
-    axes.set_xlabel(f"mean, with its {100 * confidence:g} % interval", fontsize=9, color=_INK)
+    axes.set_xlim(*_reach(lows, highs, panel.bounds))
     axes.tick_params(axis="x", labelsize=9, colors=_INK)
     axes.tick_params(axis="y", length=0, colors=_INK)
     axes.grid(axis="x", color=_PALE, linewidth=0.8)
@@ -81,13 +130,9 @@ def plot_groups(
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color("#999999")
-    figure.text(
-        0.02, 1.0 - 0.16 / height, title, fontsize=12, fontweight="bold", color=_INK, va="top",
-        parse_math=False,
-    )  # fmt: skip
-    for i, text in enumerate(reversed(foot)):
-        place = (0.02, (0.08 + 0.17 * i) / height)
-        figure.text(*place, text, fontsize=7.5, color="#666666", parse_math=False)
+
+
+def _save(figure: Any, picture: Path, path: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a glyph that the font lacks is drawn as a box
         try:

@@ -47,6 +47,7 @@ class Release(Answer):
         unit: str = "row",
         epsilon: Fraction | None = None,
         delta: Fraction = Fraction(0),
+        column: str | None = None,
     ) -> Release:
         """The release that noisy totals lead to.
 
@@ -60,6 +61,7 @@ class Release(Answer):
             estimator=estimator,
             unit=unit,
             private=private,
+            column=column,
             _algorithm=algorithm,
         )
 
@@ -83,17 +85,22 @@ class Release(Answer):
         """The root mean squared error of the mean to be expected from the noise."""
         return float(self._error)
 
-    def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
+    def interval(
+        self, confidence: float = 0.95, *, of: str = "mean", simultaneous: bool = False
+    ) -> Interval:
         """An interval that holds the data's mean (or, with ``of=``, its "sum" or "count").
 
         Exact for every number of records: over the noise, at least ``confidence`` of such
-        intervals hold the value of the data, clamped to the bounds.
+        intervals hold the value of the data, clamped to the bounds. Where several columns were
+        asked together, ``simultaneous`` intervals of all columns hold at once with that
+        confidence.
         """
         point = getattr(self, of) if of in _PRINTED else 0.0
-        return interval(self._algorithm, self.noisy_totals, confidence, of, point)
+        together = self._algorithm.columns if simultaneous else 1
+        return interval(self._algorithm, self.noisy_totals, confidence, of, point, together)
 
-    def _ends(self, confidence: float) -> tuple[float, float]:
-        low, high = self.interval(confidence)
+    def _ends(self, confidence: float, together: int = 1) -> tuple[float, float]:
+        low, high = self.interval(confidence, simultaneous=together > 1)
         return low, high
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:

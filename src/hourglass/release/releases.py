@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.totals import NoisyTotals
 from .answer import Answer
 from .release import Release
-from .rendering import counted, label
+from .rendering import label
 from .stored import stored_rows, stored_terms
 
 __all__ = ["Releases"]
-
-#: This many groups are printed, and the rest counted.
-SHOWN: Final = 60
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,15 +55,15 @@ class Releases(Answer, Mapping[Any, Release]):
         return key in self._places
 
     def _release(self, place: int) -> Release:
-        noisy = self.noisy_totals
         return Release.of(
             self._algorithm,
-            NoisyTotals(int(noisy.cells[place]), int(noisy.rest[place]), noisy.grid, noisy.parts),
+            self.noisy_totals.take(place),
             estimator=self.estimator,
             private=self.private,
             unit=self.unit,
             epsilon=self.epsilon,
             delta=self.delta,
+            column=self.column,
         )
 
     # --- columns ----------------------------------------------------------------------------
@@ -103,36 +99,21 @@ class Releases(Answer, Mapping[Any, Release]):
 
     def plot(self, path: Any, *, confidence: float = 0.95, title: str | None = None) -> None:
         """A picture of the means with their exact intervals (needs the extra ``plot``)."""
-        from .plot import plot_groups
+        from .plot import Panel, plot_means
 
-        found = self._figures(confidence)
-        plot_groups(
+        plot_means(
             path,
             labels=[label(group) for group in self.groups],
-            means=found["mean"],
-            lows=found["mean_low"],
-            highs=found["mean_high"],
-            bounds=(float(self.bounds.lower), float(self.bounds.upper)),
+            panels=[Panel.of(self, confidence)],
             title=title or f"Private mean by {', '.join(self.by)}",
-            notes=super()._notes(),
+            notes=self._promise(),
             confidence=confidence,
         )
 
     def _table(self, confidence: float) -> tuple[list[str], list[list[str]]]:
         head = [label(self.by), "mean", f"{100 * confidence:g} % from", "to", "sum", "count"]
         rows = []
-        for place, group in enumerate(self.groups[:SHOWN]):
+        for place, group in enumerate(self.groups[: self._groups_shown]):
             printed = self._release(place)._printed(confidence)
             rows.append([label(group), *printed["mean"], printed["sum"][0], printed["count"][0]])
         return head, rows
-
-    def _notes(self) -> list[str]:
-        notes = super()._notes()
-        if len(self) > SHOWN:
-            more = counted(len(self) - SHOWN, "more group")
-            notes.insert(0, f"... and {more}: columns() and --format csv have them all")
-        if self.threshold is not None:
-            notes.append(
-                f"Secret group names: a group shows if its noisy count is {self.threshold} or more."
-            )
-        return notes

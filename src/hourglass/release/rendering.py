@@ -62,20 +62,27 @@ def paragraphs(notes: Iterable[str]) -> str:
     return "\n".join("\n".join(_wrapped(note, WIDTH, long_words=False)) for note in notes)
 
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table: the first column left-aligned, the others, of numbers, right-aligned.
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
+    """A table: the first columns, of names, left-aligned, the others, of numbers, right-aligned.
 
-    Where a line would pass 80 characters, the first column is wrapped between words. Numbers
+    Where a line would pass 80 characters, the widest names are wrapped between words. Numbers
     are never wrapped.
     """
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    beside = sum(2 + width for width in widths[1:])
-    widths[0] = min(widths[0], max(NARROWEST, WIDTH - beside))
+    over = sum(widths) + 2 * (len(widths) - 1) - WIDTH
+    for place in sorted(range(names), key=lambda i: -widths[i]):
+        narrower = max(min(widths[place], NARROWEST), widths[place] - max(over, 0))
+        over -= widths[place] - narrower
+        widths[place] = narrower
 
     def lines(row: Sequence[str]) -> list[str]:
-        first, *more = _wrapped(row[0], widths[0])
-        rest = (text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True))
-        return ["  ".join([first.ljust(widths[0]), *rest]).rstrip(), *more]
+        texts = [_wrapped(text, width) for text, width in zip(row[:names], widths, strict=False)]
+        numbers = [
+            text.rjust(width) for text, width in zip(row[names:], widths[names:], strict=True)
+        ]
+        first, *more = zip_longest(*texts, fillvalue="")
+        cells = [[*first, *numbers], *more]
+        return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
 
     rule = "  ".join("─" * width for width in widths)
     return "\n".join([*lines(head), rule, *(line for row in rows for line in lines(row))])
@@ -106,11 +113,13 @@ def _columns(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     ]
 
 
-def html_table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+def html_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, names: int = 1
+) -> str:
     """The same as an HTML table, every cell escaped."""
 
     def line(cells: Sequence[str], tag: str) -> str:
-        sides = ["left", *["right"] * (len(cells) - 1)]
+        sides = ["left"] * names + ["right"] * (len(cells) - names)
         return "".join(
             f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>'
             for side, cell in zip(sides, cells, strict=True)

@@ -7,22 +7,32 @@ to what a claim has to state by NIST SP 800-226.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from ..core.grid import Bounds
 from ..errors import OptionError
-from ..mechanisms.base import find
+from ..mechanisms.base import MeanMechanism
 from .rendering import decimal, yaml_text
 
-__all__ = ["Statement", "stated"]
+__all__ = ["Range", "Statement", "stated"]
 
 _CITATION: Final = (
     'Kulesza, Suresh, Wang: "Mean estimation in the add-remove model of differential privacy", '
     "ICML 2024"
 )
 FILL_IN: Final = "(fill in)"
+
+
+@dataclass(frozen=True)
+class Range:
+    """What the values of a column were clamped to, and how finely they were rounded."""
+
+    column: str | None
+    bounds: Bounds
+    cells: int
 
 
 @dataclass(frozen=True)
@@ -33,10 +43,8 @@ class Statement:
     delta: Fraction
     unit: str
     adjacency: str
-    bounds: Bounds
-    bounds_origin: str
-    algorithm: str
-    grid: int
+    ranges: tuple[Range, ...]
+    mechanism: str
     noise_epsilon: Fraction
     private: bool
     by: tuple[str, ...] = ()
@@ -82,8 +90,8 @@ class Statement:
                     "preprocessing_and_hyperparameter_tuning": self._preprocessing,
                     "mechanisms": self._mechanism,
                     "composition": self._composition,
-                    "post_processing": "mean, sum, count and intervals are computed from the one "
-                    "noisy pair; nothing else of the data is used",
+                    "post_processing": "means, sums, the count and intervals are computed from "
+                    "the noisy totals; nothing else of the data is used",
                     "justification": FILL_IN,
                 },
             }
@@ -107,8 +115,16 @@ class Statement:
     @property
     def _domain(self) -> str:
         size = "public size" if self.adjacency == "swap" else "any size"
-        lower, upper = self.bounds
-        return f"tables of {size}; values are clamped to [{lower}, {upper}]"
+        ends = self._each(lambda r: f"[{r.bounds.lower}, {r.bounds.upper}]")
+        return f"tables of {size}; values are clamped to {ends}"
+
+    def _each(self, words: Callable[[Range], str]) -> str:
+        """Words about the columns: once where there is one or all are alike, else by name."""
+        said = [words(each) for each in self.ranges]
+        if len(set(said)) == 1:
+            return said[0]
+        named = zip(self.ranges, said, strict=True)
+        return ", ".join(f"{text} ({each.column})" for each, text in named)
 
     @property
     def _unprotected(self) -> str:
@@ -140,9 +156,11 @@ class Statement:
 
     @property
     def _preprocessing(self) -> str:
+        origins = self._each(lambda r: r.bounds.origin)
+        cells = self._each(lambda r: str(r.cells))
         return (
-            f"values clamped to public bounds ({self.bounds_origin}) and rounded to a grid of "
-            f"{self.grid} cells; what one unit contributes: {self.unit}"
+            f"values clamped to public bounds ({origins}) and rounded to a grid of "
+            f"{cells} cells; what one unit contributes: {self.unit}"
         )
 
     @property
@@ -153,7 +171,7 @@ class Statement:
             else ""
         )
         return (
-            f"{find(self.algorithm).words}, on integers, sampled exactly from the operating "
+            f"{self.mechanism}, on integers, sampled exactly from the operating "
             f"system's generator, in time independent of the outcome{keys}; {_CITATION}"
         )
 
@@ -172,16 +190,35 @@ class Statement:
         found = {"epsilon": float(epsilon)}
         return found | ({"delta": float(delta)} if delta else {})
 
+    def _about(self) -> list[str]:
+        if len(self.ranges) == 1:
+            return []
+        names = ", ".join(str(each.column) for each in self.ranges)
+        return [
+            f"The means of {len(self.ranges)} columns ({names}) were released together, with the "
+            "one count that they share, for one epsilon."
+        ]
+
+    def _clamping(self) -> list[str]:
+        origins = {each.bounds.origin for each in self.ranges}
+        ends = self._each(lambda r: f"{r.bounds.lower} to {r.bounds.upper}")
+        if len(origins) == 1:
+            return [f"Values were clamped to {ends}; the bounds were {origins.pop()}."]
+        return [
+            f"Values were clamped to {ends}.",
+            f"The bounds were {self._each(lambda r: r.bounds.origin)}.",
+        ]
+
     def _sentences(self) -> list[str]:
         loss = f"epsilon = {decimal(self.epsilon)}"
         if self.delta:
             loss += f", delta = {decimal(self.delta)}"
         lines = [
+            *self._about(),
             f"This release is differentially private ({self._variant}) with {loss}.",
             f"It hides the presence of any one {self.unit}: {self._adjacent}.",
-            f"Values were clamped to {self.bounds.lower} to {self.bounds.upper}; the bounds were "
-            f"{self.bounds_origin}.",
-            f"The noise is the {find(self.algorithm).words}.",
+            *self._clamping(),
+            f"The noise is the {self.mechanism}.",
             f"Not protected: {self._unprotected}.",
             f"Composition: {self._composition}.",
             "Not covered: who can read the raw data, the time its own database takes, bounds "
@@ -192,8 +229,14 @@ class Statement:
         return lines
 
 
-def stated(answer: Any, noise_epsilon: Fraction, budget: Any = None, **details: str) -> Statement:
-    """The statement of a release, or of releases by group."""
+def stated(
+    answer: Any,
+    ranges: Iterable[Range],
+    mechanism: MeanMechanism,
+    budget: Any = None,
+    **details: str,
+) -> Statement:
+    """The statement of an answer whose columns were read in these ranges."""
     unknown = set(details) - {"name", "curator", "purpose"}
     if unknown:
         raise OptionError(f"{unknown.pop()!r} is not one of name, curator, purpose")
@@ -203,11 +246,9 @@ def stated(answer: Any, noise_epsilon: Fraction, budget: Any = None, **details: 
         delta=answer.delta,
         unit=answer.unit,
         adjacency=answer.adjacency,
-        bounds=answer.bounds,
-        bounds_origin=answer.bounds.origin,
-        algorithm=answer.algorithm,
-        grid=answer.grid,
-        noise_epsilon=noise_epsilon,
+        ranges=tuple(ranges),
+        mechanism=mechanism.words,
+        noise_epsilon=mechanism.epsilon,
         private=answer.private,
         by=answer.by,
         threshold=answer.threshold,

@@ -42,12 +42,14 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
         "estimator": answer.estimator,
         "adjacency": answer.adjacency,
         "unit": answer.unit,
+        "column": answer.column,
         "private": answer.private,
         "noisy_totals": {
             "cells": _integers(noisy.cells),
             "rest": _integers(noisy.rest),
             "parts": noisy.parts,
         },
+        **answer._algorithm.stored(),
     }
 
 
@@ -64,11 +66,10 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
         "delta": Fraction(stored["delta"]),
         "estimator": stored["estimator"],
         "unit": stored["unit"],
+        "column": stored.get("column"),
         "private": stored["private"],
         # The parts of a cell are those that the noise was drawn in, whatever is chosen today.
-        "_algorithm": remade(
-            stored["algorithm"], Fraction(stored["noise_epsilon"]), grid, noisy["parts"]
-        ),
+        "_algorithm": remade(grid, stored),
     }
 
 

@@ -1,0 +1,187 @@
+"""Several columns from one epsilon: the hourglass of a box, and each column's part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import product
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ..core.exact import DEFAULT_BITS, Enclosure
+from ..core.grid import Grid
+from ..core.totals import NoisyColumns, NoisyTotals, Totals
+from ..noise import HourglassBox
+from ..noise.bits import SECURE, Bits
+from .base import Moments, OnGrid, addable, draws, register
+from .box_tails import BoxTails
+from .hourglass import COARSE, MOST_PARTS
+from .lattice import Lattice, Part, Point, outer_edges, some_cells, span
+
+__all__ = ["HourglassColumn", "HourglassColumns", "box_lattice"]
+
+#: A box of at most so many cells on its sides together is audited at every point.
+_FULL_SIDES: Final = 12
+
+
+@register
+@dataclass(frozen=True)
+class HourglassColumns:
+    """(S_1 + X_1, ..., S_d + X_d, N + K) with the noise of the hourglass of a box.
+
+    All columns share the one count: a record is in all of them or in none. As for one column, a
+    sum is counted in parts of a cell where whole numbers have a few cells of their own.
+    """
+
+    epsilon: Fraction
+    grids: tuple[Grid, ...]
+
+    statistic: ClassVar[str] = "columns"
+    name: ClassVar[str] = "hourglass"
+    words: ClassVar[str] = (
+        "hourglass mechanism of a box (several columns that share one secret number of records)"
+    )
+    adjacency: ClassVar[str] = "add-remove"
+    by_group: ClassVar[bool] = True
+    several_records: ClassVar[bool] = True
+    secret_keys: ClassVar[bool] = True
+    posterior: ClassVar[bool] = False
+
+    @cached_property
+    def parts(self) -> tuple[int, ...]:
+        """Into how many parts a cell of each column is cut."""
+        return tuple(self._parts_of(grid) for grid in self.grids)
+
+    def _parts_of(self, grid: Grid) -> int:
+        """The fewest with an error next to the least, as if all columns were on this grid."""
+        if not grid.own or grid.cells > COARSE:
+            return 1
+        errors = []
+        for parts in range(1, MOST_PARTS + 1):
+            law = HourglassBox(self.epsilon, [parts * grid.cells] * len(self.grids))
+            errors.append(float(law.variance[0][0] / parts**2))
+        return next(i for i, error in enumerate(errors, 1) if error <= 1.001 * min(errors))
+
+    @cached_property
+    def law(self) -> HourglassBox:
+        """The joint law of the noise on the sums, in parts of a cell, and on the count."""
+        cells = [parts * grid.cells for parts, grid in zip(self.parts, self.grids, strict=True)]
+        return HourglassBox(self.epsilon, cells)
+
+    def column(self, number: int) -> HourglassColumn:
+        """The noise of one column's sum and of the count, as a mechanism for a mean."""
+        return HourglassColumn(self.epsilon, self.grids[number], self.law, number)
+
+    def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(K >= k), for the threshold of secret keys."""
+        return self.law.count_tail(k, bits=bits)
+
+    def noise(
+        self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None
+    ) -> NoisyColumns:
+        """(S_i + X_i, G_i (N + K) - (S_i + X_i)) for each column, in parts of a cell."""
+        x, k = self.law.sample(draws(totals, size), bits=bits)
+        x = tuple(x[:, i] for i in range(len(self.grids))) if isinstance(x, np.ndarray) else x
+        *x, k = addable((*x, k), totals, max(self.law.grids))
+        count = totals.count + k
+        found = []
+        for i, (grid, parts) in enumerate(zip(self.grids, self.parts, strict=True)):
+            cells = parts * totals.sums[i] + x[i]
+            rest = parts * grid.cells * count - cells
+            found.append(NoisyTotals(cells, rest, grid.cells, parts))
+        return NoisyColumns(tuple(found))
+
+    def lattice(self) -> Lattice:
+        """(X_1, ..., X_d, K), which a record moves by (q_1, ..., q_d, 1)."""
+        return box_lattice(self.law)
+
+    @classmethod
+    def restored(cls, epsilon: Fraction, grid: Grid, stored: Mapping[str, Any]) -> HourglassColumn:
+        """The column of a stored answer, whatever centres would be chosen today."""
+        box = stored["box"]
+        law = _box(epsilon, tuple(box["grids"]), tuple(box["centres"]))
+        return HourglassColumn(epsilon, grid, law, box["column"])
+
+
+@dataclass(frozen=True)
+class HourglassColumn(OnGrid):
+    """What one column sees of the noise: (S + X_i, N + K), a mechanism for a mean.
+
+    It is not drawn from by itself: all columns are drawn together.
+    """
+
+    law: HourglassBox
+    number: int
+
+    name: ClassVar[str] = HourglassColumns.name
+    words: ClassVar[str] = HourglassColumns.words
+    statistic: ClassVar[str] = HourglassColumns.statistic
+    secret_keys: ClassVar[bool] = True
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts a cell of this column is cut."""
+        return self.law.grids[self.number] // self.grid.cells
+
+    @property
+    def columns(self) -> int:
+        """How many columns are answered together."""
+        return self.law.columns
+
+    def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(K >= k)."""
+        return self.law.count_tail(k, bits=bits)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Equal variances: X_i and G_i K - X_i have one law."""
+        each, count = self.law.variance
+        variance = each[self.number] / self.unit
+        return Moments(variance, variance, count / 2 - variance)
+
+    @cached_property
+    def tails(self) -> BoxTails:
+        """Of X_i in parts of a cell, and K."""
+        return BoxTails(self.law, self.number)
+
+    def stored(self) -> dict[str, Any]:
+        """The law of all columns, and which of them this is."""
+        box = {"grids": list(self.law.grids), "centres": list(self.law.centres)}
+        return {"statistic": self.statistic, "box": box | {"column": self.number}}
+
+
+@lru_cache(maxsize=256)
+def _box(epsilon: Fraction, grids: tuple[int, ...], centres: tuple[int, ...]) -> HourglassBox:
+    return HourglassBox(epsilon, grids, centres)
+
+
+def box_lattice(
+    law: HourglassBox,
+    *,
+    level: Callable[..., int] | None = None,
+    moves: Sequence[Point] | None = None,
+) -> Lattice:
+    """The law with the moves of a record; a mutant has another level, or moves no record makes."""
+    small = sum(law.grids) <= _FULL_SIDES
+    sides = list(zip(law.grids, law.centres, strict=True))
+    if moves is None:
+        cells = [range(G + 1) if small else _ends(G, c) for G, c in sides]
+        moves = [(*q, 1) for q in product(*cells)]
+    own: Callable[..., int] = lambda *point: law.level(point[:-1], point[-1])  # noqa: E731
+    return Lattice(
+        f"{HourglassColumns.name} of {law.columns} columns",
+        law.epsilon,
+        (Part(level or own, law.epsilon),),
+        tuple(moves),
+        (*(span(c + 2 * G + 1) if small else () for G, c in sides), span(4)),
+        (lambda *point: law.pmf(point[:-1], point[-1])) if level is None else None,
+        None if small else (*(outer_edges(G, c) for G, c in sides), ()),
+    )
+
+
+def _ends(G: int, c: int) -> Sequence[int]:
+    """The cells of a record at which a column's stairs change."""
+    return some_cells(G, c) if G <= 4 else sorted({0, 1, G // 2, G - 1, G})

@@ -1,0 +1,272 @@
+"""Answers for several columns: a release for each of them, and one count for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..estimate.interval import Interval
+from .answer import figure_names
+from .presented import SHOWN, Presented
+from .release import Release
+from .releases import Releases
+from .rendering import label
+from .statement import Statement, stated
+
+__all__ = ["Columns"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Columns(Presented, Mapping[Any, Any]):
+    """Private means and sums of several columns, with the count that they share, at one price.
+
+    Without groups it is a mapping from the name of a column to its :class:`Release`:
+    ``r["delay"].mean``. By group it is a mapping from the key of a group to such a mapping,
+    ``r["UA"]["delay"].mean``; :meth:`column` has one column of all groups.
+    """
+
+    _parts: Mapping[str, Any]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in the order asked."""
+        return tuple(self._parts)
+
+    @property
+    def _first(self) -> Any:
+        return next(iter(self._parts.values()))
+
+    # --- what all columns share -------------------------------------------------------------
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What the whole answer costs."""
+        found: Fraction = self._first.epsilon
+        return found
+
+    @property
+    def delta(self) -> Fraction:
+        """What it costs besides; 0 for pure epsilon-DP."""
+        found: Fraction = self._first.delta
+        return found
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The columns that the answer is grouped by."""
+        found: tuple[str, ...] = self._first.by
+        return found
+
+    @property
+    def groups(self) -> tuple[tuple[Any, ...], ...]:
+        """The keys of the groups; one empty key where there are none."""
+        found: tuple[tuple[Any, ...], ...] = self._first.groups
+        return found
+
+    @property
+    def threshold(self) -> int | None:
+        """The noisy count from which a group with a secret name is published."""
+        found: int | None = self._first.threshold
+        return found
+
+    @property
+    def estimator(self) -> str:
+        """How means are read off the noisy totals."""
+        return str(self._first.estimator)
+
+    @property
+    def unit(self) -> str:
+        """Whose presence is hidden."""
+        return str(self._first.unit)
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm's name."""
+        return str(self._first.algorithm)
+
+    @property
+    def adjacency(self) -> str:
+        """ "add-remove": the number of records is protected."""
+        return str(self._first.adjacency)
+
+    @property
+    def private(self) -> bool:
+        """False if the random bits were not secret."""
+        return bool(self._first.private)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """The public range that the values of each column were clamped to."""
+        return {name: part.bounds for name, part in self._parts.items()}
+
+    @property
+    def count(self) -> Any:
+        """The number of records, one for all columns; an array of them by group."""
+        return self._first._count
+
+    # --- a mapping --------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        if not self.by:
+            return self._parts[key]
+        return Columns({name: part[key] for name, part in self._parts.items()})
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._first if self.by else self._parts)
+
+    def __len__(self) -> int:
+        return len(self._first if self.by else self._parts)
+
+    def __contains__(self, key: object) -> bool:
+        return key in (self._first if self.by else self._parts)
+
+    def column(self, name: str) -> Any:
+        """The release of one column; by group, its :class:`Releases`."""
+        return self._parts[name]
+
+    def intervals(
+        self, confidence: float = 0.95, *, of: str = "mean", simultaneous: bool = False
+    ) -> dict[str, Interval]:
+        """The interval of each column's mean (or its "sum", or the "count"), by name.
+
+        Each holds with this confidence by itself; ``simultaneous`` ones hold all at once.
+        """
+        if self.by:
+            raise TypeError("the answer is by group; take one group, as in r[key].intervals()")
+        return {
+            name: part.interval(confidence, of=of, simultaneous=simultaneous)
+            for name, part in self._parts.items()
+        }
+
+    # --- as a table -------------------------------------------------------------------------
+
+    def columns(
+        self, confidence: float | None = None, *, simultaneous: bool = False
+    ) -> dict[str, Any]:
+        """The answer as columns, with a row for each group and column.
+
+        The keys come first, then "column", mean, sum, count and expected_error. With a
+        ``confidence``, the interval of the mean stands in mean_low and mean_high;
+        ``simultaneous`` ones of a group's columns hold all at once.
+        """
+        together = len(self.names) if simultaneous else 1
+        figures = [part._figures(confidence, together) for part in self._parts.values()]
+        names = figure_names(self.by, ["column", *figures[0]])
+        rows = len(self.groups)
+        found: dict[str, Any] = {
+            name: [group[i] for group in self.groups for _ in self.names]
+            for i, name in enumerate(self.by)
+        }
+        found[names["column"]] = list(self.names) * rows
+        for figure in figures[0]:
+            each = [np.atleast_1d(part[figure]) for part in figures]
+            found[names[figure]] = np.stack(each, axis=1).reshape(-1)
+        return found
+
+    def to_dict(self, confidence: float | None = None) -> dict[str, Any]:
+        """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
+        given = () if confidence is None else (confidence,)
+        return {
+            "columns": {name: part.to_dict(*given) for name, part in self._parts.items()},
+            "count": self.count.tolist() if self.by else self.count,
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "unit": self.unit,
+            "private": self.private,
+        }
+
+    @classmethod
+    def from_dict(cls, answer: Mapping[str, Any]) -> Columns:
+        """The answer that ``to_dict`` wrote down: the same noise, the same figures."""
+        parts: dict[str, Any] = {}
+        for name, stored in answer["columns"].items():
+            kind: Any = Releases if "by" in stored else Release
+            parts[name] = kind.from_dict(stored)
+        return cls(parts)
+
+    # --- for people -------------------------------------------------------------------------
+
+    def statement(self, *, budget: Any = None, **details: str) -> Statement:
+        """The privacy claim in plain words (``print`` it) and for the registry (``.yaml``).
+
+        ``budget`` adds what all releases charged to it have cost. ``name``, ``curator`` and
+        ``purpose`` fill in what only the publisher knows.
+        """
+        ranges = [part._range for part in self._parts.values()]
+        return stated(self, ranges, self._first._algorithm, budget, **details)
+
+    def plot(self, path: Any, *, confidence: float = 0.95, title: str | None = None) -> None:
+        """A picture of the means with their exact intervals, a panel for each column."""
+        from .plot import Panel, plot_means
+
+        parts = self._parts.items()
+        plot_means(
+            path,
+            labels=[label(group) for group in self.groups] if self.by else [""],
+            panels=[Panel.of(part, confidence, name) for name, part in parts],
+            title=title or _capital(self._subject),
+            notes=self._promise(),
+            confidence=confidence,
+        )
+
+    @property
+    def _subject(self) -> str:
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"private means of {_listed(self.names)}{by}"
+
+    @property
+    def _names(self) -> int:
+        return 2 if self.by else 1
+
+    def _table(self, confidence: float) -> tuple[list[str], list[list[str]]]:
+        head = ["column", "mean", f"{100 * confidence:g} % from", "to", "sum"]
+        if not self.by:
+            rows = [
+                [
+                    label([name]),
+                    *part._printed(confidence)["mean"],
+                    part._printed(confidence)["sum"][0],
+                ]
+                for name, part in self._parts.items()
+            ]
+            return head, [*rows, ["count (shared)", *self._first._printed(confidence)["count"], ""]]
+        head = [label(self.by), *head, "count"]
+        rows = []
+        for place, group in enumerate(self.groups[: self._groups_shown]):
+            for number, (name, part) in enumerate(self._parts.items()):
+                printed = part._release(place)._printed(confidence)
+                first = number == 0
+                rows.append([
+                    label(group) if first else "", label([name]), *printed["mean"],
+                    printed["sum"][0], printed["count"][0] if first else "",
+                ])  # fmt: skip
+        return head, rows
+
+    @property
+    def _groups_shown(self) -> int:
+        return max(1, SHOWN // len(self.names))
+
+    @property
+    def _ranges(self) -> str:
+        ends = {name: f"{each.lower} to {each.upper}" for name, each in self.bounds.items()}
+        if len(set(ends.values())) == 1:
+            return next(iter(ends.values()))
+        return ", ".join(f"{label([name])} {text}" for name, text in ends.items())
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.names)
+        by = f", by={self.by!r}" if self.by else ""
+        return f"Columns({names}{by}, epsilon={self.epsilon!r}, private={self.private})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

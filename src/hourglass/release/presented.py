@@ -1,0 +1,110 @@
+"""An answer as people and programs take it: printed, in a notebook, as a frame."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any, Final
+
+from .rendering import counted, decimal, html_table, paragraphs, text_table
+
+__all__ = ["Presented"]
+
+#: This many rows are printed, and the rest of the groups counted.
+SHOWN: Final = 60
+#: What an adjacent table has been through.
+_CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
+
+
+class Presented:
+    """What every answer can be turned into, given its columns, its table and its terms."""
+
+    def columns(self, confidence: float | None = None) -> dict[str, Any]:
+        """The answer as columns, a row for each figure that stands by itself."""
+        raise NotImplementedError
+
+    @property
+    def _subject(self) -> str:
+        """What was asked, in a few words."""
+        raise NotImplementedError
+
+    @property
+    def _names(self) -> int:
+        """How many columns of the printed table are names."""
+        return 1
+
+    def _table(self, confidence: float) -> tuple[list[str], list[list[str]]]:
+        """The head and the rows of the table that is printed."""
+        raise NotImplementedError
+
+    @property
+    def _ranges(self) -> str:
+        """What values were clamped to."""
+        raise NotImplementedError
+
+    @property
+    def _groups_shown(self) -> int:
+        """How many groups the printed table has."""
+        return SHOWN
+
+    def _promise(self: Any) -> list[str]:
+        """What is promised, and what is not."""
+        delta = f", delta {float(self.delta):.3g}" if self.delta else ""
+        notes = [
+            f"epsilon {decimal(self.epsilon)}{delta}, {self.algorithm}, bounds {self._ranges}, "
+            f"one {self.unit} {_CHANGED[self.adjacency]}"
+        ]
+        if self.adjacency == "swap":
+            notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
+        if not self.private:
+            notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
+        return notes
+
+    def _notes(self: Any) -> list[str]:
+        """The notes below the printed table."""
+        notes: list[str] = self._promise()
+        left = len(self.groups) - self._groups_shown
+        if left > 0:
+            more = counted(left, "more group")
+            notes.insert(0, f"... and {more}: columns() and --format csv have them all")
+        if self.threshold is not None:
+            notes.append(
+                f"Secret group names: a group shows if its noisy count is {self.threshold} or more."
+            )
+        return notes
+
+    def to_pandas(self, confidence: float | None = None) -> Any:
+        """A pandas DataFrame of :meth:`columns`."""
+        import pandas
+
+        return pandas.DataFrame(self.columns(confidence))
+
+    def to_polars(self, confidence: float | None = None) -> Any:
+        """A Polars DataFrame of :meth:`columns`."""
+        import polars
+
+        return polars.DataFrame(self.columns(confidence))
+
+    def to_arrow(self, confidence: float | None = None) -> Any:
+        """A PyArrow table of :meth:`columns`."""
+        import pyarrow
+
+        return pyarrow.table(self.columns(confidence))
+
+    def text(self, confidence: float = 0.95) -> str:
+        """A table for people: figures with their intervals, and what is promised."""
+        head, rows = self._table(confidence)
+        table = (
+            text_table(head, rows, self._names)
+            if rows
+            else "No group's noisy count reached the threshold."
+        )
+        return f"{table}\n\n{paragraphs(self._notes())}"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self: Any) -> str:
+        head, rows = self._table(0.95)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
+        caption = f"{self._subject}, epsilon = {decimal(self.epsilon)}"
+        return html_table(head, rows, caption, self._names) + notes
