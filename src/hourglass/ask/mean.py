@@ -29,7 +29,7 @@ from ..noise.bits import SECURE, Bits, SeededBits
 from ..read.engines.base import Source, value_field
 from ..read.keys import PublicKeys, public_keys
 from ..read.open import open_source, place_of
-from ..read.sql.query import Query
+from ..read.sql.query import Query, Value
 from ..release.release import Release
 from ..release.releases import Releases
 from .options import (
@@ -305,9 +305,7 @@ def mean_question(
     mechanism = make(algorithm, each, value.grid(range_, grid, averaged=averaged))
     public = public_keys(keys, groups, data) if keys is not None else None
     query = Query(
-        value,
-        mechanism.grid,
-        missing_cell(missing, mechanism.grid),
+        (Value(value, mechanism.grid, missing_cell(missing, mechanism.grid)),),
         groups,
         allowed=public.allowed() if public else (),
         nulls=public.nulls() if public else (),
