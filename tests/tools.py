@@ -14,7 +14,7 @@ from hourglass.core.totals import Totals
 from hourglass.noise.bits import SECURE, Bits
 from hourglass.read.column import Column
 from hourglass.read.schema import Field
-from hourglass.read.sql.query import Query
+from hourglass.read.sql.query import Query, Value
 
 
 @dataclass(frozen=True)
@@ -58,4 +58,4 @@ def grid_of(column: Column, bounds: Bounds, cells: Any = None) -> Grid:
 
 def totals_of(column: Column, grid: Grid, missing: int | None = None) -> Totals:
     """The secret totals of a column in memory."""
-    return column.run(None, Query(Field("", column.kind), grid, missing)).only
+    return column.run(None, Query((Value(Field("", column.kind), grid, missing),))).only

@@ -55,9 +55,7 @@ def test_each_column_has_a_release_and_all_share_the_count() -> None:
 
 def test_one_pair_of_bounds_does_for_all_columns() -> None:
     found = hg.mean(TABLE, ["delay", "distance"], bounds=(0, 100), epsilon=60)
-    assert found["distance"].mean == pytest.approx(
-        TABLE["distance"].clip(0, 100).mean(), rel=1e-3
-    )
+    assert found["distance"].mean == pytest.approx(TABLE["distance"].clip(0, 100).mean(), rel=1e-3)
     assert tuple(found["delay"].bounds) == (0, 100)
 
 
@@ -123,7 +121,7 @@ def test_a_row_is_in_all_columns_or_in_none() -> None:
 @pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, np.ma.masked_invalid])
 def test_arrays_of_two_dimensions(kind: Any) -> None:
     data = np.array([[0.0, 5.0], [1.0, 7.0], [0.5, np.nan]])
-    found = hg.mean(kind(data), bounds={"0": (0, 1), "1": (0, 10)}, epsilon=60)
+    found: Any = hg.mean(kind(data), bounds={"0": (0, 1), "1": (0, 10)}, epsilon=60)
     assert list(found) == ["0", "1"]
     assert found.count == 2
     assert found["1"].mean == pytest.approx(6, abs=0.01)
@@ -135,7 +133,7 @@ def test_arrays_of_two_dimensions(kind: Any) -> None:
 def test_lists_of_columns() -> None:
     a, b = [0.0, 1.0, 1.0], [3, 4, 8]
     for kind in (np.array, pd.Series, pa.array):
-        found = hg.mean([kind(a), kind(b)], bounds=(0, 10), epsilon=60)
+        found: Any = hg.mean([kind(a), kind(b)], bounds=(0, 10), epsilon=60)
         assert list(found) == ["0", "1"]
         assert found["1"].mean == pytest.approx(5, abs=0.01)
     with pytest.raises(hg.DataError, match="length"):
@@ -178,7 +176,7 @@ def test_bad_options_are_refused_before_the_charge(
 
 def test_bounds_are_found_for_one_column_at_a_time() -> None:
     with pytest.raises(hg.DataError, match="one column at a time"):
-        hg.find_bounds(TABLE, ["delay", "distance"], epsilon=1)
+        hg.find_bounds(TABLE, ["delay", "distance"], epsilon=1)  # type: ignore[call-overload]
 
 
 # --- budgets --------------------------------------------------------------------------------
@@ -231,17 +229,14 @@ def answers(d: int, epsilon: str, n: int, mean: float, draws: int) -> list[hg.Co
     question = mean_question(data, bounds=(0.0, 1.0), epsilon=epsilon)
     secret = question.read()
     return [
-        question.answer(question.noise(secret, hg.SecureBits()), private=True)
-        for _ in range(draws)
+        question.answer(question.noise(secret, hg.SecureBits()), private=True) for _ in range(draws)
     ]
 
 
 def measured(d: int, epsilon: str, draws: int) -> tuple[float, float, float]:
     """n^2 MSE through the product at n = 10,000, its standard error, and the closed form."""
     n, mean = 10_000, 0.5
-    found = np.array(
-        [[r[name].mean for name in r] for r in answers(d, epsilon, n, mean, draws)]
-    )
+    found = np.array([[r[name].mean for name in r] for r in answers(d, epsilon, n, mean, draws)])
     squares = (n * (found - mean)) ** 2
     each = squares.mean(axis=1)
     wanted = hg.accuracy.leading_error(epsilon, mean=mean, columns=d)

@@ -21,7 +21,7 @@ from hourglass.noise.bits import Bits
 from hourglass.read.engines.base import Source
 from hourglass.read.keys import PublicKeys, public_keys
 from hourglass.read.open import open_source
-from hourglass.read.sql.query import Query
+from hourglass.read.sql.query import Query, Value
 from tests.read.places import Place
 
 GRID = Grid(Bounds(0.0, 8.0), 8)
@@ -83,9 +83,7 @@ def squares(data: Any, column: str | None, *, by: str | None = None, **more: Any
     groups = (schema.key(by),) if by else ()
     keys = public_keys(["a", "b", "z"], groups) if by else None
     query = Query(
-        schema.field(column or "", "column"),
-        GRID,
-        missing=more.get("missing"),
+        (Value(schema.field(column or "", "column"), GRID, more.get("missing")),),
         by=groups,
         allowed=keys.allowed() if keys else (),
         nulls=keys.nulls() if keys else (),
@@ -123,7 +121,7 @@ def test_integers_on_their_own_grid() -> None:
     grid = Grid(Bounds(-4, 4), 8, True)
     for dtype in (np.int8, np.int64):
         source = open_source(np.array([-9, -4, 0, 3, 9], dtype=dtype), (), None)
-        query = Query(source.schema().field("", "column"), grid, sums=(Sum(2), Sum(1)))
+        query = Query((Value(source.schema().field("", "column"), grid),), sums=(Sum(2), Sum(1)))
         found = source.run(None, query).only
         assert (found.cells, found.more) == (0 + 0 + 16 + 49 + 64, (0 + 0 + 4 + 7 + 8,))
 
@@ -140,6 +138,6 @@ def test_a_charge_a_stored_answer_and_noise(tmp_path: Path) -> None:
 
 
 def test_squares_need_a_grid_that_holds_them() -> None:
-    source = open_source(VALUES, (), None)
+    source, grid = open_source(VALUES, (), None), Grid(Bounds(0.0, 1.0), 2**17)
     with pytest.raises(hg.GridError, match="at most 65536"):
-        Query(source.schema().field("", "column"), Grid(Bounds(0.0, 1.0), 2**17), sums=(Sum(2),))
+        Query((Value(source.schema().field("", "column"), grid),), sums=(Sum(2),))

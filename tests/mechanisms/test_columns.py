@@ -126,7 +126,7 @@ def test_the_tail_of_a_column_is_that_of_the_law(data: st.DataObject) -> None:
     assert math.isclose(found, wanted, rel_tol=1e-11, abs_tol=1e-15)
 
 
-def exact_miss(law: hg.HourglassBox, i: int, line: Line, reach: float, far: int) -> float:
+def exact_miss(law: hg.HourglassBox, i: int, line: Line, reach: Fraction, far: int) -> float:
     """P(|sum X_i / G_i - count K| >= reach), summed over the law of X_i and K."""
     G, total = law.grids[i], 0.0
     for k in range(-far, far + 1):

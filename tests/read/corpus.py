@@ -10,6 +10,7 @@ import hashlib
 import math
 import random
 from collections import defaultdict
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +21,7 @@ from hourglass.core.unit import Unit
 
 Row = tuple[Any, Any, Any]  # (value, group, person)
 Totals = dict[Any, tuple[int, int]]
+Cells = tuple[int, ...]  # of a row, one of each column
 
 #: A column name made to be misread.
 VALUE = 'a"g😀e; DROP TABLE t; --'
@@ -116,42 +118,66 @@ def reference(
     table: list[Row], grid: Grid, unit: Unit | None = None, *, missing: int | None = None
 ) -> Totals:
     """The totals of every group but the one without a name."""
-    cells = [
-        (missing if (cell := cell_of(value, grid)) is None else cell, group, person)
-        for value, group, person in table
-        if group is not None
-    ]
-    found: dict[Any, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for cell, group in _kept([c for c in cells if c[0] is not None], unit):
-        total, count = found[group]
-        found[group] = total + cell, count + 1
-    return {group: found[group] for group in found if found[group][1]}
+    rows = [((value,), group, person) for value, group, person in table]
+    found = reference_of_columns(rows, [grid], unit, missing=[missing])
+    return {group: (cells, count) for group, ((cells,), count) in found.items()}
 
 
-def _kept(cells: list[Any], unit: Unit | None) -> list[tuple[int, Any]]:
+def reference_of_columns(
+    table: Sequence[tuple[Sequence[Any], Any, Any]],
+    grids: Sequence[Grid],
+    unit: Unit | None = None,
+    *,
+    missing: Sequence[int | None] = (),
+    powers: Sequence[tuple[int, int]] = (),
+) -> dict[Any, tuple[tuple[int, ...], int]]:
+    """The sums and the count of every group but the one without a name.
+
+    A row counts in all columns or in none. ``powers`` are pairs of column and power to be summed.
+    """
+    fills = missing or [None] * len(grids)
+    rows = []
+    for values, group, person in table:
+        cells = tuple(
+            fill if (cell := cell_of(value, grid)) is None else cell
+            for value, grid, fill in zip(values, grids, fills, strict=True)
+        )
+        if group is not None and None not in cells:
+            rows.append((cells, group, person))
+    asked = powers or [(column, 1) for column in range(len(grids))]
+    found: dict[Any, tuple[tuple[int, ...], int]] = {}
+    for record, group in _kept(rows, unit):
+        sums, count = found.get(group, ((0,) * len(asked), 0))
+        added = (record[column] ** power for column, power in asked)
+        found[group] = tuple(map(sum, zip(sums, added, strict=True))), count + 1
+    return found
+
+
+def _kept(rows: list[Any], unit: Unit | None) -> list[tuple[Cells, Any]]:
     if unit is None or unit.person is None:
-        return [(cell, group) for cell, group, _ in cells]
-    people: dict[Any, dict[Any, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for cell, group, person in cells:
+        return [(cells, group) for cells, group, _ in rows]
+    people: dict[Any, dict[Any, list[Cells]]] = defaultdict(lambda: defaultdict(list))
+    for cells, group, person in rows:
         if person is not None:
-            people[person][group].append(cell)
+            people[person][group].append(cells)
     kept = []
     for person, groups in people.items():
         order = sorted(groups, key=lambda group: _hash(person, group))
         for group in order[: unit.groups]:
-            kept += [(cell, group) for cell in _of_person(person, groups[group], unit.rows)]
+            kept += [(cells, group) for cells in _of_person(person, groups[group], unit.rows)]
     return kept
 
 
-def _of_person(person: Any, cells: list[int], limit: int | None) -> list[int]:
+def _of_person(person: Any, rows: list[Cells], limit: int | None) -> list[Cells]:
     if limit is None:
-        return [math.floor(Fraction(sum(cells), len(cells)) + Fraction(1, 2))]
-    copies: dict[int, int] = defaultdict(int)
+        means = (Fraction(sum(cells), len(cells)) for cells in zip(*rows, strict=True))
+        return [tuple(math.floor(mean + Fraction(1, 2)) for mean in means)]
+    copies: dict[Cells, int] = defaultdict(int)
     hashed = []
-    for cell in sorted(cells):
-        copies[cell] += 1
-        hashed.append((_hash(person, cell, copies[cell]), cell))
-    return [cell for _, cell in sorted(hashed)[:limit]]
+    for cells in sorted(rows):
+        copies[cells] += 1
+        hashed.append((_hash(person, *cells, copies[cells]), cells))
+    return [cells for _, cells in sorted(hashed)[:limit]]
 
 
 def _hash(*parts: Any) -> str:

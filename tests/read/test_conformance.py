@@ -219,9 +219,9 @@ def test_sums_past_64_bits(tmp_path: Any) -> None:
     """2^32 cells a row, as many rows as fit: the halves are what carries the sum."""
     from hourglass.core.totals import HALF
     from hourglass.read.schema import Field
-    from hourglass.read.sql.query import Query
+    from hourglass.read.sql.query import Query, Value
 
-    text = Query(Field("x", "real"), Grid.choose(Bounds(0, 1))).text("halves")
+    text = Query((Value(Field("x", "real"), Grid.choose(Bounds(0, 1))),)).text("halves")
     assert "SUM(t >> 16)" in text
     for rows in (1, 2**30 - 1, 2**30, 10**14):
         columns = [rows], [rows * (2**32 // HALF)], [HALF - 1]
@@ -239,7 +239,7 @@ def test_balanced_sums_past_64_bits(rows: int, cell: int) -> None:
     total = rows * (2 * cell - 2**32)
     columns = [rows], [total >> 16], [total & 65535]
     for count, hi, lo in (columns, [np.array(column) for column in columns]):
-        found = Groups.of([], count, hi, lo, balance=2**32).totals
+        found = Groups.of([], count, hi, lo, balance=[2**32]).totals
         assert found.cells.tolist() == [rows * cell]
         assert type(found.cells[0]) is int
 

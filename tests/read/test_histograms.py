@@ -63,7 +63,11 @@ def reference(rows: list[Row], scale: Scale, unit: Unit | None = None) -> Counts
     for bucket, person in present:
         if person is not None:
             own[person].append(bucket)
-    kept = (b for person, bs in own.items() for b in _of_person(person, bs, unit.records))
+    kept = (
+        bucket
+        for person, buckets in own.items()
+        for (bucket,) in _of_person(person, [(b,) for b in buckets], unit.records)
+    )
     return counts_from_histogram(scale, Counter(kept))
 
 

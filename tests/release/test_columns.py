@@ -17,6 +17,7 @@ DATA = pa.table({
     "a": np.linspace(0.0, 1.0, 600),
     "b": np.linspace(-60.0, 300.0, 600),
     "g": ["x", "y", "z"] * 200,
+    "who": np.arange(600) % 90,
     "day": [date(2024, 1, 1), date(2024, 2, 29)] * 300,
 })  # fmt: skip
 BOUNDS = {"a": (0, 1), "b": (-60, 300)}
@@ -25,7 +26,7 @@ BY: list[dict[str, Any]] = [
     {"by": "g", "keys": ["x", "y", "none"]},
     {"by": ["g", "day"], "keys": [("x", date(2024, 1, 1)), ("y", date(2024, 2, 29))]},
     {"by": "g", "delta": "1e-6"},
-    {"by": "g", "delta": "1e-6", "unit": hg.per_person("day", rows=2, groups=2), "epsilon": 9},
+    {"by": "g", "delta": "1e-6", "unit": hg.per_person("who", rows=2, groups=2), "epsilon": 9},
 ]
 
 
@@ -96,7 +97,7 @@ def test_many_groups_are_counted() -> None:
 
 
 def test_a_by_column_keeps_its_name() -> None:
-    table = DATA.rename_columns(["a", "b", "column", "mean"])
+    table = DATA.rename_columns(["a", "b", "column", "who", "mean"])
     found = hg.mean(table, ["a", "b"], bounds=(0, 1), epsilon=1, by="column", keys=["x"])
     assert list(found.columns())[:3] == ["column", "private_column", "mean"]
     assert hg.Columns.from_dict(json.loads(json.dumps(found.to_dict()))) == found
@@ -123,9 +124,7 @@ def test_the_statement_names_all_columns() -> None:
 
 def test_bounds_of_different_origins_are_told_apart() -> None:
     found = hg.find_bounds(DATA, "b", epsilon=5)
-    words = str(
-        hg.mean(DATA, ["a", "b"], bounds={"a": (0, 1), "b": found}, epsilon=1).statement()
-    )
+    words = str(hg.mean(DATA, ["a", "b"], bounds={"a": (0, 1), "b": found}, epsilon=1).statement())
     assert "The bounds were stated as public knowledge (a), found privately" in words
 
 

@@ -8,19 +8,21 @@ import numpy as np
 import pytest
 
 import hourglass as hg
-from hourglass.release.plot import plot_groups
+from hourglass.release.plot import Panel, plot_means
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("groups", "ending"), [(0, "svg"), (1, "pdf"), (3, "png"), (60, "svg"), (500, "svg")]
+    ("groups", "panels", "ending"),
+    [(0, 1, "svg"), (1, 2, "pdf"), (3, 7, "png"), (60, 1, "svg"), (500, 1, "svg")],
 )
-def test_any_number_of_groups(tmp_path: Path, groups: int, ending: str) -> None:
+def test_any_number_of_groups(tmp_path: Path, groups: int, panels: int, ending: str) -> None:
     means = np.linspace(10, 90, groups)
     path = tmp_path / f"chart.{ending}"
-    plot_groups(
-        path, labels=[f"group 😀 {i}" for i in range(groups)], means=means, lows=means - 3,
-        highs=means + 3, bounds=(0.0, 100.0), title="Mean", notes=["epsilon 1"],
+    panel = Panel("x", means, means - 3, means + 3, (0.0, 100.0))
+    plot_means(
+        path, labels=[f"group 😀 {i}" for i in range(groups)], panels=[panel] * panels,
+        title="Mean", notes=["epsilon 1"],
     )  # fmt: skip
     assert path.stat().st_size > 1000
 

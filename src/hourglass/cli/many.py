@@ -28,7 +28,7 @@ class ManyValued(TyperCommand):
 
 
 def _joined(args: list[str]) -> list[str]:
-    left, found = list(args), []
+    left, found = list(args), list[str]()
     while left:
         word = left.pop(0)
         if word == "--":

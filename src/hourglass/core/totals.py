@@ -23,12 +23,14 @@ MOST: Final = 2**32
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum over the records of a group that a statistic asks for: of a power of the cell.
+    """A sum over the records of a group that a statistic asks for.
 
-    The number of the records comes with every question and is not declared.
+    It adds up a power of the cell of one ``column`` of the question, columns counted from 0. The
+    number of the records comes with every question and is not declared.
     """
 
     power: int = 1
+    column: int = 0
 
 
 #: What a mean asks for: the sum of the cells.
@@ -49,7 +51,7 @@ class Totals:
 
     @property
     def sums(self) -> tuple[Any, ...]:
-        """All sums, in their order."""
+        """All sums, in the order in which they were asked for."""
         return (self.cells, *self.more)
 
     def __add__(self, other: Totals) -> Totals:
@@ -77,23 +79,35 @@ class Groups:
     more: tuple[Any, ...] = ()
 
     @classmethod
-    def of(cls, keys: Sequence[Any], count: Any, *halves: Any, balance: int = 0) -> Groups:
+    def of(
+        cls, keys: Sequence[Any], count: Any, *halves: Any, balance: Sequence[int] = ()
+    ) -> Groups:
         """From the columns of the answer: the count, and high and low half of each sum.
 
-        A sum over no rows is NULL, and 0 here. With a ``balance`` G the first sum is of 2t - G
-        for each record.
+        A sum over no rows is NULL, and 0 here. ``balance`` has a number G for each sum: where it
+        is not 0, the sum is of 2t - G for each record.
         """
         count, *parts = columns = [_integers(column) for column in (count, *halves)]
-        ends = [(count, 2**62 // balance)] if balance else [(part, 2**46) for part in parts]
+        pairs = list(zip(parts[::2], parts[1::2], strict=True))
+        balance = balance or (0,) * len(pairs)
+        ends = [
+            end
+            for pair, most in zip(pairs, balance, strict=True)
+            for end in ([(count, 2**62 // most)] if most else [(half, 2**46) for half in pair])
+        ]
         small = all(part.max(initial=0) < end for part, end in ends)
         if not small or any(part.dtype != np.int64 for part in columns):
             count, *parts = (part.astype(object) for part in columns)
-        pairs = zip(parts[::2], parts[1::2], strict=True)
-        cells, *more = (_joined(hi, lo) for hi, lo in pairs)
-        if balance:
-            cells += count * balance
-            cells >>= 1
+            pairs = list(zip(parts[::2], parts[1::2], strict=True))
+        cells, *more = (
+            _joined(hi, lo, count, most) for (hi, lo), most in zip(pairs, balance, strict=True)
+        )
         return cls(keys, cells, count, tuple(more))
+
+    @property
+    def sums(self) -> tuple[Any, ...]:
+        """All sums, in the order in which they were asked for."""
+        return (self.cells, *self.more)
 
     @property
     def totals(self) -> Totals:
@@ -132,7 +146,7 @@ class Groups:
         return zip(*plain, strict=True)
 
     @classmethod
-    def of_arrow(cls, table: Any, keys: int, balance: int = 0) -> Groups:
+    def of_arrow(cls, table: Any, keys: int, balance: Sequence[int] = ()) -> Groups:
         """From an Arrow table, of which the first ``keys`` columns are keys."""
         columns = table.columns
         numbers = (column.fill_null(0).to_numpy() for column in columns[keys:])
@@ -152,9 +166,13 @@ class Groups:
         raise TypeError("groups are secret: they are not pickled or copied out of the process")
 
 
-def _joined(hi: Any, lo: Any) -> Any:
+def _joined(hi: Any, lo: Any, count: Any, balance: int) -> Any:
+    """A sum of its halves; see :meth:`Groups.of` for the balance."""
     whole = hi * HALF
     whole += lo
+    if balance:
+        whole += count * balance
+        whole >>= 1
     return whole
 
 

@@ -6,9 +6,10 @@ declares none: it is taken as reals, so that no single element can change the gr
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
@@ -22,13 +23,13 @@ from ..core.totals import Groups
 from ..errors import DataError
 from .arrow_stream import declared
 from .engines.base import guarded
-from .kernel import CHUNK, Chunk, slices
+from .kernel import CHUNK, Chunk, Part, slices
 from .schema import Field, Schema
 
 if TYPE_CHECKING:
     from .sql.query import Question
 
-__all__ = ["Column", "column"]
+__all__ = ["Column", "column", "part_of_arrow"]
 
 Array = npt.NDArray[Any]
 
@@ -39,11 +40,17 @@ _REMEDY: Final = "give numbers: a list, a NumPy array, a pandas or Polars Series
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers: its declared kind, and where its chunks come from."""
+    """A column of numbers: its declared kind, and where its chunks come from.
+
+    ``part`` gives what is between two rows, ``rows`` their number: of columns that are in memory
+    as a whole, so that several of them can be read row by row.
+    """
 
     kind: str  # "integer", "boolean" or "real"
     array: Array | None = None
     chunks: Callable[[], Iterator[Chunk]] | None = None
+    part: Callable[[int, int], Part] | None = None
+    rows: int = 0
 
     name: ClassVar[str] = "memory"
     parse: ClassVar[str | None] = None
@@ -58,14 +65,23 @@ class Column:
 
     def run(self, sql: str | None, query: Question) -> Groups:
         """The totals that the query adds up: here the values are read, once."""
-        return query.of_column(self)
+        return query.of_columns({"": self})
+
+    def between(self, start: int, stop: int) -> Part:
+        """A number for every row between two, of a column that is in memory as a whole."""
+        assert self.part is not None
+        return self.part(start, stop)
 
     def each_chunk(self) -> Iterator[Chunk]:
         """The values, in chunks of at most CHUNK rows."""
         if self.chunks is not None:
             return self.chunks()
-        assert self.array is not None
-        return slices(self.array)
+        if self.array is not None:
+            return slices(self.array)
+        assert self.part is not None
+        starts = range(0, self.rows, CHUNK)
+        parts = (self.part(start, min(start + CHUNK, self.rows)) for start in starts)
+        return ((n, 0) if a is None else (n[~a], int(a.sum())) for n, a in parts)
 
 
 def column(values: Any) -> Column:
@@ -94,23 +110,26 @@ _KINDS: Final = {"b": "boolean", "i": "integer", "u": "integer", "f": "real"}
 def _numpy(values: Array) -> Column:
     _one_dimension(values)
     if values.dtype.kind == "O":
-        return Column("real", chunks=lambda: _untyped(iter(values)))
-    return Column(_kind(values.dtype), array=values)
+        return _objects(values)
+    part = lambda start, stop: (values[start:stop], None)  # noqa: E731
+    return Column(_kind(values.dtype), array=values, part=part, rows=len(values))
+
+
+def _objects(values: Array) -> Column:
+    def part(start: int, stop: int) -> Part:
+        chunks = [numbers for numbers, _ in _untyped(iter(values[start:stop]))]
+        return np.concatenate([np.empty(0), *chunks]), None
+
+    return Column("real", chunks=lambda: _untyped(iter(values)), part=part, rows=len(values))
 
 
 def _masked(values: Any) -> Column:
     _one_dimension(values)
     data, mask = np.asarray(values), np.ma.getmaskarray(values)
-    kind = "real" if data.dtype.kind == "O" else _kind(data.dtype)
-
-    def chunks() -> Iterator[Chunk]:
-        for start in range(0, len(data), CHUNK):
-            absent = mask[start : start + CHUNK]
-            yield data[start : start + CHUNK][~absent], int(absent.sum())
-
     if data.dtype.kind == "O":
-        return Column(kind, chunks=lambda: _untyped(iter(values)))
-    return Column(kind, chunks=chunks)
+        return _objects(values)
+    part = lambda start, stop: (data[start:stop], mask[start:stop])  # noqa: E731
+    return Column(_kind(data.dtype), part=part, rows=len(data))
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
@@ -146,14 +165,11 @@ def _pandas(values: Any, pandas: Any) -> Column | None:
         raise DataError(f"values of dtype {dtype} have no mean here; {_REMEDY}")
     plain = dtype.numpy_dtype
 
-    def chunks() -> Iterator[Chunk]:
-        for start in range(0, len(values), CHUNK):
-            part = values[start : start + CHUNK]
-            absent = part.isna()
-            numbers = part.to_numpy(dtype=plain, na_value=plain.type(0))
-            yield numbers[~absent], int(absent.sum())
+    def part(start: int, stop: int) -> Part:
+        cut = values[start:stop]
+        return cut.to_numpy(dtype=plain, na_value=plain.type(0)), cut.isna()
 
-    return Column(_KINDS[plain.kind], chunks=chunks)
+    return Column(_KINDS[plain.kind], part=part, rows=len(values))
 
 
 def _polars(values: Any, polars: Any) -> Column | None:
@@ -178,7 +194,15 @@ def _polars(values: Any, polars: Any) -> Column | None:
             numbers = part.cast(polars.Float64) if kind == "real" else part
             yield numbers.drop_nulls().to_numpy(), part.null_count()
 
-    return Column(kind, chunks=chunks)
+    def part(start: int, stop: int) -> Part:
+        cut = values.slice(start, stop - start)
+        numbers = cut.cast(polars.Float64) if kind == "real" else cut
+        if not cut.null_count():
+            return numbers.to_numpy(), None
+        zero = {"boolean": False, "integer": 0, "real": 0.0}[kind]
+        return numbers.fill_null(zero).to_numpy(), cut.is_null().to_numpy()
+
+    return Column(kind, chunks=chunks, part=part, rows=len(values))
 
 
 def _arrow(values: Any, pyarrow: Any) -> Column | None:
@@ -186,7 +210,15 @@ def _arrow(values: Any, pyarrow: Any) -> Column | None:
         raise DataError("values is a table; give one column of it, such as table['age']")
     if not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
         return None
-    return _arrow_column(values.type, lambda: values, pyarrow)
+    found = _arrow_column(values.type, lambda: values, pyarrow)
+
+    def part(start: int, stop: int) -> Part:
+        cut = values.slice(start, stop - start)
+        pieces = cut.chunks if isinstance(cut, pyarrow.ChunkedArray) else [cut]
+        plain = [_plain(piece, found.kind, pyarrow) for piece in pieces]
+        return part_of_arrow(plain[0] if len(plain) == 1 else pyarrow.concat_arrays(plain))
+
+    return replace(found, part=part, rows=len(values))
 
 
 def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Column:
@@ -207,12 +239,25 @@ def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Colum
         for start in range(0, len(values), CHUNK):
             part = values.slice(start, CHUNK)
             for piece in part.chunks if isinstance(part, pyarrow.ChunkedArray) else [part]:
-                whole = piece.dictionary_decode() if types.is_dictionary(piece.type) else piece
-                if kind == "real":
-                    whole = whole.cast(pyarrow.float64())
+                whole = _plain(piece, kind, pyarrow)
                 yield whole.drop_null().to_numpy(zero_copy_only=False), whole.null_count
 
     return Column(kind, chunks=chunks)
+
+
+def _plain(piece: Any, kind: str, pyarrow: Any) -> Any:
+    """An Arrow array without a dictionary, of doubles if the column is of reals."""
+    whole = piece.dictionary_decode() if pyarrow.types.is_dictionary(piece.type) else piece
+    return whole.cast(pyarrow.float64()) if kind == "real" else whole
+
+
+def part_of_arrow(numbers: Any) -> Part:
+    """An Arrow array of numbers as the kernel takes it."""
+    if not numbers.null_count:
+        return numbers.to_numpy(zero_copy_only=False), None
+    absent = numbers.is_null().to_numpy(zero_copy_only=False)
+    zero = False if str(numbers.type) == "bool" else 0
+    return numbers.fill_null(zero).to_numpy(zero_copy_only=False), absent
 
 
 def _arrow_capsule(values: Any) -> Column:
@@ -243,7 +288,7 @@ def _arrow_capsule(values: Any) -> Column:
 
 
 def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
-    """Chunks of doubles. What is not a number is missing: an error would tell of a value."""
+    """Chunks of doubles. What is not a number is NaN: an error would tell of a value."""
     while chunk := list(islice(values, _OBJECTS)):
         if {type(x) for x in chunk} <= {float, int, bool}:
             try:
@@ -251,16 +296,15 @@ def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
                 continue
             except OverflowError:  # an integer past the doubles: one by one
                 pass
-        numbers = [number for x in chunk if (number := _number(x)) is not None]
-        yield np.array(numbers, dtype=np.float64), len(chunk) - len(numbers)
+        yield np.array([_number(x) for x in chunk], dtype=np.float64), 0
 
 
-def _number(x: Any) -> float | None:
+def _number(x: Any) -> float:
     if not isinstance(x, int | float | np.integer | np.floating | np.bool_ | Decimal | Fraction):
-        return None
+        return math.nan
     try:
         return float(x)
     except OverflowError:
         return float("inf") if x > 0 else float("-inf")
     except ValueError:  # a signalling NaN of Decimal
-        return None
+        return math.nan

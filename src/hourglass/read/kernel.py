@@ -2,15 +2,17 @@
 
 Quantising is bit-identical to the rule of :mod:`hourglass.core.grid`. A chunk of 2^19 cells sums
 to at most 2^51, which a double holds exactly, so the fast float sum is exact too; chunks are
-added as Python integers. Memory is one buffer of a chunk, whatever the number of rows.
+added as Python integers. Memory is one buffer of a chunk for each column, whatever the number of
+rows.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -19,11 +21,16 @@ import numpy.typing as npt
 from ..core.grid import Grid
 from ..core.totals import CELLS, Sum, Totals
 
-__all__ = ["CHUNK", "Chunk", "slices", "total_of_array", "total_of_chunks"]
+__all__ = [
+    "CHUNK", "Chunk", "Part", "Target", "slices", "total_of_array", "total_of_chunks",
+    "totals_of_blocks", "totals_of_columns",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 #: Numbers, and how many rows beside them had none.
 Chunk = tuple[Array, int]
+#: A number for every row, and which of them are missing besides NaN: None if there are none.
+Part = tuple[Array, Array | None]
 Sums = tuple[Sum, ...]
 
 #: Rows a chunk: four megabytes of doubles. Smaller chunks would stay in a nearer cache, but pay
@@ -43,9 +50,7 @@ def total_of_array(
     threads: int | None = None,
 ) -> Totals:
     """The totals of a one-dimensional numeric array."""
-    if threads is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-        threads = min(MAX_THREADS, cores) if len(values) >= THREADED_ROWS else 1
+    threads = _threads(len(values)) if threads is None else threads
     if threads == 1:
         return _total(slices(values), grid, missing, sums, min(len(values), CHUNK))
     share = max(1, -(-len(values) // threads))
@@ -53,6 +58,11 @@ def total_of_array(
     with ThreadPoolExecutor(threads) as pool:
         totals = pool.map(lambda part: total_of_chunks(slices(part), grid, missing, sums), parts)
         return sum(totals, Totals(0, 0, (0,) * (len(sums) - 1)))
+
+
+def _threads(rows: int) -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    return min(MAX_THREADS, cores) if rows >= THREADED_ROWS else 1
 
 
 def total_of_chunks(
@@ -98,7 +108,19 @@ def slices(values: Array) -> Iterator[Chunk]:
 def _add_reals(
     chunk: Array, grid: Grid, powers: Sequence[int], space: npt.NDArray[np.float64]
 ) -> tuple[list[int], int]:
-    """Sums of powers of floor((clamp(x) - lower) * s + 0.5); NaN is left out."""
+    """Sums of powers of the cells of reals; NaN is left out."""
+    buffer = _real_cells(chunk, grid, space)
+    found = _power_sums(buffer, powers)
+    if math.isnan(found[0]):
+        buffer = buffer[buffer == buffer]
+        found = _power_sums(buffer, powers)
+    return [int(part) for part in found], len(buffer)
+
+
+def _real_cells(
+    chunk: Array, grid: Grid, space: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """floor((clamp(x) - lower) * s + 0.5), NaN of NaN."""
     buffer = space[: len(chunk)]
     if chunk.dtype != np.float64:
         np.copyto(buffer, chunk, casting="unsafe")  # a long double past the range becomes inf
@@ -113,12 +135,7 @@ def _add_reals(
     if grid.scale != 1.0:
         buffer *= grid.scale
     buffer += 0.5
-    np.floor(buffer, out=buffer)
-    found = _power_sums(buffer, powers)
-    if math.isnan(found[0]):
-        buffer = buffer[buffer == buffer]
-        found = _power_sums(buffer, powers)
-    return [int(part) for part in found], len(buffer)
+    return np.floor(buffer, out=buffer)
 
 
 def _power_sums(cells: npt.NDArray[np.float64], powers: Sequence[int]) -> list[float]:
@@ -129,7 +146,16 @@ def _power_sums(cells: npt.NDArray[np.float64], powers: Sequence[int]) -> list[f
 def _add_integers(
     chunk: Array, grid: Grid, powers: Sequence[int], space: npt.NDArray[np.float64]
 ) -> tuple[list[int], int]:
-    """Sums of powers of clamp(x) - lower: nothing is rounded, whatever the width of the type."""
+    """Sums of powers of the cells of integers on their own grid."""
+    cells, offset = _integer_cells(chunk, grid, space)
+    return _whole_sums(cells, offset, powers, len(chunk)), len(chunk)
+
+
+def _integer_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> tuple[Array, int]:
+    """clamp(x) - lower as unsigned integers and what is to be added to each of them.
+
+    Nothing is rounded, whatever the width of the type.
+    """
     lower, upper = int(grid.bounds.lower), int(grid.bounds.upper)
     if chunk.dtype == np.bool_:
         chunk = chunk.view(np.uint8)
@@ -144,10 +170,154 @@ def _add_integers(
     # Both lie in [low, high], at most 2^32 apart: read unsigned, the wrapped difference is
     # the difference.
     np.subtract(buffer, dtype.type(low), out=buffer)
-    cells, offset = buffer.view(f"u{dtype.itemsize}"), min(max(low, lower), upper) - lower
+    return buffer.view(f"u{dtype.itemsize}"), min(max(low, lower), upper) - lower
+
+
+def _whole_sums(cells: Array, offset: int, powers: Sequence[int], size: int) -> list[int]:
+    """Sums of powers of cells to each of which ``offset`` is added, of so many of them.
+
+    The others are 0 in ``cells``, and count for nothing.
+    """
+    found = []
+    for power in powers:
+        if power == 1:
+            found.append(int(cells.sum(dtype=np.uint64)) + offset * size)
+        else:
+            whole = (cells.astype(np.uint64) + np.uint64(offset)) ** np.uint64(power)
+            found.append(int(whole.sum()) - offset**power * (len(cells) - size))
+    return found
+
+
+# --- several columns --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Target:
+    """What becomes of one column: its grid, the cell of a missing value, the powers to sum."""
+
+    grid: Grid
+    missing: int | None
+    powers: tuple[int, ...]
+
+
+def totals_of_columns(
+    part: Callable[[int, int], Sequence[Part]],
+    rows: int,
+    targets: Sequence[Target],
+    threads: int | None = None,
+) -> tuple[list[list[int]], int]:
+    """The sums of each column, one of each power, and the number of complete rows.
+
+    ``part`` gives the columns between two rows. A row is complete if every column has a value
+    there or a cell for a missing one.
+    """
+    threads = _threads(rows) if threads is None else threads
+    chunk = min(CHUNK, max(1, rows))
+
+    def total(start: int, stop: int) -> tuple[list[list[int]], int]:
+        starts = range(start, stop, chunk)
+        return totals_of_blocks((part(at, min(at + chunk, stop)) for at in starts), targets, chunk)
+
+    if threads == 1:
+        return total(0, rows)
+    share = max(1, -(-rows // threads))
+    with ThreadPoolExecutor(threads) as pool:
+        shares = pool.map(lambda at: total(at, min(at + share, rows)), range(0, rows, share))
+        found, count = [[0] * len(target.powers) for target in targets], 0
+        for sums, records in shares:
+            found, count = _added(found, sums), count + records
+    return found, count
+
+
+def totals_of_blocks(
+    blocks: Iterable[Sequence[Part]], targets: Sequence[Target], longest: int = CHUNK
+) -> tuple[list[list[int]], int]:
+    """The same of blocks of at most ``longest`` rows, consumed once: a part of each column."""
+    buffers = [_aligned(longest) for _ in targets]
+    found, count = [[0] * len(target.powers) for target in targets], 0
+    for block in blocks:
+        with np.errstate(all="ignore"):
+            sums, records = _add_rows(block, targets, buffers)
+        found, count = _added(found, sums), count + records
+    return found, count
+
+
+def _added(one: list[list[int]], two: list[list[int]]) -> list[list[int]]:
     return [
-        int(cells.sum(dtype=np.uint64)) + offset * size
-        if power == 1
-        else int(((cells.astype(np.uint64) + np.uint64(offset)) ** np.uint64(power)).sum())
-        for power in powers
-    ], size
+        [a + b for a, b in zip(first, second, strict=True)]
+        for first, second in zip(one, two, strict=True)
+    ]
+
+
+def _add_rows(
+    block: Sequence[Part], targets: Sequence[Target], buffers: Sequence[npt.NDArray[np.float64]]
+) -> tuple[list[list[int]], int]:
+    size = len(block[0][0])
+    columns = [
+        _quantised(numbers, absent, target.grid, space)
+        for (numbers, absent), target, space in zip(block, targets, buffers, strict=True)
+    ]
+    lost: Array | None = None  # the rows that are left out
+    for column, target in zip(columns, targets, strict=True):
+        if target.missing is None:
+            lost = _either(lost, column.absent)
+    dropped = 0 if lost is None else int(np.count_nonzero(lost))
+    found = []
+    for column, target in zip(columns, targets, strict=True):
+        out = lost if target.missing is None else _either(lost, column.absent)
+        if out is None:
+            found.append(_sums(column, target, 0, 0))
+        else:
+            np.putmask(column.cells, out, 0)
+            gone = int(np.count_nonzero(out))
+            found.append(_sums(column, target, gone, gone - dropped))
+    return found, size - dropped
+
+
+@dataclass(frozen=True)
+class _Quantised:
+    """Cells of a column, to each of which ``offset`` is added, and which rows have none.
+
+    ``total`` is their sum as long as all of them count, where it is known already.
+    """
+
+    cells: Array
+    absent: Array | None
+    offset: int = 0
+    total: float | None = None
+
+
+def _quantised(
+    numbers: Array, absent: Array | None, grid: Grid, space: npt.NDArray[np.float64]
+) -> _Quantised:
+    if grid.own:
+        cells, offset = _integer_cells(numbers, grid, space)
+        return _Quantised(cells, absent, offset)
+    cells = _real_cells(numbers, grid, space)
+    (total,) = _power_sums(cells, (1,))
+    if math.isnan(total):
+        absent = _either(absent, np.isnan(cells))
+    return _Quantised(cells, absent, total=total)
+
+
+def _either(one: Array | None, two: Array | None) -> Array | None:
+    if one is None or two is None:
+        return two if one is None else one
+    return one | two
+
+
+def _sums(column: _Quantised, target: Target, gone: int, filled: int) -> list[int]:
+    """The sums of all cells but those that are gone, which are 0, and of those that are filled."""
+    if target.grid.own:
+        size = len(column.cells) - gone
+        found = _whole_sums(column.cells, column.offset, target.powers, size)
+    elif not gone and target.powers == (1,) and column.total is not None:
+        found = [int(column.total)]
+    else:
+        found = [int(part) for part in _power_sums(column.cells, target.powers)]
+    if target.missing is None:
+        return found
+    return [
+        part + target.missing**power * filled
+        for part, power in zip(found, target.powers, strict=True)
+    ]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.shown import one_of
+from ..core.shown import one_of, shown
 from ..errors import DataError, OptionError
 from .column import column as column_of
+from .columns import columns_in_memory, columns_of
 from .database import SqlSource
 from .engines.base import Source, engines
 from .files import FileSet, is_path
 
-__all__ = ["file_engines", "is_table", "open_source", "open_table", "place_of"]
+__all__ = [
+    "columns_in_memory", "file_engines", "is_table", "open_source", "open_table", "place_of",
+]  # fmt: skip
 
 
 def is_table(data: Any) -> bool:
@@ -32,9 +35,15 @@ def open_source(data: Any, wanted: tuple[str, ...], engine: str | None) -> Sourc
     """What answers for the data; no row is read.
 
     ``wanted`` are the names of all columns that the question needs: none where the data is a
-    column of numbers itself.
+    column of numbers itself. Several columns in memory are named "0", "1", ...
     """
-    return open_table(data, wanted, engine) if wanted else column_of(data)
+    if not wanted:
+        return column_of(data)
+    if columns_in_memory(data) is None:
+        return open_table(data, wanted, engine)
+    if engine is not None:
+        raise OptionError(f"engine={shown(engine)} is about tables; data is columns in memory")
+    return columns_of(data, wanted)
 
 
 def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) -> Source:

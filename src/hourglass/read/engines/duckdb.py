@@ -12,28 +12,24 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
 from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...errors import DataError, SourceError
 from ..arrow_stream import TextStream
 from ..files import FileSet
 from ..frames import Frame, frame_of, is_frame
-from ..kernel import total_of_chunks
 from ..schema import Field, Schema
 from ..spill import spill_directory
 from ..sql.cells import identifier
 from ..sql.dialects import with_source
 from ..sql.query import Query, Question
 from .base import guarded, guarded_schema, register
+from .duckdb_answer import of_arrays, one_group
 from .duckdb_text import BATCH, Scans, check_names, groups_suffice, named, select
 
 __all__ = ["TABLE", "DuckDB", "DuckDBEngine", "DuckDBRelation", "connect"]
 
 TABLE: Final = "hourglass_source"
-#: Rows a batch: a megabyte of doubles, which is still near when the kernel gets it.
-_BATCH: Final = 1 << 17
 _HANDED_OVER: Final = "-- the column is read, and NumPy adds it up in this process\n"
 _INTEGERS: Final = (
     "tinyint smallint integer bigint utinyint usmallint uinteger".split()  # noqa: SIM905
@@ -227,7 +223,7 @@ def _field(name: str, dtype: Any) -> Field:
 
 def _plain(query: Question) -> Query | None:
     """The query, if its answer is one total and the column can be handed over."""
-    if isinstance(query, Query) and query.number is not None and _arrow_is_here():
+    if isinstance(query, Query) and query.numbers is not None and _arrow_is_here():
         return query
     return None
 
@@ -247,7 +243,9 @@ def _arrow_is_here() -> bool:
 
 def _text(query: Question, native: str) -> str:
     if plain := _plain(query):
-        return f"{_HANDED_OVER}WITH source AS (\n  {native}\n)\nSELECT {plain.number} FROM source"
+        assert plain.numbers is not None
+        numbers = ", ".join(plain.numbers)  # each by its place
+        return f"{_HANDED_OVER}WITH source AS (\n  {native}\n)\nSELECT {numbers} FROM source"
     return with_source(native, query.text())
 
 
@@ -265,38 +263,14 @@ def _answer(asked: Callable[[], Any], query: Question) -> Groups:
 
     def read() -> Groups:
         if plain:
-            return _one_group(asked(), plain)
+            return one_group(asked(), plain)
         if _arrow_is_here():
             table = named(asked().to_arrow_table(BATCH), len(query.keys))
             return Groups.of_arrow(table, len(query.keys), query.balance)
-        return _of_arrays(asked().fetchnumpy(), query)
+        return of_arrays(asked().fetchnumpy(), query)
 
     groups: Groups = guarded("data: DuckDB failed while reading", found)
     return groups
-
-
-def _one_group(relation: Any, query: Query) -> Groups:
-    with relation.to_arrow_reader(_BATCH) as reader:  # closed whatever happens
-        columns = (batch.column(0) for batch in reader)
-        chunks = ((c.drop_null().to_numpy(zero_copy_only=False), c.null_count) for c in columns)
-        totals = total_of_chunks(chunks, query.grid, query.missing, query.sums)
-    return Groups.of_total(totals)
-
-
-def _of_arrays(columns: dict[str, Any], query: Question) -> Groups:
-    keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
-    numbers = list(columns.values())[len(keys) :]
-    return Groups.of(keys, *numbers, balance=query.balance)
-
-
-def _values(column: Any, field: Field) -> Any:
-    """Key values: an array of whole numbers as it is, else plain Python ones, NULL as None."""
-    if field.kind == "date":
-        column = column.astype("datetime64[D]")
-    if isinstance(column, np.ma.MaskedArray):
-        column, absent = column.data.astype(object), np.ma.getmaskarray(column)
-        column[absent] = None
-    return column if column.dtype.kind in "iu" else column.tolist()
 
 
 def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:

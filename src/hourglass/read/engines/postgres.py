@@ -13,8 +13,8 @@ from ..database import SqlSource
 from ..schema import Field, Schema
 from ..sql.cells import double, identifier
 from ..sql.dialects import Dialect, with_source
-from ..sql.query import Question
-from ..sql.text import LONGEST, names
+from ..sql.query import Query, Question
+from ..sql.text import LONGEST, names, number_fields
 from .base import guarded, guarded_schema, missing_extra, register
 
 __all__ = ["Postgres"]
@@ -76,9 +76,9 @@ class Postgres:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, with decimals made doubles in a way that cannot fail."""
-        texts = names(query)
+        texts, ranges = names(query), _ranges(query, bounds)
         fields = [
-            _name(f) if f.name in texts else _plain(f, query.value, bounds) for f in query.fields
+            _name(f) if f.name in texts else _plain(f, ranges.get(f.name)) for f in query.fields
         ]
         native = f"SELECT {', '.join(fields)} FROM {self._relation}"
         return with_source(native, _DIALECT.write(query.text("numeric")))
@@ -147,14 +147,26 @@ def _name(field: Field) -> str:
     return f'({clean}) COLLATE "C" AS {column}'
 
 
-def _plain(field: Field, value: Field, bounds: Bounds) -> str:
+def _ranges(query: Question, bounds: Bounds) -> dict[str, Bounds]:
+    """What the columns of numbers are clamped to: one that is asked for twice to both ranges."""
+    if not isinstance(query, Query):
+        return dict.fromkeys(number_fields(query), bounds)
+    found: dict[str, Bounds] = {}
+    for value in query.values:
+        name, own = value.field.name, value.grid.bounds
+        known = found.get(name, own)
+        found[name] = Bounds(min(known.lower, own.lower), max(known.upper, own.upper))
+    return found
+
+
+def _plain(field: Field, bounds: Bounds | None) -> str:
     """A column as it is, but a numeric as the double nearest to it.
 
     The cast fails on a numeric beyond the doubles, at both ends; so it is clamped first, and
     what rounds to zero is zero.
     """
     column = identifier(field.name)
-    if field != value or field.kind != "decimal":
+    if bounds is None or field.kind != "decimal":
         return column
     lower, upper = (_numeric(end) for end in bounds)
     with localcontext(prec=2000):

@@ -23,7 +23,7 @@ from ..schema import INT64, Field, Schema
 from ..sql.cells import INFINITY, INTEGER, REAL, identifier
 from ..sql.dialects import Dialect, exact_real, integer_division, with_source
 from ..sql.query import Question
-from ..sql.text import LONGEST, with_fields
+from ..sql.text import LONGEST, number_fields, with_fields
 from .base import guarded, guarded_schema, register
 
 __all__ = ["SQLite"]
@@ -82,11 +82,13 @@ class SQLite:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over cells of the declared types alone."""
-        value = query.value
-        number = _number(value) if value.kind.startswith("text") else value
-        asked = with_fields(query, lambda field: number if field is value else field)
-        read = {number.name: value} | {f.name: f for f in asked.fields if f is not number}
-        columns = ", ".join(f"{_sound(f)} AS {identifier(name)}" for name, f in read.items())
+        taken, values = {field.name for field in query.fields}, number_fields(query)
+        numbers = {name: _number(field, taken) for name, field in values.items()}
+        asked = with_fields(query, lambda field: field, lambda field: numbers[field.name])
+        read = {numbers[name].name: field for name, field in values.items()}
+        columns = ", ".join(
+            f"{_sound(read.get(f.name, f))} AS {identifier(f.name)}" for f in asked.fields
+        )
         native = f"SELECT {columns} FROM {self._relation}"
         return with_source(native, _DIALECT.write(asked.text("halves")))
 
@@ -101,10 +103,16 @@ class SQLite:
         return replace(groups, keys=keys)
 
 
-def _number(field: Field) -> Field:
+def _number(field: Field, taken: set[str]) -> Field:
     """What is read of a column of text: numbers, beside the text itself, which may be a key."""
+    if not field.kind.startswith("text"):
+        return field
     kind = field.kind.removeprefix("text as ")
-    return replace(field, name=f"{field.name} as {kind}", kind=kind)
+    name = f"{field.name} as {kind}"
+    while name.casefold() in {other.casefold() for other in taken}:
+        name += "_"
+    taken.add(name)
+    return replace(field, name=name, kind=kind)
 
 
 def _sound(field: Field) -> str:

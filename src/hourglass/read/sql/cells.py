@@ -153,7 +153,7 @@ def scaled(field: Field, grid: Grid) -> str:
     return f"FLOOR({x} * {double(grid.scale)} + {double(0.5)})"
 
 
-def clamped(grid: Grid, *, balanced: bool = False) -> str:
+def clamped(grid: Grid, y: str = "y", *, balanced: bool = False) -> str:
     """y clamped to 0..G after the fact: the same cells, without a branch for each row.
 
     |y| - |y - G| is 2t - G for the clamped y = t, exactly, as long as doubles hold all integers;
@@ -166,13 +166,13 @@ def clamped(grid: Grid, *, balanced: bool = False) -> str:
     by a file's statistics, see :mod:`.duckdb`.
     """
     top = double(float(grid.cells))
-    inner, low = f"ABS(y) - ABS(y - {top})", double(float(-grid.cells))
+    inner, low = f"ABS({y}) - ABS({y} - {top})", double(float(-grid.cells))
     if not balanced:
         inner, low = f"({inner} + {top}) * {double(0.5)}", double(0.0)
-    tiny = f"{double(1.0)} / y"
+    tiny = f"{double(1.0)} / {y}"
     return (
-        f"CASE WHEN ABS(y) <= {double(2.0**52)} THEN TRY_CAST({inner} AS BIGINT) "
-        f"WHEN y < {double(0.0)} THEN TRY_CAST({tiny} + {low} AS BIGINT) "
+        f"CASE WHEN ABS({y}) <= {double(2.0**52)} THEN TRY_CAST({inner} AS BIGINT) "
+        f"WHEN {y} < {double(0.0)} THEN TRY_CAST({tiny} + {low} AS BIGINT) "
         f"ELSE TRY_CAST({tiny} + {top} AS BIGINT) END"
     )
 

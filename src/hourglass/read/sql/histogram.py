@@ -13,6 +13,7 @@ cannot hold is replaced by its nearest neighbours on either side.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -72,9 +73,9 @@ class Histogram:
         return ["k1"]
 
     @property
-    def balance(self) -> int:
+    def balance(self) -> tuple[int, ...]:
         """Nothing is summed."""
-        return 0
+        return ()
 
     @property
     def sums(self) -> tuple[Sum, ...]:
@@ -143,8 +144,9 @@ class Histogram:
                 return end >= most
         return f"x {sign} {whole(end, self._widened.wide)}"
 
-    def of_column(self, column: Column) -> Groups:
+    def of_columns(self, columns: Mapping[str, Column]) -> Groups:
         """The histogram of a column in memory."""
+        column = columns[self.value.name]
         records = histogram_of_chunks(self.scale, column.each_chunk())
         return Groups([np.arange(len(records))], np.zeros_like(records), records)
 

@@ -10,36 +10,30 @@ first step on, so every engine returns the same totals, bit for bit.
     chosen      ... and the first of them
     (last)      COUNT(t), and each sum that the statistic asks for as 65536 * hi + lo, by group
 
-On DuckDB 2t - G takes the place of t where only sums are made of it, see :func:`.cells.clamped`.
+Of several columns the cells are t1, t2, ...; a row without one of them is left out before it is
+counted. On DuckDB 2t - G takes the place of t where only sums are made of it, see
+:func:`.cells.clamped`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...core.grid import Grid
-from ...core.totals import CELLS, MOST, Groups, Sum
+from ...core.totals import MOST, Groups, Sum, Totals
 from ...core.unit import Unit
 from ...errors import GridError
-from ..kernel import total_of_array, total_of_chunks
+from ..kernel import Part, Target, total_of_array, total_of_chunks, totals_of_columns
 from ..schema import Field
-from .cells import (
-    as_double,
-    as_integer,
-    as_text,
-    cell,
-    clamped,
-    literal,
-    scaled,
-    widened,
-)
+from .cells import as_text, literal, scaled
 from .steps import halves, hash_of, kept_rows, key_column, rounded_mean, with_steps
+from .value import Value
 
 if TYPE_CHECKING:
     from ..column import Column
 
-__all__ = ["Query", "Question"]
+__all__ = ["Query", "Question", "Value"]
 
 
 class Question(Protocol):
@@ -65,8 +59,8 @@ class Question(Protocol):
         """The names of the key columns in the answer."""
 
     @property
-    def balance(self) -> int:
-        """G where "huge" sums are of 2t - G for each record, else 0."""
+    def balance(self) -> Sequence[int]:
+        """For each sum G where the "huge" one is of 2t - G for each record, else 0."""
 
     @property
     def sums(self) -> tuple[Sum, ...]:
@@ -75,55 +69,62 @@ class Question(Protocol):
     def text(self, sums: str = "huge") -> str:
         """The question over a table named ``source``, in DuckDB's dialect."""
 
-    def of_column(self, column: Column) -> Groups:
-        """The same of a column in memory."""
+    def of_columns(self, columns: Mapping[str, Column]) -> Groups:
+        """The same of columns in memory, by their names."""
 
 
 @dataclass(frozen=True)
 class Query:
     """A question to an engine: public through and through.
 
-    ``allowed`` holds, for each column of ``by``, the values of the public keys (None where
-    there are too many to list, or the keys are secret); ``nulls`` whether NULL is among them.
+    ``values`` are the columns that are added up. They share the count, so a row counts only if
+    each of them has a value there or a cell for missing ones. ``allowed`` holds, for each column
+    of ``by``, the values of the public keys (None where there are too many to list, or the keys
+    are secret); ``nulls`` whether NULL is among them. By default ``sums`` is one of each column.
     """
 
-    value: Field
-    grid: Grid
-    missing: int | None = None
+    values: tuple[Value, ...]
     by: tuple[Field, ...] = ()
     allowed: tuple[tuple[Any, ...] | None, ...] = ()
     nulls: tuple[bool, ...] = ()
     unit: Unit = Unit()  # noqa: RUF009
     person: Field | None = None
-    sums: tuple[Sum, ...] = CELLS
+    sums: tuple[Sum, ...] = ()
 
     def __post_init__(self) -> None:
-        power = max(each.power for each in self.sums)
-        if self.grid.cells**power > MOST:
-            raise GridError(
-                f"grid={self.grid.cells} is too fine for a sum of cells to the power of {power}; "
-                f"give at most {int(MOST ** (1 / power))}"
-            )
+        if not self.sums:
+            columns = range(len(self.values))
+            object.__setattr__(self, "sums", tuple(Sum(column=column) for column in columns))
+        for each in self.sums:
+            cells, power = self.values[each.column].grid.cells, each.power
+            if cells**power > MOST:
+                raise GridError(
+                    f"grid={cells} is too fine for a sum of cells to the power of {power}; "
+                    f"give at most {int(MOST ** (1 / power))}"
+                )
+
+    @property
+    def value(self) -> Field:
+        """The first column of numbers."""
+        return self.values[0].field
 
     @property
     def fields(self) -> list[Field]:
         """The columns that are read, each once."""
-        wanted = [self.value, *self.by] + ([self.person] if self.person else [])
+        wanted = [value.field for value in self.values] + [*self.by]
+        wanted += [self.person] if self.person else []
         return list({field.name: field for field in reversed(wanted)}.values())[::-1]
 
     @property
-    def number(self) -> str | None:
-        """The value of a row as a number, if the total of these over all rows is all that is asked.
+    def numbers(self) -> tuple[str, ...] | None:
+        """The values of a row as numbers, where their totals over all rows are all that is asked.
 
-        A double or an integer of up to 64 bits, NULL where it is missing: what the kernel adds up.
+        This is what the kernel adds up; None where it cannot.
         """
         if self.by or self.person:
             return None
-        if not self.grid.own:
-            return as_double(self.value)
-        lower, upper = self.grid.bounds
-        value = widened(self.value, int(lower), int(upper))
-        return None if value.wide else as_integer(value)
+        found = tuple(number for value in self.values if (number := value.number) is not None)
+        return found if len(found) == len(self.values) else None
 
     @property
     def keys(self) -> list[str]:
@@ -131,10 +132,22 @@ class Query:
         return [f"k{i}" for i in range(1, len(self.by) + 1)]
 
     @property
-    def balance(self) -> int:
-        """G where "huge" sums are of 2t - G for each record, else 0: a person's mean is of t."""
-        plain = self.sums == CELLS and not self.grid.own and not self.person
-        return self.grid.cells if plain else 0
+    def balance(self) -> tuple[int, ...]:
+        """For each sum G where the "huge" one is of 2t - G for each record, else 0."""
+        return tuple(
+            self.values[each.column].grid.cells if self._balanced(each.column) else 0
+            for each in self.sums
+        )
+
+    def _balanced(self, column: int) -> bool:
+        """Whether 2t - G takes the place of t: a person's mean and powers are of t."""
+        plain = all(each.power == 1 for each in self.sums if each.column == column)
+        return plain and not self.values[column].grid.own and not self.person
+
+    @property
+    def _cells(self) -> list[str]:
+        """The names of the cells inside the query."""
+        return ["t"] if len(self.values) == 1 else [f"t{i + 1}" for i in range(len(self.values))]
 
     def text(self, sums: str = "huge") -> str:
         """The query; ``sums`` is what SUM of 64-bit integers is on the engine.
@@ -145,13 +158,43 @@ class Query:
         steps = [*self._quantised(sums), *self._person_steps(sums)]
         return with_steps(steps, self._aggregate(steps[-1][0], sums))
 
-    def of_column(self, column: Column) -> Groups:
-        """The totals of a column in memory, by the kernel."""
+    def of_columns(self, columns: Mapping[str, Column]) -> Groups:
+        """The totals of columns in memory, by the kernel."""
+        if len(self.values) > 1:
+            return self._of_rows(columns)
+        (value,) = self.values
+        column = columns[value.field.name]
         if column.array is not None:
-            totals = total_of_array(column.array, self.grid, self.missing, sums=self.sums)
+            totals = total_of_array(column.array, value.grid, value.missing, sums=self.sums)
         else:
-            totals = total_of_chunks(column.each_chunk(), self.grid, self.missing, self.sums)
+            chunks = column.each_chunk()
+            totals = total_of_chunks(chunks, value.grid, value.missing, self.sums)
         return Groups.of_total(totals)
+
+    def _of_rows(self, columns: Mapping[str, Column]) -> Groups:
+        chosen = [columns[value.field.name] for value in self.values]
+
+        def part(start: int, stop: int) -> list[Part]:
+            return [column.between(start, stop) for column in chosen]
+
+        return self.of_sums(*totals_of_columns(part, chosen[0].rows, self.targets))
+
+    @property
+    def targets(self) -> list[Target]:
+        """What the kernel makes of each column."""
+        powers: list[list[int]] = [[] for _ in self.values]
+        for each in self.sums:
+            powers[each.column].append(each.power)
+        return [
+            Target(value.grid, value.missing, tuple(asked))
+            for value, asked in zip(self.values, powers, strict=True)
+        ]
+
+    def of_sums(self, sums: list[list[int]], count: int) -> Groups:
+        """The totals of one group, from what the kernel found for the targets."""
+        found = [iter(of_column) for of_column in sums]
+        cells, *more = (next(found[each.column]) for each in self.sums)
+        return Groups.of_total(Totals(cells, count, tuple(more)))
 
     # --- quantise ---------------------------------------------------------------------------
 
@@ -163,23 +206,27 @@ class Query:
             columns.append(f"{key_column(self.person)} AS person")
         where = self._where()
         source = f"FROM source{f' WHERE {where}' if where else ''}"
-        if sums == "huge" and not self.grid.own:
-            first = ", ".join([*columns, f"{scaled(self.value, self.grid)} AS y"])
-            inner = [*self.keys, *(["person"] if self.person else [])]
-            cells = ", ".join([*inner, f"{self._clamped()} AS t"])
-            return [
-                ("scaled", f"SELECT {first} {source}"),
-                ("quantised", f"SELECT {cells} FROM scaled"),
-            ]
-        columns.append(f"{_or(cell(self.value, self.grid), self.missing)} AS t")
-        return [("quantised", f"SELECT {', '.join(columns)} {source}")]
+        if sums != "huge" or all(value.grid.own for value in self.values):
+            columns += [f"{v.cell} AS {t}" for v, t in zip(self.values, self._cells, strict=True)]
+            return [("quantised", f"SELECT {', '.join(columns)} {source}")]
+        cells = [*self.keys, *(["person"] if self.person else [])]
+        for i, (value, t) in enumerate(zip(self.values, self._cells, strict=True)):
+            if value.grid.own:
+                columns.append(f"{value.cell} AS {t}")
+                cells.append(t)
+            else:
+                y = t.replace("t", "y")
+                columns.append(f"{scaled(value.field, value.grid)} AS {y}")
+                cells.append(f"{value.clamped(y, balanced=self._balanced(i))} AS {t}")
+        return [
+            ("scaled", f"SELECT {', '.join(columns)} {source}"),
+            ("quantised", f"SELECT {', '.join(cells)} FROM scaled"),
+        ]
 
-    def _clamped(self) -> str:
-        """The cell t of y; or 2t - G, see ``balance``."""
-        missing = self.missing
-        if self.balance and missing is not None:
-            missing = 2 * missing - self.balance
-        return _or(clamped(self.grid, balanced=bool(self.balance)), missing)
+    @property
+    def _complete(self) -> str:
+        """Whether a row has all of its cells."""
+        return " AND ".join(f"{t} IS NOT NULL" for t in self._cells)
 
     def _where(self) -> str:
         tests = []
@@ -207,23 +254,24 @@ class Query:
         keys = "".join(f"{key}, " for key in self.keys)
         by_keys = "".join(f", {key}" for key in self.keys)
         if self.unit.rows is None:
-            mean = rounded_mean(sums)
+            means = ", ".join(f"{rounded_mean(t, sums)} AS {t}" for t in self._cells)
             persons = (
-                f"SELECT person, {keys}{mean} AS t FROM quantised "
-                f"WHERE t IS NOT NULL GROUP BY person{by_keys}"
+                f"SELECT person, {keys}{means} FROM quantised "
+                f"WHERE {self._complete} GROUP BY person{by_keys}"
             )
             if sums == "huge":
                 persons += self._with_names()
             if not self.by:
                 return [("persons", persons)]
+            cells = ", ".join(self._cells)
             ranked = (
-                f"SELECT {keys}t, ROW_NUMBER() OVER "
+                f"SELECT {keys}{cells}, ROW_NUMBER() OVER "
                 f"(PARTITION BY person ORDER BY {self._group_hash()}{by_keys}) AS g FROM persons"
             )
-            chosen = f"SELECT {keys}t FROM ranked WHERE g <= {self.unit.groups}"
+            chosen = f"SELECT {keys}{cells} FROM ranked WHERE g <= {self.unit.groups}"
             return [("persons", persons), ("ranked", ranked), ("chosen", chosen)]
         hashed = self._group_hash() if self.by else ""
-        return kept_rows(self.unit.rows, self.keys, self.unit.groups, hashed)
+        return kept_rows(self.unit.rows, self._cells, self.keys, self.unit.groups, hashed)
 
     def _with_names(self) -> str:
         """On DuckDB a person's names are checked once a group, and not in every row."""
@@ -247,9 +295,11 @@ class Query:
         keys = "".join(f"{key}, " for key in self.keys)
         columns = ""
         for i, each in enumerate(self.sums, 1):
-            hi, lo = halves(" * ".join(["t"] * each.power), sums)
+            hi, lo = halves(" * ".join([self._cells[each.column]] * each.power), sums)
             columns += f", CAST({hi} AS BIGINT) AS hi{i}, CAST({lo} AS BIGINT) AS lo{i}"
-        select = f"SELECT {keys}COUNT(t) AS n{columns} FROM {table}"
+        select = f"SELECT {keys}COUNT({self._cells[0]}) AS n{columns} FROM {table}"
+        if len(self.values) > 1 and not self.person:
+            select += f" WHERE {self._complete}"
         return select + (f" GROUP BY {', '.join(self.keys)}{self._having()}" if self.by else "")
 
     def _having(self) -> str:
@@ -262,7 +312,3 @@ class Query:
             if not (self.nulls and self.nulls[i]) and not (self.allowed and self.allowed[i])
         ]
         return f" HAVING {' AND '.join(unnamed)}" if unnamed else ""
-
-
-def _or(cell: str, missing: int | None) -> str:
-    return cell if missing is None else f"COALESCE({cell}, {missing})"

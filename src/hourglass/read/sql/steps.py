@@ -22,30 +22,35 @@ def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
 
 
 def kept_rows(
-    rows: int, keys: Sequence[str] = (), groups: int = 1, group_hash: str = ""
+    rows: int,
+    cells: Sequence[str] = ("t",),
+    keys: Sequence[str] = (),
+    groups: int = 1,
+    group_hash: str = "",
 ) -> list[tuple[str, str]]:
     """The steps that keep up to so many rows of a person in a group, in up to so many groups.
 
-    From ``quantised`` (person, keys and t), in the order of a hash of the person's own rows.
-    Rows of a person with one t are alike: their copies are numbered.
+    From ``quantised`` (person, keys and cells), in the order of a hash of the person's own rows.
+    Rows of a person with the same cells are alike: their copies are numbered.
     """
+    t, present = ", ".join(cells), " AND ".join(f"{t} IS NOT NULL" for t in cells)
     listed, by_keys = "".join(f"{k}, " for k in keys), "".join(f", {k}" for k in keys)
     numbered = (
-        f"SELECT person, {listed}t, ROW_NUMBER() OVER "
-        f"(PARTITION BY person{by_keys}, t ORDER BY t) AS copy "
-        "FROM quantised WHERE t IS NOT NULL"
+        f"SELECT person, {listed}{t}, ROW_NUMBER() OVER "
+        f"(PARTITION BY person{by_keys}, {t} ORDER BY {t}) AS copy "
+        f"FROM quantised WHERE {present}"
     )
-    row_hash = hash_of(as_text("person"), as_text("t"), as_text("copy"))
+    row_hash = hash_of(as_text("person"), *map(as_text, cells), as_text("copy"))
     ranked = (
-        f"SELECT {listed}t, ROW_NUMBER() OVER "
-        f"(PARTITION BY person{by_keys} ORDER BY {row_hash}, t, copy) AS r"
+        f"SELECT {listed}{t}, ROW_NUMBER() OVER "
+        f"(PARTITION BY person{by_keys} ORDER BY {row_hash}, {t}, copy) AS r"
     )
     test = f"r <= {rows}"
     if keys:
         order = f"PARTITION BY person ORDER BY {group_hash}{by_keys}"
         ranked += f", DENSE_RANK() OVER ({order}) AS g"
         test += f" AND g <= {groups}"
-    chosen = f"SELECT {listed}t FROM ranked WHERE {test}"
+    chosen = f"SELECT {listed}{t} FROM ranked WHERE {test}"
     return [("numbered", numbered), ("ranked", f"{ranked} FROM numbered"), ("chosen", chosen)]
 
 
@@ -68,7 +73,7 @@ def halves(term: str, sums: str) -> tuple[str, str]:
         return f"SUM({term}) >> {_SHIFT}", f"SUM({term}) & {HALF - 1}"
     if sums == "numeric":
         return f"SUM({term}) // {HALF}", f"SUM({term}) % {HALF}"
-    inner = term if term == "t" else f"({term})"
+    inner = term if term.isidentifier() else f"({term})"
     return f"SUM({inner} >> {_SHIFT})", f"SUM({inner} & {HALF - 1})"
 
 
@@ -78,18 +83,18 @@ def hash_of(*parts: str) -> str:
     return f"MD5('hourglass|' || {joined})"
 
 
-def rounded_mean(sums: str) -> str:
+def rounded_mean(t: str, sums: str) -> str:
     """floor(SUM(t) / n + 1/2), in integers."""
-    whole = "(2 * SUM(t) + COUNT(t)) // (2 * COUNT(t))"
+    whole = f"(2 * SUM({t}) + COUNT({t})) // (2 * COUNT({t}))"
     if sums == "numeric":
         return f"CAST({whole} AS BIGINT)"
     if sums == "huge":  # 64 bits hold all but the longest lists of rows, and are faster
         return (
-            f"CASE WHEN COUNT(t) < {2**29} "
-            "THEN (2 * CAST(SUM(t) AS BIGINT) + COUNT(t)) // (2 * COUNT(t)) "
+            f"CASE WHEN COUNT({t}) < {2**29} "
+            f"THEN (2 * CAST(SUM({t}) AS BIGINT) + COUNT({t})) // (2 * COUNT({t})) "
             f"ELSE CAST({whole} AS BIGINT) END"
         )
     # With SUM(t) = HALF * h + l: divide h first, then what is left with l.
-    (h, low), n = halves("t", sums), "COUNT(t)"
+    (h, low), n = halves(t, sums), f"COUNT({t})"
     rest = f"(2 * {HALF} * ({h} % {n}) + 2 * {low} + {n}) // (2 * {n})"
     return f"{HALF} * ({h} // {n}) + {rest}"

@@ -15,7 +15,7 @@ from ..schema import Field
 from .histogram import Histogram
 from .query import Query, Question
 
-__all__ = ["LONGEST", "names", "with_fields"]
+__all__ = ["LONGEST", "names", "number_fields", "with_fields"]
 
 
 def names(query: Question) -> set[str]:
@@ -25,9 +25,27 @@ def names(query: Question) -> set[str]:
     return {f.name for f in (*by, *([person] if person else [])) if f.kind == "text"}
 
 
-def with_fields(query: Question, changed: Callable[[Field], Field]) -> Question:
-    """The same question with other fields: renamed, or of another kind."""
+def with_fields(
+    query: Question,
+    changed: Callable[[Field], Field],
+    of_numbers: Callable[[Field], Field] | None = None,
+) -> Question:
+    """The same question with other fields: renamed, or of another kind.
+
+    ``of_numbers`` changes the columns of numbers, where these change in another way.
+    """
     assert isinstance(query, Query | Histogram)
+    numbers = of_numbers or changed
     person = changed(query.person) if query.person else None
-    new = replace(query, value=changed(query.value), person=person)
-    return replace(new, by=tuple(map(changed, new.by))) if isinstance(new, Query) else new
+    if isinstance(query, Histogram):
+        return replace(query, value=numbers(query.value), person=person)
+    values = tuple(replace(value, field=numbers(value.field)) for value in query.values)
+    return replace(query, values=values, by=tuple(map(changed, query.by)), person=person)
+
+
+def number_fields(query: Question) -> dict[str, Field]:
+    """The columns of numbers, by their names."""
+    assert isinstance(query, Query | Histogram)
+    if isinstance(query, Histogram):
+        return {query.value.name: query.value}
+    return {value.field.name: value.field for value in query.values}

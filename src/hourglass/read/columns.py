@@ -1,0 +1,103 @@
+"""Several columns in memory: a matrix of numbers, or a list of columns of one length.
+
+The columns have no names, so they are called "0", "1", ... in their order.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core.grid import Bounds
+from ..core.totals import Groups
+from ..errors import DataError, OptionError
+from .column import Column, column
+from .schema import Field, Schema
+from .sql.query import Question
+
+__all__ = ["Columns", "columns_in_memory", "columns_of"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that a question needs; ``names`` has all that there are."""
+
+    names: tuple[str, ...]
+    columns: Mapping[str, Column]
+
+    name: ClassVar[str] = "memory"
+    parse: ClassVar[str | None] = None
+    parses: ClassVar[bool] = False
+
+    def schema(self) -> Schema:
+        """A field for each column; one that is not needed is of no known type."""
+        fields = (
+            Field(name, self.columns[name].kind)
+            if name in self.columns
+            else Field(name, "other", "unread")
+            for name in self.names
+        )
+        return Schema(tuple(fields))
+
+    def sql(self, query: Question, bounds: Bounds) -> None:
+        """No SQL runs; groups and persons are for tables."""
+        for option, asked in (("by", query.by), ("unit", getattr(query, "person", None))):
+            if asked and not hasattr(query, "scale"):
+                raise OptionError(
+                    f"{option}= is about tables; data is columns in memory: give a frame instead"
+                )
+
+    def run(self, sql: str | None, query: Question) -> Groups:
+        """The totals that the query adds up: here the values are read, once."""
+        return query.of_columns(self.columns)
+
+
+def columns_in_memory(data: Any) -> tuple[str, ...] | None:
+    """The names of several columns in memory; None if the data is something else.
+
+    Types and shapes alone are looked at.
+    """
+    if isinstance(data, np.ndarray):
+        return _numbered(data.shape[1]) if data.ndim == 2 else None
+    if isinstance(data, list | tuple) and len(data) > 1 and all(map(_is_column, data)):
+        return _numbered(len(data))
+    return None
+
+
+def columns_of(data: Any, wanted: tuple[str, ...]) -> Columns:
+    """Several columns in memory, opened; no value is looked at."""
+    names = columns_in_memory(data)
+    assert names is not None
+    if isinstance(data, np.ndarray):
+        plain = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
+        given = {name: plain[:, place] for place, name in enumerate(names)}
+    else:
+        given = dict(zip(names, data, strict=True))
+        if len(set(map(len, data))) > 1:
+            raise DataError(
+                "data: the columns differ in length, and a row takes one value from each of them; "
+                "give columns of one length, with NaN or None where a value is missing"
+            )
+    return Columns(names, {name: column(given[name]) for name in wanted if name in given})
+
+
+def _numbered(columns: int) -> tuple[str, ...]:
+    return tuple(map(str, range(columns)))
+
+
+def _is_column(data: Any) -> bool:
+    """Whether it is a column of one dimension that is in memory as a whole."""
+    if isinstance(data, np.ndarray):
+        return data.ndim == 1
+    pandas, polars, pyarrow = map(sys.modules.get, ("pandas", "polars", "pyarrow"))
+    if pandas is not None and isinstance(
+        data, pandas.Series | pandas.Index | pandas.api.extensions.ExtensionArray
+    ):
+        return True
+    if polars is not None and isinstance(data, polars.Series):
+        return True
+    return pyarrow is not None and isinstance(data, pyarrow.Array | pyarrow.ChunkedArray)

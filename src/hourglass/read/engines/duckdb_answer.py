@@ -1,0 +1,48 @@
+"""DuckDB's answers as totals: columns that are handed over, or groups without PyArrow."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ...core.totals import Groups
+from ..column import part_of_arrow
+from ..kernel import total_of_chunks, totals_of_blocks
+from ..schema import Field
+from ..sql.query import Query, Question
+
+__all__ = ["of_arrays", "one_group"]
+
+#: Rows a batch: a megabyte of doubles, which is still near when the kernel gets it.
+_BATCH: Final = 1 << 17
+
+
+def one_group(relation: Any, query: Query) -> Groups:
+    """The totals of the columns that a relation hands over in batches, by the kernel."""
+    with relation.to_arrow_reader(_BATCH) as reader:  # closed whatever happens
+        if len(query.values) > 1:
+            blocks = ([part_of_arrow(column) for column in batch.columns] for batch in reader)
+            return query.of_sums(*totals_of_blocks(blocks, query.targets))
+        (value,) = query.values
+        columns = (batch.column(0) for batch in reader)
+        chunks = ((c.drop_null().to_numpy(zero_copy_only=False), c.null_count) for c in columns)
+        totals = total_of_chunks(chunks, value.grid, value.missing, query.sums)
+    return Groups.of_total(totals)
+
+
+def of_arrays(columns: dict[str, Any], query: Question) -> Groups:
+    """From NumPy's arrays: the keys, the count, the halves of the sums."""
+    keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
+    numbers = list(columns.values())[len(keys) :]
+    return Groups.of(keys, *numbers, balance=query.balance)
+
+
+def _values(column: Any, field: Field) -> Any:
+    """Key values: an array of whole numbers as it is, else plain Python ones, NULL as None."""
+    if field.kind == "date":
+        column = column.astype("datetime64[D]")
+    if isinstance(column, np.ma.MaskedArray):
+        column, absent = column.data.astype(object), np.ma.getmaskarray(column)
+        column[absent] = None
+    return column if column.dtype.kind in "iu" else column.tolist()

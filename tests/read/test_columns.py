@@ -1,0 +1,342 @@
+"""Several columns at once: every engine and the array kernel give the totals of the reference.
+
+The columns share one count, so a row counts in all of them or in none. What these tests catch,
+tried by hand: a row counted although one column is missing, sums of rows that do not count, two
+columns swapped, a fill of one column used for another.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hourglass as hg
+from hourglass.core.grid import Bounds, Grid
+from hourglass.core.totals import Sum
+from hourglass.core.unit import Unit, per_row
+from hourglass.read.engines.base import value_field
+from hourglass.read.keys import public_keys
+from hourglass.read.open import open_source
+from hourglass.read.sql.query import Query, Value
+from tests.read import corpus
+from tests.read.corpus import GROUP, PERSON
+
+#: What is asked of a column: its name, its bounds, its grid, the value of a missing one.
+Asked = tuple[str, Bounds, int | None, Any]
+Row = tuple[Any, Any, Any]  # the values, the group, the person
+
+NAMES = ["real 'x'", 'who"le', "yes?"]
+KINDS = [pa.float64(), pa.int64(), pa.bool_()]
+ASKED: list[Asked] = [
+    (NAMES[0], Bounds(-1.5, 2.25), None, None),
+    (NAMES[1], Bounds(2**53 - 2**20, 2**53 + 2**20), None, None),
+    (NAMES[2], Bounds(0, 1), None, None),
+]
+UNITS = [
+    None,
+    hg.per_person(PERSON),
+    hg.per_person(PERSON, groups=2),
+    hg.per_person(PERSON, rows=2),
+    hg.per_person(PERSON, rows=3, groups=2),
+]
+NAN = float("nan")
+
+
+def filled(asked: Sequence[Asked], *fills: Any) -> list[Asked]:
+    return [(*one[:3], fill) for one, fill in zip(asked, fills, strict=True)]
+
+
+def query_of(
+    source: Any,
+    asked: Sequence[Asked],
+    *,
+    by: str | None = None,
+    keys: Any = None,
+    unit: Unit | None = None,
+    parse: str | None = None,
+    sums: tuple[Sum, ...] = (),
+) -> Query:
+    """The question that a statistic of several columns would put together."""
+    schema, whose, values = source.schema(), unit or per_row(), []
+    for name, bounds, cells, missing in asked:
+        field = value_field(source, schema, name, parse)
+        grid = field.grid(bounds, cells, averaged=bool(whose.person) and whose.rows is None)
+        values.append(Value(field, grid, None if missing is None else grid.cell(missing)))
+    groups = (schema.key(by),) if by else ()
+    public = public_keys(keys, groups) if keys is not None else None
+    return Query(
+        tuple(values),
+        groups,
+        allowed=public.allowed() if public else (),
+        nulls=public.nulls() if public else (),
+        unit=whose,
+        person=schema.person(whose.person) if whose.person else None,
+        sums=sums,
+    )
+
+
+def totals(placed: dict[str, Any], asked: Sequence[Asked], **more: Any) -> Any:
+    """The query, and the sums and the count by group or of all."""
+    names = [one[0] for one in asked]
+    names += [more["by"]] if more.get("by") else []
+    names += [more["unit"].person] if more.get("unit") else []
+    source = open_source(placed["data"], tuple(names), placed.get("engine"))
+    query = query_of(source, asked, **more)
+    found = source.run(source.sql(query, Bounds(0, 1)), query)
+    if not query.by:
+        return query, (found.only.sums, found.only.count)
+    whole = found.totals
+    rows = zip(zip(*whole.sums, strict=True), whole.count, strict=True)
+    keyed = zip(found.all_keys(), rows, strict=True)
+    return query, {key[0]: row for key, row in keyed if row[1]}
+
+
+def table(rows: list[Row], names: Sequence[str], kinds: Sequence[pa.DataType]) -> pa.Table:
+    columns = list(zip(*(row[0] for row in rows), strict=True))
+    arrays = [pa.array(list(c), kind) for c, kind in zip(columns, kinds, strict=True)]
+    others = [pa.array([row[i] for row in rows], pa.string()) for i in (1, 2)]
+    return pa.table(dict(zip([*names, GROUP, PERSON], [*arrays, *others], strict=True)))
+
+
+def agree(
+    place: Any,
+    rows: list[Row],
+    kinds: Sequence[pa.DataType],
+    asked: Sequence[Asked],
+    *,
+    read: Sequence[Any] = (),
+    **more: Any,
+) -> None:
+    """By group and all in one the totals are those of the reference.
+
+    ``read`` are functions that make numbers of cells, where these are none.
+    """
+    made = table(rows, [one[0] for one in asked], kinds)
+    query, found = totals(place(made), asked, by=GROUP, **more)
+    grids = [value.grid for value in query.values]
+    powers = [(each.column, each.power) for each in query.sums]
+    known: dict[str, Any] = {"missing": [v.missing for v in query.values], "powers": powers}
+    numbers = [
+        (tuple(f(v) for f, v in zip(read or [lambda v: v] * len(asked), row[0], strict=True)),
+        *row[1:])
+        for row in rows
+    ]  # fmt: skip
+    unit = more.get("unit")
+    assert found == corpus.reference_of_columns(numbers, grids, unit, **known)
+    _, found = totals(place(made), asked, **more)
+    whole = [(values, "all", person) for values, _, person in numbers]
+    none = ((0,) * len(query.sums), 0)
+    assert found == corpus.reference_of_columns(whole, grids, unit, **known).get("all", none)
+
+
+def nasty_rows(seed: int = 0) -> list[Row]:
+    """Missing values in each column, in two of them, in all, beside every nasty value."""
+    dice = random.Random(seed)
+    reals = corpus.reals(Grid.choose(*ASKED[0][1:3])) + [NAN, corpus.MINUS_NAN, None] * 9
+    wholes = corpus.wholes(ASKED[1][1]) + [None] * 9
+    longest = max(len(reals), len(wholes))
+    columns: list[list[Any]] = [
+        [*reals, *dice.choices(reals, k=longest - len(reals))],
+        [*wholes, *dice.choices(wholes, k=longest - len(wholes))],
+        [dice.choice([True, True, False, None]) for _ in range(longest)],
+    ]
+    for column in columns:
+        dice.shuffle(column)
+    values = list(zip(*columns, strict=True))
+    values += [(NAN, 2**53, True), (1.0, None, True), (1.0, 2**53, None), (None, None, None)]
+    values += [(-0.0, 2**53 + 1, False), (math.inf, 2**63 - 1, True), (-math.inf, -(2**63), True)]
+    return [(v, g, p) for v, g, p in corpus.rows(values, seed=seed)]
+
+
+ROWS = nasty_rows()
+
+
+def test_the_rows_are_nasty_enough() -> None:
+    """Each set of missing columns is among the rows, and complete ones with a group and a person"""
+    patterns = {
+        tuple(v is None or v != v for v in values)
+        for values, group, person in ROWS
+        if group and person
+    }
+    assert len(patterns) == 2**3
+
+
+def test_reals_integers_and_booleans(place: Any) -> None:
+    agree(place, ROWS, KINDS, ASKED)
+
+
+@pytest.mark.parametrize("fills", [(1.0, None, None), (None, 2**53, 1), (0.5, 2**53 + 7, 0)])
+def test_fills(engine_place: Any, fills: tuple[Any, ...]) -> None:
+    agree(engine_place, ROWS, KINDS, filled(ASKED, *fills))
+
+
+@pytest.mark.parametrize("unit", UNITS[1:], ids=str)
+@pytest.mark.parametrize("fills", [(None, None, None), (None, 2**53, 1)], ids=["drop", "fill"])
+def test_persons(engine_place: Any, unit: Unit, fills: tuple[Any, ...]) -> None:
+    asked = filled(ASKED, *fills)
+    made = table(ROWS, NAMES, KINDS)
+    query, found = totals(engine_place(made), asked, by=GROUP, unit=unit)
+    grids, missing = [v.grid for v in query.values], [v.missing for v in query.values]
+    assert found == corpus.reference_of_columns(ROWS, grids, unit, missing=missing)
+    if unit.groups == 1:
+        whole = [(values, "all", person) for values, _, person in ROWS]
+        _, found = totals(engine_place(made), asked, unit=unit)
+        assert found == corpus.reference_of_columns(whole, grids, unit, missing=missing)["all"]
+
+
+def test_public_keys_with_null_among_them(engine_place: Any) -> None:
+    made = table(ROWS, NAMES, KINDS)
+    query, found = totals(engine_place(made), ASKED, by=GROUP, keys=["north", "", None, "nobody"])
+    grids = [value.grid for value in query.values]
+    named = [(v, "no name" if group is None else group, p) for v, group, p in ROWS]
+    known = corpus.reference_of_columns(named, grids)
+    expected = {group: known[group] for group in ("north", "")} | {None: known["no name"]}
+    assert found == expected
+
+
+TEXTS = [
+    "1",
+    " 2.5 ",
+    "-3e400",
+    "abc",
+    "",
+    None,
+    "NaN",
+    "inf",
+    "+7",
+    "1e-400",
+    "9" * 30,
+    "2.",
+    "-0",
+]
+WHOLE_TEXTS = ["9007199254740993", "-1", "x", None, "", "12 ", "9" * 40, "1.5", "9007199254740992"]
+
+
+def test_text_that_is_read_as_numbers(engine_place: Any) -> None:
+    dice = random.Random(3)
+    rows: list[Row] = [
+        ((dice.choice(TEXTS), dice.choice([1.0, NAN, None, 2.0])), dice.choice("ab"), "p")
+        for _ in range(200)
+    ]
+    asked: list[Asked] = [("t", Bounds(-5.0, 5.0), 1000, None), ("x", Bounds(0.0, 2.0), 7, None)]
+
+    def number(text: str | None) -> float | None:
+        try:
+            return None if text in (None, "NaN") else float(text)
+        except ValueError:
+            return None
+
+    kinds = [pa.string(), pa.float64()]
+    only_where_parsed(engine_place, rows, kinds, asked, "real", [number, lambda v: v])
+    rows = [((dice.choice(WHOLE_TEXTS), *row[0][1:]), *row[1:]) for row in rows]
+    asked[0] = ("t", Bounds(2**53 - 10, 2**53 + 10), None, None)
+
+    def whole(text: str | None) -> int | None:
+        return int(text) if text and text.strip().lstrip("-").isdigit() else None
+
+    only_where_parsed(engine_place, rows, kinds, asked, "integer", [whole, lambda v: v])
+
+
+def only_where_parsed(
+    place: Any, rows: list[Row], kinds: Any, asked: Any, parse: str, read: Any
+) -> None:
+    placed = place(table(rows, [one[0] for one in asked], kinds))
+    if open_source(placed["data"], ("t", "x"), placed.get("engine")).parses:
+        agree(place, rows, kinds, asked, read=read, parse=parse)
+    else:
+        with pytest.raises(hg.OptionError, match="cannot read text as numbers"):
+            totals(placed, asked, parse=parse)
+
+
+def test_decimals_beside_floats(engine_place: Any) -> None:
+    import sqlite3
+
+    dice = random.Random(5)
+    most = 10**18 - 1
+    decimals = [None, *(Decimal(f"{dice.randint(-most, most)}e-4") for _ in range(99))]
+    rows: list[Row] = [
+        ((dice.choice(decimals), dice.choice([0.25, None, NAN]), dice.choice(decimals)), "a", "p")
+        for _ in range(300)
+    ]
+    asked: list[Asked] = [
+        ("d", Bounds(-0.5e14, 0.7e14), None, None),
+        ("x", Bounds(0.0, 1.0), 4, None),
+        ("e", Bounds(0, 10**13), None, 5.0),
+    ]
+    kinds = [pa.decimal128(18, 4), pa.float64(), pa.decimal128(18, 4)]
+    try:
+        agree(engine_place, rows, kinds, asked)
+    except sqlite3.Error:
+        pytest.skip("SQLite has no type for decimals")
+
+
+def test_unsigned_integers_of_64_bits(tmp_path: Any) -> None:
+    """They do not fit the kernel's way through DuckDB: the one query runs."""
+    import pyarrow.parquet as pq
+
+    values = [(2**64 - 1, 1.0), (2**63, None), (7, NAN), (2**64 - 5, 0.0), (None, 1.0)]
+    rows: list[Row] = [(v, "a", "p") for v in values]
+    asked: list[Asked] = [
+        ("u", Bounds(2**64 - 9, 2**64 - 1), None, None),
+        ("x", Bounds(0.0, 1.0), 4, None),
+    ]
+
+    def place(made: pa.Table) -> dict[str, Any]:
+        pq.write_table(made, tmp_path / "u.parquet")
+        return {"data": tmp_path / "u.parquet"}
+
+    agree(place, rows, [pa.uint64(), pa.float64()], asked)
+
+
+# --- powers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+@pytest.mark.parametrize("fill", [None, 1.0], ids=["drop", "fill"])
+def test_squares_of_one_column(engine_place: Any, unit: Unit | None, fill: Any) -> None:
+    """What a spread asks for: cells and squares of one column on up to 2^16 cells."""
+    asked: list[Asked] = [(NAMES[0], Bounds(-1.5, 2.25), 2**16, fill)]
+    rows = [((values[0],), group, person) for values, group, person in ROWS]
+    sums = (Sum(), Sum(power=2))
+    query, found = totals(
+        engine_place(table(rows, NAMES[:1], KINDS[:1])), asked, by=GROUP, unit=unit, sums=sums
+    )
+    (value,) = query.values
+    expected = corpus.reference_of_columns(
+        rows, [value.grid], unit, missing=[value.missing], powers=[(0, 1), (0, 2)]
+    )
+    assert found == expected
+    if unit is None or unit.groups == 1:
+        rows = [(values, "all", person) for values, _, person in rows]
+        _, found = totals(
+            engine_place(table(rows, NAMES[:1], KINDS[:1])), asked, unit=unit, sums=sums
+        )
+        expected = corpus.reference_of_columns(
+            rows, [value.grid], unit, missing=[value.missing], powers=[(0, 1), (0, 2)]
+        )
+        assert found == expected["all"]
+
+
+def test_sums_in_any_order_and_of_any_power(engine_place: Any) -> None:
+    asked = [(NAMES[0], Bounds(-1.5, 2.25), 2**16, None), (NAMES[1], Bounds(0, 2**16), None, 3)]
+    rows = [(values[:2], group, person) for values, group, person in ROWS]
+    sums = (Sum(2, 1), Sum(1, 0), Sum(1, 1), Sum(2, 0))
+    agree(engine_place, rows, KINDS[:2], asked, sums=sums)
+
+
+def test_squares_need_a_grid_that_holds_them() -> None:
+    source = open_source(np.zeros((2, 2)), ("0", "1"), None)
+    asked: list[Asked] = [
+        ("0", Bounds(0.0, 1.0), 2**16, None),
+        ("1", Bounds(0.0, 1.0), 2**17, None),
+    ]
+    assert query_of(source, asked, sums=(Sum(2, 0), Sum(1, 1)))
+    with pytest.raises(hg.GridError, match=r"grid=131072 is too fine .* at most 65536"):
+        query_of(source, asked, sums=(Sum(2, 1),))
