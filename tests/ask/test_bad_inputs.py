@@ -221,7 +221,7 @@ WRONG: list[Any] = [
     None,
     np.array(["1", "2"]),
     np.array([1j]),
-    np.ones((2, 2)),
+    np.ones((2, 2, 2)),
     np.array(["2026-01-01"], dtype="datetime64[D]"),
     pd.to_datetime(DATES),
     pd.Series(["a"], dtype="category"),

@@ -101,7 +101,7 @@ def test_no_records_to_speak_of(nothing: Any) -> None:
         ({"scale": 7}, hg.BoundsError, "scale"),
         ({"values": [True, False]}, None, ""),
         ({"values": np.array([True])}, hg.BoundsError, "booleans"),
-        ({"values": np.zeros((2, 2))}, hg.DataError, "dimensions"),
+        ({"values": np.zeros((2, 2))}, hg.DataError, "one column at a time"),
         ({"values": "text"}, hg.DataError, "table"),
         ({"unit": hg.per_person("u")}, hg.OptionError, "unit= is about tables"),
         ({"parse": "real"}, hg.OptionError, "parse= is about tables"),
