@@ -15,8 +15,8 @@ from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..read.open import columns_in_memory, is_table
 
 __all__ = [
-    "asked_columns", "check_algorithm", "check_parse", "epsilon_per_record", "exact_delta_of",
-    "missing_cell", "names_of", "of_each",
+    "asked_columns", "asked_statistic", "check_algorithm", "check_parse", "epsilon_per_record",
+    "exact_delta_of", "missing_cell", "names_of", "of_each",
 ]  # fmt: skip
 
 
@@ -85,6 +85,17 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
     return (None,) if several is None else several, several is not None
 
 
+def asked_statistic(several: bool, spread: Any) -> str:
+    """What is asked of the columns, by the name that its mechanisms are registered under."""
+    if not isinstance(spread, bool):
+        raise OptionError(f"spread={shown(spread)} is neither True nor False")
+    if several and spread:
+        raise OptionError(
+            "spread=True is about one column; ask for the spread of each column by itself"
+        )
+    return "spread" if spread else "columns" if several else "mean"
+
+
 def _check_names(names: Any) -> None:
     if not names or any(type(name) is not str for name in names) or len(set(names)) < len(names):
         raise DataError(
@@ -135,8 +146,8 @@ def check_algorithm(
     """What the mechanism of that name can do."""
     if statistic != "mean" and algorithm in ALGORITHMS and algorithm != "hourglass":
         raise OptionError(
-            f"algorithm={algorithm!r} is offered for one column by itself; several columns are "
-            "answered together by 'hourglass'"
+            f"algorithm={algorithm!r} is offered for the mean of one column by itself, without "
+            "spread; leave it out"
         )
     mechanism = find(algorithm, statistic)
     if by and not mechanism.by_group:

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.grid import Bounds
+from ..core.grid import DEFAULT_GRID, Bounds
 from ..core.keys import sort_key
 from ..core.numbers import exact_epsilon
-from ..core.totals import Groups, Totals
+from ..core.totals import Groups, Sum, Totals
 from ..core.unit import Unit, as_unit
 from ..estimate.point import check_estimator
 from ..mechanisms.base import make
+from ..mechanisms.spread import FINEST
 from ..mechanisms.threshold import threshold
 from ..noise.bits import Bits, SeededBits
 from ..read.engines.base import Source, value_field
@@ -28,6 +29,7 @@ from ..release.release import Release
 from ..release.releases import Releases
 from .options import (
     asked_columns,
+    asked_statistic,
     check_algorithm,
     check_parse,
     epsilon_per_record,
@@ -179,6 +181,7 @@ def mean_question(
     grid: Any = None,
     missing: Any = "drop",
     parse: Any = None,
+    spread: bool = False,
     engine: str | None = None,
 ) -> MeanQuestion:
     """The question that the options of :func:`mean` ask, or an error that says why not."""
@@ -187,7 +190,7 @@ def mean_question(
     columns, several = asked_columns(
         data, column, by=names, unit=whose.person, parse=parse, engine=engine
     )
-    statistic = "columns" if several else "mean"
+    statistic = asked_statistic(several, spread)
     check_estimator(estimator, algorithm, statistic)
     check_algorithm(algorithm, names, exact, whose, statistic)
     each = epsilon_per_record(price, whose, bool(names))
@@ -209,7 +212,7 @@ def mean_question(
         for name, rule in zip(columns, rules, strict=True)
     ]
     grids = [
-        each_field.grid(range_, cut, averaged=averaged)
+        each_field.grid(range_, cut, averaged=averaged, finest=FINEST if spread else DEFAULT_GRID)
         for each_field, range_, cut in zip(fields, ranges, cuts, strict=True)
     ]
     mechanism = make(algorithm, each, tuple(grids) if several else grids[0], statistic)
@@ -224,12 +227,15 @@ def mean_question(
         nulls=public.nulls() if public else (),
         unit=whose,
         person=person,
+        sums=(Sum(), Sum(power=2)) if spread else (),
     )
     place: dict[str, Any] = {"missing": [str(fill) for fill in fills] if several else str(missing)}
     if column is not None or several:
         place |= {"parse": rules if several else parse, "data": place_of(data), "by": names}
         place |= {"column": list(columns) if several else column}
         place["keys"] = public.written() if public else None
+    if spread:
+        place["spread"] = True
     return (ColumnsQuestion if several else MeanQuestion)(
         epsilon=price,
         delta=exact,

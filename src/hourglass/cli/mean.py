@@ -117,6 +117,10 @@ def mean(
         ),
     ] = None,
     parse: Parse = None,
+    spread: Annotated[
+        bool,
+        typer.Option("--spread", help="Also the standard deviation, from the same epsilon."),
+    ] = False,
     engine: EngineName = None,
     master: Master = None,
     budget: BudgetName = None,
@@ -170,6 +174,7 @@ def mean(
         "grid": grid,
         "missing": _missing(column, missing, values_of(missing_of)),
         "parse": parse,
+        "spread": spread,
         "engine": engine,
     }
     if explain:

@@ -163,15 +163,27 @@ class Grid:
             )
 
     @classmethod
-    def choose(cls, bounds: Bounds, cells: Any = None, *, integers: bool = False) -> Grid:
-        """The grid for a column: as asked, or an integer column's own, or 2^32 cells.
+    def choose(
+        cls,
+        bounds: Bounds,
+        cells: Any = None,
+        *,
+        integers: bool = False,
+        finest: int = DEFAULT_GRID,
+    ) -> Grid:
+        """The grid for a column: as asked, or an integer column's own, or the finest.
 
         The choice rests on the column's declared type and the bounds, never on its values.
         """
-        own = integers and bounds.whole and bounds.width <= MAX_GRID
+        own = integers and bounds.whole and bounds.width <= finest
         if cells is None:
-            return cls(bounds, int(bounds.width) if own else DEFAULT_GRID, own)
+            return cls(bounds, int(bounds.width) if own else finest, own)
         cells = check_grid(cells)
+        if cells > finest:
+            raise GridError(
+                f"grid={cells} is too fine for the sum of squares that spread=True needs; give at "
+                f"most {finest}, or leave it out"
+            )
         return cls(bounds, cells, own and cells == bounds.width)
 
     @property

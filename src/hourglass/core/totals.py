@@ -13,12 +13,24 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["CELLS", "HALF", "MOST", "Groups", "NoisyColumns", "NoisyTotals", "Sum", "Totals"]
+__all__ = [
+    "CELLS",
+    "HALF",
+    "MOST",
+    "MOST_SQUARE",
+    "Groups",
+    "NoisyColumns",
+    "NoisyTotals",
+    "Sum",
+    "Totals",
+]
 
 #: Sums are carried as HALF * hi + lo: neither half can pass 2^63 below 1e14 rows.
 HALF: Final = 65536
-#: No record adds more than this to a sum, so that chunks of records add up exactly in doubles.
+#: No record adds more than this to a sum of cells, so that chunks add up exactly in doubles.
 MOST: Final = 2**32
+#: No record adds more than this to a sum of squares: its high halves stay below 2^63 for 8e9 rows.
+MOST_SQUARE: Final = 2**46
 
 
 @dataclass(frozen=True)
@@ -198,13 +210,15 @@ class NoisyTotals:
     """S' and G N' - S' after the noise, in cells: ``cells / parts`` and ``rest / parts``.
 
     The two are what the paper calls the transformed sums: how much of the records leans to
-    the upper bound, and how much to the lower. Integers, or arrays of them for groups.
+    the upper bound, and how much to the lower. Integers, or arrays of them for groups. With the
+    spread, ``squares`` is the noisy sum of q^2 where a record adds at most parts * grid / 2.
     """
 
     cells: Any
     rest: Any
     grid: int
     parts: int = 1
+    squares: Any = None
 
     @property
     def weight(self) -> Any:
@@ -223,10 +237,12 @@ class NoisyTotals:
 
     def take(self, rows: Any) -> NoisyTotals:
         """Those of some groups, or as Python's integers of one."""
-        cells, rest = self.cells[rows], self.rest[rows]
+        cells, rest, *squares = (
+            part[rows] for part in (self.cells, self.rest, self.squares) if part is not None
+        )
         if not isinstance(cells, np.ndarray):
-            cells, rest = int(cells), int(rest)
-        return NoisyTotals(cells, rest, self.grid, self.parts)
+            cells, rest, *squares = map(int, (cells, rest, *squares))
+        return NoisyTotals(cells, rest, self.grid, self.parts, *squares)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ from ..errors import OptionError
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.tails import Line
 from .point import each
+from .spread import spread_ends
 
 __all__ = ["Interval", "check_confidence", "interval", "mean_ends"]
 
@@ -94,8 +95,11 @@ def interval(
     """
     check_confidence(confidence)
     kinds = {"mean": _mean, "sum": _sum, "count": _count}
+    if noisy.squares is not None:
+        kinds |= {"variance": _variance, "std": _std}
     if of not in kinds:
-        raise OptionError(f"of={shown(of)} is not one of mean, sum, count")
+        more = "; variance and std need spread=True" if of in ("variance", "std") else ""
+        raise OptionError(f"of={shown(of)} is not one of {', '.join(kinds)}{more}")
     low, high = kinds[of](mechanism, noisy, (1.0 - float(confidence)) / together)
     return Interval(min(low, estimate), max(high, estimate), float(confidence), of)
 
@@ -284,6 +288,15 @@ def _count(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[i
     reach = Fraction(_count_reach(mechanism, miss))
     low, high = math.floor(noisy.size - reach) + 1, math.ceil(noisy.size + reach) - 1
     return max(0, low), max(0, high)
+
+
+def _variance(mechanism: Any, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
+    return spread_ends(mechanism, noisy, miss)
+
+
+def _std(mechanism: Any, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
+    low, high = spread_ends(mechanism, noisy, miss)
+    return math.sqrt(low), math.sqrt(high)
 
 
 @lru_cache(maxsize=256)

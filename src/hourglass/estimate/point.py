@@ -47,8 +47,8 @@ def check_estimator(estimator: str, algorithm: str, statistic: str = "mean") -> 
     one_of("estimator", estimator, ESTIMATORS)
     if estimator in BAYESIAN and statistic != "mean":
         raise OptionError(
-            f"estimator={estimator!r} is offered for one column by itself; for several columns use "
-            "'projected' or 'ratio'"
+            f"estimator={estimator!r} is offered for the mean of one column by itself, without "
+            "spread; use 'projected' or 'ratio'"
         )
     if estimator in BAYESIAN and not find(algorithm).posterior:
         raise OptionError(
@@ -60,8 +60,8 @@ def check_estimator(estimator: str, algorithm: str, statistic: str = "mean") -> 
 
 def each(noisy: NoisyTotals) -> Iterator[NoisyTotals]:
     """Many noisy totals one by one, in Python's integers."""
-    for cells, rest in zip(noisy.cells, noisy.rest, strict=True):
-        yield NoisyTotals(int(cells), int(rest), noisy.grid, noisy.parts)
+    for place in range(len(noisy.cells)):
+        yield noisy.take(place)
 
 
 def share(noisy: NoisyTotals, estimator: str = "projected") -> Any:

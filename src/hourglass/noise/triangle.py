@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import DEFAULT_BITS, Enclosure
-from ..core.grid import MAX_GRID
 from ..core.numbers import Exact, exact_epsilon
 from ..errors import GridError
 from .bits import SECURE, Bits, blocks, joined
@@ -30,6 +29,8 @@ from .series import power
 __all__ = ["HourglassTriangle", "best_triangle_centre"]
 
 _MOMENT_BITS = 2 * DEFAULT_BITS
+#: The square of the finest grid that a sum of squares is exact for.
+MAX_WHOLE: Final = 2**46
 
 
 @dataclass(frozen=True, init=False)
@@ -52,7 +53,7 @@ class HourglassTriangle:
 
     def __init__(self, epsilon: Exact, whole: int, centre: int | None = None) -> None:
         object.__setattr__(self, "epsilon", exact_epsilon(epsilon))
-        object.__setattr__(self, "whole", _check("whole", whole, 1, MAX_GRID))
+        object.__setattr__(self, "whole", _check("whole", whole, 1, MAX_WHOLE))
         best = best_triangle_centre(self.epsilon, self.whole) if centre is None else centre
         object.__setattr__(self, "centre", _check("centre", best, 0, None))
 

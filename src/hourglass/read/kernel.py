@@ -138,9 +138,23 @@ def _real_cells(
     return np.floor(buffer, out=buffer)
 
 
-def _power_sums(cells: npt.NDArray[np.float64], powers: Sequence[int]) -> list[float]:
-    """Sums of integers of at most 2^32: exact in doubles, and einsum is faster than sum."""
-    return [float(np.einsum("i->", cells if p == 1 else cells**p)) for p in powers]
+def _power_sums(cells: npt.NDArray[np.float64], powers: Sequence[int]) -> list[Any]:
+    """Sums of cells, of at most 2^32, and of their powers, of at most 2^46; NaN if one is NaN.
+
+    The first are exact in doubles, and einsum is faster than sum.
+    """
+    total = float(np.einsum("i->", cells))
+    if math.isnan(total):
+        return [total] * len(powers)
+    return [
+        total if power == 1 else _exact_sum((cells**power).astype(np.uint64)) for power in powers
+    ]
+
+
+def _exact_sum(whole: npt.NDArray[np.uint64]) -> int:
+    """The sum of integers below 2^63: high and low half apart, so that neither wraps."""
+    high, low = whole >> np.uint64(32), whole & np.uint64(2**32 - 1)
+    return (int(high.sum()) << 32) + int(low.sum())
 
 
 def _add_integers(
@@ -184,7 +198,7 @@ def _whole_sums(cells: Array, offset: int, powers: Sequence[int], size: int) -> 
             found.append(int(cells.sum(dtype=np.uint64)) + offset * size)
         else:
             whole = (cells.astype(np.uint64) + np.uint64(offset)) ** np.uint64(power)
-            found.append(int(whole.sum()) - offset**power * (len(cells) - size))
+            found.append(_exact_sum(whole) - offset**power * (len(cells) - size))
     return found
 
 

@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..core.grid import Bounds, Grid
+from ..core.grid import DEFAULT_GRID, Bounds, Grid
 from ..core.shown import shown
 from ..errors import BoundsError, DataError
 
@@ -47,18 +47,30 @@ class Field:
             )
         return self
 
-    def grid(self, bounds: Bounds, cells: int | None, *, averaged: bool = False) -> Grid:
+    def grid(
+        self,
+        bounds: Bounds,
+        cells: int | None,
+        *,
+        averaged: bool = False,
+        finest: int = DEFAULT_GRID,
+    ) -> Grid:
         """The grid for this column, from its kind and the bounds alone.
 
         ``averaged``: persons count with the mean of their rows, which need not be whole.
+        ``finest`` is the most cells that the statistic can take.
         """
         if self.kind == "boolean" and (bounds.lower, bounds.upper) != (0, 1):
             raise BoundsError(
-                f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of booleans; "
+                f"bounds=({bounds.lower}, {bounds.upper}) do not fit column {self.name!r} of "
+                "booleans; give bounds=(0, 1)"
+                if self.name
+                else f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of booleans; "
                 "give bounds=(0, 1)"
             )
         integers = self.kind in ("integer", "boolean", "text as integer")
-        grid = Grid.choose(bounds, cells, integers=integers and not averaged)
+        own = integers and not averaged
+        grid = Grid.choose(bounds, cells, integers=own, finest=finest)
         within = TEXT_REACH[0] <= bounds.lower and bounds.upper <= TEXT_REACH[1]
         if grid.own and self.kind == "text as integer" and not within:
             raise BoundsError(

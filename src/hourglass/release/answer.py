@@ -23,6 +23,7 @@ from ..errors import OptionError
 from ..estimate import point
 from ..estimate.accuracy import error_at
 from ..estimate.interval import mean_ends
+from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
 from .presented import Presented
 from .statement import Range, Statement, stated
@@ -90,6 +91,21 @@ class Answer(Presented):
     def _count(self) -> Any:
         return point.count(self.noisy_totals)
 
+    @property
+    def _spread(self) -> bool:
+        """Whether the spread was asked for."""
+        return self.noisy_totals.squares is not None
+
+    @cached_property
+    def _variance(self) -> Any:
+        if not self._spread:
+            raise AttributeError("this answer has no variance; ask with spread=True")
+        return variance(self.noisy_totals, self._algorithm)  # type: ignore[arg-type]
+
+    @cached_property
+    def _std(self) -> Any:
+        return np.sqrt(self._variance)
+
     @cached_property
     def _error(self) -> Any:
         noisy, unit = self.noisy_totals, self.noisy_totals.parts * self.noisy_totals.grid
@@ -100,6 +116,10 @@ class Answer(Presented):
     def _figures(self, confidence: float | None = None, together: int = 1) -> dict[str, Any]:
         """The figures under their own names; the interval of the mean if asked for."""
         found = {"mean": self._mean, "sum": self._sum, "count": self._count}
+        if self._spread:
+            plain = isinstance(self._variance, float)
+            found["std"] = float(self._std) if plain else self._std
+            found["variance"] = self._variance
         if confidence is not None:
             found["mean_low"], found["mean_high"] = self._ends(confidence, together)
         return found | {"expected_error": self._error}

@@ -225,23 +225,20 @@ class Columns(Presented, Mapping[Any, Any]):
         head = ["column", "mean", f"{100 * confidence:g} % from", "to", "sum"]
         if not self.by:
             rows = [
-                [
-                    label([name]),
-                    *part._printed(confidence)["mean"],
-                    part._printed(confidence)["sum"][0],
-                ]
-                for name, part in self._parts.items()
+                [label([name]), *one._printed(confidence, "mean"), one._number(one.sum, "sum")]
+                for name, one in self._parts.items()
             ]
-            return head, [*rows, ["count (shared)", *self._first._printed(confidence)["count"], ""]]
+            count = self._first._printed(confidence, "count")
+            return head, [*rows, ["count (shared)", *count, ""]]
         head = [label(self.by), *head, "count"]
         rows = []
         for place, group in enumerate(self.groups[: self._groups_shown]):
             for number, (name, part) in enumerate(self._parts.items()):
-                printed = part._release(place)._printed(confidence)
-                first = number == 0
+                one, first = part._release(place), number == 0
                 rows.append([
-                    label(group) if first else "", label([name]), *printed["mean"],
-                    printed["sum"][0], printed["count"][0] if first else "",
+                    label(group) if first else "", label([name]),
+                    *one._printed(confidence, "mean"), one._number(one.sum, "sum"),
+                    one._number(one.count, "count") if first else "",
                 ])  # fmt: skip
         return head, rows
 

@@ -15,8 +15,8 @@ from .stored import stored_terms
 
 __all__ = ["Release"]
 
-#: What has an interval, in the order of the printed table.
-_PRINTED: Final = ("mean", "sum", "count")
+#: What has an interval, in the order of the printed table; the last two with the spread alone.
+_PRINTED: Final = ("mean", "sum", "count", "std", "variance")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -81,6 +81,16 @@ class Release(Answer):
         return int(self._count)
 
     @property
+    def variance(self) -> float:
+        """The mean squared distance of the values from their mean; asked with ``spread=True``."""
+        return float(self._variance)
+
+    @property
+    def std(self) -> float:
+        """The standard deviation of the values; asked with ``spread=True``."""
+        return float(self._std)
+
+    @property
     def expected_error(self) -> float:
         """The root mean squared error of the mean to be expected from the noise."""
         return float(self._error)
@@ -91,13 +101,18 @@ class Release(Answer):
         """An interval that holds the data's mean (or, with ``of=``, its "sum" or "count").
 
         Exact for every number of records: over the noise, at least ``confidence`` of such
-        intervals hold the value of the data, clamped to the bounds. Where several columns were
-        asked together, ``simultaneous`` intervals of all columns hold at once with that
-        confidence.
+        intervals hold the value of the data, clamped to the bounds. With the spread, of "std"
+        and "variance" too: those are approximate, exact to leading order in one over the
+        number of records. Where several columns were asked together, ``simultaneous``
+        intervals of all columns hold at once with that confidence.
         """
-        point = getattr(self, of) if of in _PRINTED else 0.0
+        point = getattr(self, of) if of in self._with_interval else 0.0
         together = self._algorithm.columns if simultaneous else 1
         return interval(self._algorithm, self.noisy_totals, confidence, of, point, together)
+
+    @property
+    def _with_interval(self) -> tuple[str, ...]:
+        return _PRINTED if self._spread else _PRINTED[:3]
 
     def _ends(self, confidence: float, together: int = 1) -> tuple[float, float]:
         low, high = self.interval(confidence, simultaneous=together > 1)
@@ -105,7 +120,7 @@ class Release(Answer):
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
-        intervals = {of: self.interval(confidence, of=of) for of in _PRINTED}
+        intervals = {of: self.interval(confidence, of=of) for of in self._with_interval}
         return {
             **self._figures(),
             "intervals": {
@@ -115,21 +130,25 @@ class Release(Answer):
             **stored_terms(self),
         }
 
-    def _printed(self, confidence: float) -> dict[str, list[str]]:
-        """Mean, sum and count as text, each with the two ends of its interval."""
-        reach = self.interval(of="sum").high - self.sum
-        places = {"mean": decimals_for(self.expected_error), "sum": decimals_for(reach), "count": 0}
-        return {
-            of: [
-                number(value, places[of])
-                for value in (getattr(self, of), *self.interval(confidence, of=of))
-            ]
-            for of in _PRINTED
-        }
+    def _printed(self, confidence: float, of: str) -> list[str]:
+        """A figure as text, with the two ends of its interval."""
+        return [
+            self._number(value, of)
+            for value in (getattr(self, of), *self.interval(confidence, of=of))
+        ]
+
+    def _number(self, value: float, of: str) -> str:
+        """With as many decimals as mean something."""
+        if of == "count":
+            return number(value, 0)
+        if of == "sum":
+            return number(value, decimals_for(self.interval(of="sum").high - self.sum))
+        return number(value, decimals_for(self.expected_error))
 
     def _table(self, confidence: float) -> tuple[list[str], list[list[str]]]:
         head = ["", "private", f"{100 * confidence:g} % from", "to"]
-        return head, [[of, *cells] for of, cells in self._printed(confidence).items()]
+        shown = ("mean", "sum", "count", *(["std"] if self._spread else []))
+        return head, [[of, *self._printed(confidence, of)] for of in shown]
 
     @property
     def _identity(self) -> tuple[Any, ...]:

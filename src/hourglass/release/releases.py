@@ -84,6 +84,16 @@ class Releases(Answer, Mapping[Any, Release]):
         return np.asarray(self._count)
 
     @property
+    def variances(self) -> Floats:
+        """The variance of each group; asked with ``spread=True``."""
+        return np.asarray(self._variance)
+
+    @property
+    def stds(self) -> Floats:
+        """The standard deviation of each group; asked with ``spread=True``."""
+        return np.asarray(self._std)
+
+    @property
     def expected_errors(self) -> Floats:
         """The expected error of each group's mean."""
         return np.asarray(self._error)
@@ -112,8 +122,11 @@ class Releases(Answer, Mapping[Any, Release]):
 
     def _table(self, confidence: float) -> tuple[list[str], list[list[str]]]:
         head = [label(self.by), "mean", f"{100 * confidence:g} % from", "to", "sum", "count"]
+        more = ["std"] if self._spread else []
+        head[4:4] = more
         rows = []
         for place, group in enumerate(self.groups[: self._groups_shown]):
-            printed = self._release(place)._printed(confidence)
-            rows.append([label(group), *printed["mean"], printed["sum"][0], printed["count"][0]])
+            one = self._release(place)
+            figures = [one._number(getattr(one, of), of) for of in (*more, "sum", "count")]
+            rows.append([label(group), *one._printed(confidence, "mean"), *figures])
         return head, rows

@@ -48,6 +48,7 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
             "cells": _integers(noisy.cells),
             "rest": _integers(noisy.rest),
             "parts": noisy.parts,
+            **({} if noisy.squares is None else {"squares": _integers(noisy.squares)}),
         },
         **answer._algorithm.stored(),
     }
@@ -60,7 +61,11 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
     noisy = stored["noisy_totals"]
     return {
         "noisy_totals": NoisyTotals(
-            _totals(noisy["cells"]), _totals(noisy["rest"]), grid.cells, noisy["parts"]
+            _totals(noisy["cells"]),
+            _totals(noisy["rest"]),
+            grid.cells,
+            noisy["parts"],
+            _totals(noisy.get("squares")),
         ),
         "epsilon": Fraction(stored["epsilon"]),
         "delta": Fraction(stored["delta"]),

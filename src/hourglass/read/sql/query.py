@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...core.totals import MOST, Groups, Sum, Totals
+from ...core.totals import MOST, MOST_SQUARE, Groups, Sum, Totals
 from ...core.unit import Unit
 from ...errors import GridError
 from ..kernel import Part, Target, total_of_array, total_of_chunks, totals_of_columns
@@ -97,10 +97,11 @@ class Query:
             object.__setattr__(self, "sums", tuple(Sum(column=column) for column in columns))
         for each in self.sums:
             cells, power = self.values[each.column].grid.cells, each.power
-            if cells**power > MOST:
+            most = MOST if power == 1 else MOST_SQUARE
+            if cells**power > most:
                 raise GridError(
                     f"grid={cells} is too fine for a sum of cells to the power of {power}; "
-                    f"give at most {int(MOST ** (1 / power))}"
+                    f"give at most {int(most ** (1 / power))}"
                 )
 
     @property

@@ -1,0 +1,132 @@
+"""Tail probabilities of the noise of a body: of a sum and of the count, seen through lines.
+
+Each body tells P(K = k, X >= x) of the sum's noise X in closed form; the rest is the same for
+all of them. Where the values of K are merged into blocks, privacy bounds the error, as it does in
+:mod:`.tails`: moving K by one, and X by as much as one record can, changes a probability by a
+factor of exp(epsilon) at most.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from math import comb
+from typing import Any, Final
+
+import numpy as np
+from numpy.polynomial.polynomial import polyval
+
+from ..core.exact import to_double
+from .tails import FAR, SLACK, TOUCH, Floats, Line, blocks, distinct, merged, summed
+
+__all__ = ["BodyTails", "GeometricSum"]
+
+#: Where K is left out less than this much mass lies: far below SLACK.
+_LEFT_OUT: Final = 1e-12
+#: How a reach is split between the sum and the count where their blocks would be too coarse.
+_SPLITS: Final = (1 / 2, 1 / 8, 1 / 64, 1 / 1024)
+
+
+class BodyTails:
+    """The error of the sum is X / record in widths of the range, that of the count K.
+
+    ``degree`` is that of the weight of L = a + m, a polynomial times exp(-epsilon L).
+    """
+
+    def __init__(self, law: Any, record: float, degree: int) -> None:
+        self.law, self.epsilon, self.record = law, float(law.epsilon), record
+        self.rate = self._rate(degree)
+
+    def upper(self, k: Floats, x: Floats) -> Floats:
+        """P(K = k, X >= x)."""
+        raise NotImplementedError
+
+    def miss(self, first: Line, second: Line, reach: float) -> float:
+        """A sum over K; where its blocks would be too coarse, a bound by the two errors apart."""
+        lines = distinct(first, second)
+        if not first.sum:
+            return self._count_miss(reach / abs(float(first.count)))
+        block = blocks(self.rate)[1]
+        # Moving K by one and X by up to a record costs one epsilon (that is the privacy); each
+        # further record that X moves costs two, of which one is taken back and one added.
+        slope = max(abs(float(line.count / line.sum)) for line in lines)
+        together = all(line.count >= 0 for line in lines)
+        steps = max(0, math.ceil(slope) - 1) + (0 if together else 1)
+        pairs = [(float(line.sum) / self.record, -float(line.count)) for line in lines]
+        loss = self.epsilon * (1 + 2 * steps)
+        if block == 1 or block * loss < FAR:
+            found = summed(self.rate, merged(block, loss), pairs, reach, self.upper)
+        else:
+            found = 1.0
+        return found if block == 1 or slope <= 1 else min(found, self._apart(lines, reach))
+
+    def _apart(self, lines: tuple[Line, ...], reach: float) -> float:
+        """One of the two errors makes up its part of the reach, wherever it is split."""
+        s = max(float(line.sum) for line in lines)
+        n = max(abs(float(line.count)) for line in lines)
+        alone = Line(1.0, 0.0)
+        return min(
+            self.miss(alone, alone, part * reach / s) + self._count_miss((1 - part) * reach / n)
+            for part in _SPLITS
+        )
+
+    def _count_miss(self, reach: float) -> float:
+        tail = self.law.count_tail(math.ceil(reach * (1 - TOUCH)))
+        return min(1.0, 2 * to_double(tail) + SLACK)
+
+    @cached_property
+    def far(self) -> float:
+        """Beyond this many records on either side nothing is left."""
+        return FAR / self.rate + 1
+
+    def _rate(self, degree: int) -> float:
+        """How fast K's law falls at the least: beyond FAR / rate nothing is left.
+
+        L >= |K| is below a gamma variable of the same degree, which is far out once the first
+        terms of its exponential series are.
+        """
+        t = FAR
+        while sum(t**j / math.factorial(j) for j in range(degree + 1)) * math.exp(-t) > _LEFT_OUT:
+            t += 1.0
+        return self.epsilon * FAR / (t + degree * self.epsilon)
+
+
+class GeometricSum:
+    """The sum of p(e L) b^L over L, L+2, ..., b = exp(-e), for a polynomial p.
+
+    It is b^L times a polynomial of the same degree in e L, whose coefficients are computed once;
+    they are positive if p's are, so doubles lose nothing. Coefficient j is the sum over i of
+    p_i C(i, j) E(i-j), where E(r) is the sum of (2 e n)^r b^(2n) over n >= 0.
+    """
+
+    def __init__(self, coefficients: Any, epsilon: float) -> None:
+        degree, powers = len(coefficients) - 1, _power_sums(len(coefficients) - 1, epsilon)
+        self.epsilon = epsilon
+        self.coefficients = np.array([
+            math.fsum(coefficients[i] * comb(i, j) * powers[i - j] for i in range(j, degree + 1))
+            for j in range(degree + 1)
+        ])  # fmt: skip
+
+    def __call__(self, L: Floats) -> Floats:
+        """The sum from L on."""
+        place = self.epsilon * L
+        found: Any = np.exp(-place) * polyval(place, self.coefficients)
+        return np.asarray(found, dtype=np.float64)
+
+
+def _power_sums(degree: int, epsilon: float) -> list[float]:
+    """The sums over n >= 0 of (2 e n)^r b^(2n), r = 0..degree, b = exp(-e).
+
+    By Newton's series (noise/series.py): n^r has the differences k! S(r, k) at zero, S Stirling's
+    numbers of the second kind.
+    """
+    beta = 1 / math.expm1(2 * epsilon)
+    found, stirling = [], [1]
+    for r in range(degree + 1):
+        terms = (math.factorial(k) * s * beta**k for k, s in enumerate(stirling))
+        found.append((1 + beta) * (2 * epsilon) ** r * math.fsum(terms))
+        stirling = [0] + [
+            k * (stirling[k] if k < len(stirling) else 0) + stirling[k - 1]
+            for k in range(1, len(stirling) + 1)
+        ]
+    return found
