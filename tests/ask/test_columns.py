@@ -74,6 +74,7 @@ def test_by_group_the_groups_come_first() -> None:
     assert len(frame) == 9
     assert frame.columns.tolist() == [
         "carrier", "column", "mean", "sum", "count", "mean_low", "mean_high", "expected_error",
+        "few",
     ]  # fmt: skip
     assert frame["carrier"].tolist()[:4] == ["UA", "UA", "UA", "AA"]
     assert frame["column"].tolist()[:4] == [*COLUMNS, "delay"]

@@ -138,6 +138,6 @@ def test_a_charge_a_stored_answer_and_noise(tmp_path: Path) -> None:
 
 
 def test_squares_need_a_grid_that_holds_them() -> None:
-    source, grid = open_source(VALUES, (), None), Grid(Bounds(0.0, 1.0), 2**17)
-    with pytest.raises(hg.GridError, match="at most 65536"):
+    source, grid = open_source(VALUES, (), None), Grid(Bounds(0.0, 1.0), 2**24)
+    with pytest.raises(hg.GridError, match="at most 8388608"):
         Query((Value(source.schema().field("", "column"), grid),), sums=(Sum(2),))

@@ -57,7 +57,7 @@ def test_by_group_and_by_person() -> None:
     assert found.variances[0] == found["a"].variance
     frame = found.to_pandas()
     assert frame.columns.tolist() == [
-        "g", "mean", "sum", "count", "std", "variance", "expected_error",
+        "g", "mean", "sum", "count", "std", "variance", "expected_error", "few",
     ]  # fmt: skip
     once = hg.mean(TABLE, "x", unit=hg.per_person("who"), **SURE)
     wanted = TABLE.groupby("who")["x"].mean().std(ddof=0)

@@ -68,15 +68,17 @@ def test_the_table_has_a_line_for_each_column_and_one_for_the_count() -> None:
     lines = text.splitlines()
     assert lines[0].split() == ["column", "mean", "95", "%", "from", "to", "sum"]
     assert [line.split()[0] for line in lines[2:5]] == ["a", "b", "count"]
-    assert "bounds a 0 to 1, b -60 to 300" in text.replace("\n", " ")
+    assert "Means of a clamped to 0 to 1 and b clamped to -60 to 300." in text.replace("\n", " ")
     same = hg.mean(DATA, ["a", "b"], bounds=(0, 1), epsilon=1).text()
-    assert "bounds 0 to 1" in same.replace("\n", " ")
+    assert "Means of a and b, clamped to 0 to 1." in same
 
 
 def test_by_group_a_name_is_printed_once() -> None:
     lines = asked(**BY[1]).text().splitlines()
     assert lines[0].split()[:2] == ["g", "column"]
     assert [line[:4].strip() for line in lines[2:8]] == ["x", "", "y", "", "none", ""]
+    assert lines[6].endswith(" *")
+    assert "* too few records" in lines
     assert all(len(line) <= 80 for line in lines)
 
 

@@ -45,7 +45,15 @@ def test_seeded_bits_are_said_to_be_not_private() -> None:
 
 def test_print_shows_three_answers_with_their_intervals() -> None:
     text = str(seeded())
-    for word in ("mean", "sum", "count", "95 %", "epsilon 1", "bounds 0 to 120", "row added or"):
+    for word in (
+        "mean",
+        "sum",
+        "count",
+        "95 %",
+        "epsilon 1",
+        "clamped to 0 to 120",
+        "row added or",
+    ):
         assert word in text
     assert seeded()._repr_html_().count("<tr>") == 4
 

@@ -66,7 +66,7 @@ def test_one_and_many_are_printed_by_the_same_hand() -> None:
     assert "(missing)" in str(found)
     row = next(line for line in str(found).splitlines() if line.startswith("a "))
     alone = next(line for line in str(found["a"]).splitlines() if line.startswith("mean "))
-    assert alone.split()[1:] == row.split()[1:4]
+    assert alone.split()[1:4] == row.split()[1:4]
     assert str(found).splitlines()[-2:] == str(found["a"]).splitlines()[-2:]
     assert all(len(line) <= 80 for line in str(found).splitlines())
 

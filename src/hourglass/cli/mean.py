@@ -16,7 +16,6 @@ from ..estimate.interval import check_confidence
 from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SECURE
 from ..release.found import FoundBounds
-from ..release.release import Release
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
 from .delivery import Delivery
 from .many import values_of
@@ -132,7 +131,7 @@ def mean(
     ] = "table",
     output: Output = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the groups' means to this .png, .svg or .pdf.")
+        Path | None, typer.Option(help="Draw the means to this .png, .svg or .pdf.")
     ] = None,
     statement: Annotated[
         Path | None, typer.Option(help="Write the privacy statement to this file, as YAML.")
@@ -150,7 +149,7 @@ def mean(
     The totals are computed where the data lives; only they are looked at, once, and exact
     noise is added to them before anything is printed.
     """
-    _check_output(format_, output, plot, by, column)
+    _check_output(format_, output, plot, by)
     check_targets(
         {"output": output, "plot": plot, "statement": statement},
         [source, keys_from, bounds_from, ledger_of(ledger)],
@@ -185,12 +184,12 @@ def mean(
     delivery = Delivery(found, charges)
     with delivery.part("output", output):
         write(found, format_, output, confidence)
-    if plot and not isinstance(found, Release):
+    if plot:
         with delivery.part("plot", plot):
             found.plot(
                 plot,
                 confidence=0.95 if confidence is None else confidence,
-                title=f"Private mean of {', '.join(column)}",
+                title=_title(column, by),
             )
     if statement:
         with delivery.part("statement", statement):
@@ -198,9 +197,11 @@ def mean(
     delivery.finish()
 
 
-def _check_output(
-    format_: str, output: Path | None, plot: Path | None, by: Any, columns: list[str]
-) -> None:
+def _title(columns: list[str], by: list[str] | None) -> str:
+    return f"Private mean of {', '.join(columns)}" + (f" by {', '.join(by)}" if by else "")
+
+
+def _check_output(format_: str, output: Path | None, plot: Path | None, by: Any) -> None:
     if format_ not in FORMATS:
         raise OptionError(f"format={format_!r} is not one of {', '.join(FORMATS)}")
     if format_ == "parquet" and output is None:
@@ -213,8 +214,6 @@ def _check_output(
     if plot:
         from ..release.plot import check_picture
 
-        if not by and len(columns) == 1:
-            raise OptionError("plot is about groups; name the column with --by")
         check_picture(plot)
 
 

@@ -7,13 +7,14 @@ own rows alone, so one person's rows never change what is kept of another's.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ..errors import OptionError
 from .shown import shown
 
-__all__ = ["Unit", "as_unit", "per_person", "per_row"]
+__all__ = ["Unit", "as_unit", "counts_persons", "hidden", "per_person", "per_row"]
 
 #: More than this many rows times groups leaves nothing of any epsilon.
 MAX_SHARES = 1_000_000
@@ -48,6 +49,34 @@ class Unit:
         if self.groups > 1:
             limits.append(f"in up to {self.groups} groups")
         return f"person ({self.person}: {' '.join(limits)})"
+
+
+_PERSON: Final = re.compile(
+    r"person \((?P<column>.*): (?:counted once|up to (?P<rows>[0-9]+) rows)"
+    r"(?: in up to (?P<groups>[0-9]+) groups)?\)",
+    re.DOTALL,
+)
+
+
+def counts_persons(unit: str) -> bool:
+    """Whether records are persons, by the text of a unit."""
+    found = _PERSON.fullmatch(unit)
+    return found is not None and found["rows"] is None
+
+
+def hidden(unit: str) -> str:
+    """Whose presence is hidden, in words: from the text of a unit, as answers carry it."""
+    found = _PERSON.fullmatch(unit)
+    if found is None:
+        return f"one {unit}"
+    column, rows = found["column"], found["rows"]
+    if rows is None:
+        words = f"each {column} counts once, with its own mean"
+    else:
+        words = f"up to {rows} {'row' if rows == '1' else 'rows'} of each {column} count"
+    if found["groups"]:
+        words += f", in up to {found['groups']} groups"
+    return f"one person ({words})"
 
 
 def per_row() -> Unit:

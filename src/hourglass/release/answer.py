@@ -18,14 +18,17 @@ import numpy as np
 
 from ..core.exact import to_double
 from ..core.grid import Bounds
+from ..core.shown import shown
 from ..core.totals import NoisyTotals
+from ..core.unit import counts_persons
 from ..errors import OptionError
 from ..estimate import point
 from ..estimate.accuracy import error_at
-from ..estimate.interval import mean_ends
+from ..estimate.interval import least_count, mean_ends
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
 from .presented import Presented
+from .rendering import label
 from .statement import Range, Statement, stated
 from .stored import keys_from, terms_from
 
@@ -137,8 +140,11 @@ class Answer(Presented):
 
     # --- as a table -------------------------------------------------------------------------
 
-    def columns(self, confidence: float | None = None) -> dict[str, Any]:
+    def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The answer as columns: the keys, then mean, sum, count and expected_error.
+
+        The last column, few, marks rows whose number of records may be below ``fewest``, by the
+        95 % interval of the count.
 
         With a ``confidence``, the interval of the mean stands in mean_low and mean_high. The
         intervals of many groups share one to three seconds of work; none is computed unless
@@ -148,7 +154,7 @@ class Answer(Presented):
         column is called private_mean (private_count, ...) instead.
         """
         keys = {name: [group[i] for group in self.groups] for i, name in enumerate(self.by)}
-        found = self._figures(confidence)
+        found = self._figures(confidence) | {"few": self.few(fewest)}
         names = figure_names(self.by, list(found))
         return keys | {names[name]: np.atleast_1d(column) for name, column in found.items()}
 
@@ -164,7 +170,9 @@ class Answer(Presented):
 
     @property
     def _subject(self) -> str:
-        return "private mean" + (f" by {', '.join(self.by)}" if self.by else "")
+        return f"private mean{f' of {self.column}' if self.column else ''}" + (
+            f" by {', '.join(self.by)}" if self.by else ""
+        )
 
     def statement(self, *, budget: Any = None, **details: str) -> Statement:
         """The privacy claim in plain words (``print`` it) and for the registry (``.yaml``).
@@ -183,8 +191,20 @@ class Answer(Presented):
         return f"{type(self).__name__}({shown})"
 
     @property
-    def _ranges(self) -> str:
-        return f"{self.bounds.lower} to {self.bounds.upper}, grid {self.grid}"
+    def _clamped(self) -> str:
+        what = f"Mean of {label([self.column])}" if self.column else "Mean of the values"
+        return f"{what}, clamped to {self.bounds.lower} to {self.bounds.upper}"
+
+    @property
+    def _counted(self) -> str:
+        """What the count is called: persons where they are what is counted."""
+        return "persons" if counts_persons(self.unit) else "count"
+
+    def few(self, fewest: int = 1) -> Any:
+        """Whether there may be fewer records than that, by the 95 % interval of the count."""
+        if isinstance(fewest, bool) or not isinstance(fewest, int) or fewest < 1:
+            raise OptionError(f"fewest={shown(fewest)} is not a whole number of 1 or more")
+        return least_count(self._algorithm, self.noisy_totals, 0.95) < fewest
 
 
 def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..estimate.interval import Interval
 from .answer import figure_names
-from .presented import SHOWN, Presented
+from .presented import SHOWN, TOO_FEW, Presented
 from .release import Release
 from .releases import Releases
 from .rendering import label
@@ -144,16 +144,20 @@ class Columns(Presented, Mapping[Any, Any]):
     # --- as a table -------------------------------------------------------------------------
 
     def columns(
-        self, confidence: float | None = None, *, simultaneous: bool = False
+        self, confidence: float | None = None, *, simultaneous: bool = False, fewest: int = 1
     ) -> dict[str, Any]:
         """The answer as columns, with a row for each group and column.
 
         The keys come first, then "column", mean, sum, count and expected_error. With a
         ``confidence``, the interval of the mean stands in mean_low and mean_high;
-        ``simultaneous`` ones of a group's columns hold all at once.
+        ``simultaneous`` ones of a group's columns hold all at once. The last column, few, marks
+        rows whose number of records may be below ``fewest``.
         """
         together = len(self.names) if simultaneous else 1
-        figures = [part._figures(confidence, together) for part in self._parts.values()]
+        figures = [
+            part._figures(confidence, together) | {"few": part.few(fewest)}
+            for part in self._parts.values()
+        ]
         names = figure_names(self.by, ["column", *figures[0]])
         rows = len(self.groups)
         found: dict[str, Any] = {
@@ -198,15 +202,25 @@ class Columns(Presented, Mapping[Any, Any]):
         ranges = [part._range for part in self._parts.values()]
         return stated(self, ranges, self._first._algorithm, budget, **details)
 
-    def plot(self, path: Any, *, confidence: float = 0.95, title: str | None = None) -> None:
-        """A picture of the means with their exact intervals, a panel for each column."""
+    def plot(
+        self,
+        path: Any,
+        *,
+        confidence: float = 0.95,
+        title: str | None = None,
+        fewest: int = 1,
+    ) -> None:
+        """A picture of the means with their exact intervals, a panel for each column.
+
+        Groups that may have fewer records than ``fewest`` are drawn hollow.
+        """
         from .plot import Panel, plot_means
 
         parts = self._parts.items()
         plot_means(
             path,
             labels=[label(group) for group in self.groups] if self.by else [""],
-            panels=[Panel.of(part, confidence, name) for name, part in parts],
+            panels=[Panel.of(part, confidence, name, fewest) for name, part in parts],
             title=title or _capital(self._subject),
             notes=self._promise(),
             confidence=confidence,
@@ -221,16 +235,18 @@ class Columns(Presented, Mapping[Any, Any]):
     def _names(self) -> int:
         return 2 if self.by else 1
 
-    def _table(self, confidence: float) -> tuple[list[str], list[list[str]]]:
+    def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
         head = ["column", "mean", f"{100 * confidence:g} % from", "to", "sum"]
+        few = np.atleast_1d(self._first.few(fewest))
         if not self.by:
             rows = [
                 [label([name]), *one._printed(confidence, "mean"), one._number(one.sum, "sum")]
                 for name, one in self._parts.items()
             ]
             count = self._first._printed(confidence, "count")
-            return head, [*rows, ["count (shared)", *count, ""]]
-        head = [label(self.by), *head, "count"]
+            mark = TOO_FEW if few[0] else ""
+            return head, [*rows, [f"{self._first._counted} (shared)", *count, mark]]
+        head = [label(self.by), *head, self._first._counted]
         rows = []
         for place, group in enumerate(self.groups[: self._groups_shown]):
             for number, (name, part) in enumerate(self._parts.items()):
@@ -238,20 +254,25 @@ class Columns(Presented, Mapping[Any, Any]):
                 rows.append([
                     label(group) if first else "", label([name]),
                     *one._printed(confidence, "mean"), one._number(one.sum, "sum"),
-                    one._number(one.count, "count") if first else "",
+                    one._number(one.count, "count") + (" *" if few[place] else "") if first else "",
                 ])  # fmt: skip
         return head, rows
+
+    def _marks(self, fewest: int) -> list[str]:
+        return [f"* {TOO_FEW}"] if self.by and self._first.few(fewest).any() else []
 
     @property
     def _groups_shown(self) -> int:
         return max(1, SHOWN // len(self.names))
 
     @property
-    def _ranges(self) -> str:
+    def _clamped(self) -> str:
         ends = {name: f"{each.lower} to {each.upper}" for name, each in self.bounds.items()}
         if len(set(ends.values())) == 1:
-            return next(iter(ends.values()))
-        return ", ".join(f"{label([name])} {text}" for name, text in ends.items())
+            names = _listed([label([name]) for name in self.names])
+            return f"Means of {names}, clamped to {next(iter(ends.values()))}"
+        each = [f"{label([name])} clamped to {text}" for name, text in ends.items()]
+        return f"Means of {_listed(each)}"
 
     def __repr__(self) -> str:
         names = ", ".join(self.names)

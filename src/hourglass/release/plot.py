@@ -51,16 +51,22 @@ class Panel:
     lows: Any
     highs: Any
     bounds: tuple[float, float]
+    few: Any = None
 
     @classmethod
-    def of(cls, answer: Any, confidence: float, name: str = "") -> Panel:
+    def of(cls, answer: Any, confidence: float, name: str = "", fewest: int = 1) -> Panel:
         """A panel of a release, or of releases by group."""
         found = answer._figures(confidence)
         means, lows, highs = (
             np.atleast_1d(found[key]) for key in ("mean", "mean_low", "mean_high")
         )
         ends = float(answer.bounds.lower), float(answer.bounds.upper)
-        return cls(name, means, lows, highs, ends)
+        return cls(name, means, lows, highs, ends, np.atleast_1d(answer.few(fewest)))
+
+    @property
+    def hollow(self) -> Any:
+        """Which means rest on too few records."""
+        return np.zeros(len(self.means), dtype=bool) if self.few is None else self.few
 
 
 def plot_means(
@@ -80,6 +86,8 @@ def plot_means(
     shown = min(len(labels), MOST)
     names = [textwrap.shorten(label, 28, placeholder="…") or "(empty)" for label in labels[:shown]]
     named = any(labels)
+    if any(panel.hollow[:shown].any() for panel in panels):
+        notes = [*notes, "Hollow: too few records; the interval may reach beyond the picture."]
     foot = [part for note in notes for part in textwrap.wrap(note, 96)]
     if shown < len(labels):
         foot.insert(0, f"The first {shown} of {len(labels):,} groups.")
@@ -118,11 +126,15 @@ def plot_means(
 def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
     shown, rows = len(names), list(range(len(names)))
     lows, highs = panel.lows[:shown], panel.highs[:shown]
-    axes.hlines(rows, lows, highs, color=_LINE, linewidth=3.0, zorder=2)
-    axes.plot(panel.means[:shown], rows, "o", color=_DOT, markersize=5.0, zorder=3)
+    hollow = panel.hollow[:shown]
+    colours = [_PALE if few else _LINE for few in hollow]
+    axes.hlines(rows, lows, highs, colors=colours, linewidth=3.0, zorder=2)
+    faces = ["white" if few else _DOT for few in hollow]
+    axes.scatter(panel.means[:shown], rows, s=25, c=faces, edgecolors=_DOT, zorder=3)
     axes.set_yticks(rows, names, fontsize=9 if shown <= 20 else 7.5, parse_math=False)
     axes.set_ylim(max(shown, 1) - 0.4, -0.6)
-    axes.set_xlim(*_reach(lows, highs, panel.bounds))
+    full = ~hollow if (~hollow).any() else slice(None)
+    axes.set_xlim(*_reach(lows[full], highs[full], panel.bounds))
     axes.tick_params(axis="x", labelsize=9, colors=_INK)
     axes.tick_params(axis="y", length=0, colors=_INK)
     axes.grid(axis="x", color=_PALE, linewidth=0.8)

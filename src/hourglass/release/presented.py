@@ -5,12 +5,15 @@ from __future__ import annotations
 from html import escape
 from typing import Any, Final
 
+from ..core.unit import hidden
 from .rendering import counted, decimal, html_table, paragraphs, text_table
 
-__all__ = ["Presented"]
+__all__ = ["SHOWN", "TOO_FEW", "Presented"]
 
 #: This many rows are printed, and the rest of the groups counted.
 SHOWN: Final = 60
+#: The mark of a row that may have no records, or fewer than are wanted.
+TOO_FEW: Final = "too few records"
 #: What an adjacent table has been through.
 _CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
 
@@ -18,7 +21,7 @@ _CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
 class Presented:
     """What every answer can be turned into, given its columns, its table and its terms."""
 
-    def columns(self, confidence: float | None = None) -> dict[str, Any]:
+    def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The answer as columns, a row for each figure that stands by itself."""
         raise NotImplementedError
 
@@ -32,13 +35,13 @@ class Presented:
         """How many columns of the printed table are names."""
         return 1
 
-    def _table(self, confidence: float) -> tuple[list[str], list[list[str]]]:
+    def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
         """The head and the rows of the table that is printed."""
         raise NotImplementedError
 
     @property
-    def _ranges(self) -> str:
-        """What values were clamped to."""
+    def _clamped(self) -> str:
+        """Of what the mean is, and what values were clamped to."""
         raise NotImplementedError
 
     @property
@@ -47,11 +50,13 @@ class Presented:
         return SHOWN
 
     def _promise(self: Any) -> list[str]:
-        """What is promised, and what is not."""
+        """What was answered, what is promised, and what is not."""
         delta = f", delta {float(self.delta):.3g}" if self.delta else ""
+        other = "" if self.algorithm == "hourglass" else f", {self.algorithm}"
         notes = [
-            f"epsilon {decimal(self.epsilon)}{delta}, {self.algorithm}, bounds {self._ranges}, "
-            f"one {self.unit} {_CHANGED[self.adjacency]}"
+            f"{self._clamped}.",
+            f"epsilon {decimal(self.epsilon)}{delta}{other}, {hidden(self.unit)} "
+            f"{_CHANGED[self.adjacency]}.",
         ]
         if self.adjacency == "swap":
             notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
@@ -72,39 +77,48 @@ class Presented:
             )
         return notes
 
-    def to_pandas(self, confidence: float | None = None) -> Any:
+    def _marks(self, fewest: int) -> list[str]:
+        """What the marks in the table mean, where it has some."""
+        return []
+
+    def to_pandas(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
         """A pandas DataFrame of :meth:`columns`."""
         import pandas
 
-        return pandas.DataFrame(self.columns(confidence))
+        return pandas.DataFrame(self.columns(confidence, fewest=fewest))
 
-    def to_polars(self, confidence: float | None = None) -> Any:
+    def to_polars(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
         """A Polars DataFrame of :meth:`columns`."""
         import polars
 
-        return polars.DataFrame(self.columns(confidence))
+        return polars.DataFrame(self.columns(confidence, fewest=fewest))
 
-    def to_arrow(self, confidence: float | None = None) -> Any:
+    def to_arrow(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
         """A PyArrow table of :meth:`columns`."""
         import pyarrow
 
-        return pyarrow.table(self.columns(confidence))
+        return pyarrow.table(self.columns(confidence, fewest=fewest))
 
-    def text(self, confidence: float = 0.95) -> str:
-        """A table for people: figures with their intervals, and what is promised."""
-        head, rows = self._table(confidence)
+    def text(self, confidence: float = 0.95, *, fewest: int = 1) -> str:
+        """A table for people: figures with their intervals, and what is promised.
+
+        A row is marked "too few records" if its number of records may be below ``fewest``, by
+        the 95 % interval of the count.
+        """
+        head, rows = self._table(confidence, fewest)
         table = (
             text_table(head, rows, self._names)
             if rows
             else "No group's noisy count reached the threshold."
         )
-        return f"{table}\n\n{paragraphs(self._notes())}"
+        return f"{table}\n\n{paragraphs([*self._marks(fewest), *self._notes()])}"
 
     def __str__(self) -> str:
         return self.text()
 
     def _repr_html_(self: Any) -> str:
-        head, rows = self._table(0.95)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
+        head, rows = self._table(0.95, 1)
+        all_notes = [*self._marks(1), *self._notes()]
+        notes = "".join(f"<p>{escape(note)}</p>" for note in all_notes)
         caption = f"{self._subject}, epsilon = {decimal(self.epsilon)}"
         return html_table(head, rows, caption, self._names) + notes

@@ -10,6 +10,7 @@ from ..core.totals import NoisyTotals
 from ..estimate.interval import Interval, interval
 from ..mechanisms.base import MeanMechanism
 from .answer import Answer
+from .presented import TOO_FEW
 from .rendering import decimals_for, number
 from .stored import stored_terms
 
@@ -123,6 +124,7 @@ class Release(Answer):
         intervals = {of: self.interval(confidence, of=of) for of in self._with_interval}
         return {
             **self._figures(),
+            "few": bool(self.few()),
             "intervals": {
                 of: {"confidence": confidence, "low": found.low, "high": found.high}
                 for of, found in intervals.items()
@@ -138,17 +140,42 @@ class Release(Answer):
         ]
 
     def _number(self, value: float, of: str) -> str:
-        """With as many decimals as mean something."""
+        """With as many decimals as mean something; the mean of a yes/no column in per cent."""
         if of == "count":
             return number(value, 0)
         if of == "sum":
             return number(value, decimals_for(self.interval(of="sum").high - self.sum))
+        if of == "mean" and self._yes_or_no:
+            return f"{number(100 * value, decimals_for(100 * self.expected_error))} %"
         return number(value, decimals_for(self.expected_error))
 
-    def _table(self, confidence: float) -> tuple[list[str], list[list[str]]]:
+    @property
+    def _yes_or_no(self) -> bool:
+        grid = self._algorithm.grid
+        return grid.own and tuple(grid.bounds) == (0, 1)
+
+    def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
         head = ["", "private", f"{100 * confidence:g} % from", "to"]
         shown = ("mean", "sum", "count", *(["std"] if self._spread else []))
-        return head, [[of, *self._printed(confidence, of)] for of in shown]
+        names = {"count": self._counted, "mean": "share" if self._yes_or_no else "mean"}
+        rows = [[names.get(of, of), *self._printed(confidence, of)] for of in shown]
+        if self.few(fewest):
+            head, rows = [*head, ""], [[*row, ""] for row in rows]
+            rows[0][-1] = TOO_FEW
+        return head, rows
+
+    def plot(self, path: Any, *, confidence: float = 0.95, title: str | None = None) -> None:
+        """A picture of the mean with its exact interval (needs the extra ``plot``)."""
+        from .plot import Panel, plot_means
+
+        plot_means(
+            path,
+            labels=[""],
+            panels=[Panel.of(self, confidence)],
+            title=title or self._subject.capitalize(),
+            notes=self._promise(),
+            confidence=confidence,
+        )
 
     @property
     def _identity(self) -> tuple[Any, ...]:

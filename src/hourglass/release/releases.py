@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .answer import Answer
+from .presented import TOO_FEW
 from .release import Release
 from .rendering import label
 from .stored import stored_rows, stored_terms
@@ -107,26 +108,43 @@ class Releases(Answer, Mapping[Any, Release]):
 
     # --- for people -------------------------------------------------------------------------
 
-    def plot(self, path: Any, *, confidence: float = 0.95, title: str | None = None) -> None:
-        """A picture of the means with their exact intervals (needs the extra ``plot``)."""
+    def plot(
+        self,
+        path: Any,
+        *,
+        confidence: float = 0.95,
+        title: str | None = None,
+        fewest: int = 1,
+    ) -> None:
+        """A picture of the means with their exact intervals (needs the extra ``plot``).
+
+        Groups that may have fewer records than ``fewest`` are drawn hollow.
+        """
         from .plot import Panel, plot_means
 
         plot_means(
             path,
             labels=[label(group) for group in self.groups],
-            panels=[Panel.of(self, confidence)],
-            title=title or f"Private mean by {', '.join(self.by)}",
+            panels=[Panel.of(self, confidence, fewest=fewest)],
+            title=title or self._title,
             notes=self._promise(),
             confidence=confidence,
         )
 
-    def _table(self, confidence: float) -> tuple[list[str], list[list[str]]]:
-        head = [label(self.by), "mean", f"{100 * confidence:g} % from", "to", "sum", "count"]
+    @property
+    def _title(self) -> str:
+        return self._subject[:1].upper() + self._subject[1:]
+
+    def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
         more = ["std"] if self._spread else []
-        head[4:4] = more
-        rows = []
+        head = [label(self.by), "mean", f"{100 * confidence:g} % from", "to", *more, "sum"]
+        head.append(self._counted)
+        rows, few = [], np.atleast_1d(self.few(fewest))[: self._groups_shown]
         for place, group in enumerate(self.groups[: self._groups_shown]):
             one = self._release(place)
             figures = [one._number(getattr(one, of), of) for of in (*more, "sum", "count")]
             rows.append([label(group), *one._printed(confidence, "mean"), *figures])
+        if few.any():
+            head = [*head, ""]
+            rows = [[*row, TOO_FEW if mark else ""] for row, mark in zip(rows, few, strict=True)]
         return head, rows
