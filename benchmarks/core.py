@@ -25,6 +25,8 @@ from hourglass.core.totals import NoisyTotals
 from hourglass.estimate.interval import mean_ends, reaches_of
 from hourglass.mechanisms.base import make
 from hourglass.read.kernel import total_of_array
+from hourglass.read.open import open_source
+from hourglass.read.sql.query import Query, Value
 
 Row = tuple[str, str, str]
 
@@ -141,6 +143,40 @@ def kernel(rows: int) -> list[Row]:
     return found
 
 
+def several_columns(rows: int) -> list[Row]:
+    """Three columns at once against one of the same length, each by the kernel's own choice."""
+    dice, found = np.random.default_rng(4), []
+    bounds = [Bounds(0.0, 1.0), Bounds(-0.5, 1.5), Bounds(0.1, 0.9)]
+
+    def work(data: Any, names: tuple[str, ...]) -> Callable[[], Any]:
+        source = open_source(data, names, None)
+        schema = source.schema()
+        fields = [schema.field(name, "column") for name in names or ("",)]
+        pairs = zip(fields, bounds, strict=False)
+        query = Query(tuple(Value(field, field.grid(ends, None)) for field, ends in pairs))
+        return lambda: source.run(None, query)
+
+    for name, share in (("clean", 0.0), ("1 % NaN", 0.01)):
+        columns = [dice.random(rows) for _ in bounds]
+        for column in columns:
+            column[dice.random(rows) < share] = np.nan
+        matrix = np.column_stack(columns)
+        works = [
+            *(work(column, ()) for column in columns),
+            work(columns, ("0", "1", "2")),
+            work(matrix[:, 0], ()),
+            work(matrix, ("0", "1", "2")),
+        ]
+        *ones, several, strided, of_matrix = medians(works, turns=5)
+        one = statistics.mean(ones)
+        found += [
+            (f"three columns, {name}", f"{several / one:.2f} x one", "at most 3"),
+            (f"three of a matrix, {name}", f"{of_matrix / strided:.2f} x one of it", "at most 3"),
+            (f"three of a matrix, {name}", f"{of_matrix / one:.2f} x one", ""),
+        ]
+    return found
+
+
 def start_up() -> list[Row]:
     def spawn(code: str) -> Callable[[], Any]:
         return lambda: subprocess.run([sys.executable, "-c", code], check=True)
@@ -172,7 +208,15 @@ def memory() -> list[Row]:
 
 def run(rows: int = 100_000_000) -> list[Row]:
     """Every figure: what, how much, and the target where there is one."""
-    return [*samples(), *randomness(), *release(), *kernel(rows), *start_up(), *memory()]
+    return [
+        *samples(),
+        *randomness(),
+        *release(),
+        *kernel(rows),
+        *several_columns(rows // 5),
+        *start_up(),
+        *memory(),
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

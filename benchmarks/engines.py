@@ -23,11 +23,16 @@ import hourglass as hg
 from hourglass.ask.bounds import bounds_question as checked_bounds
 from hourglass.ask.question import mean_question
 from hourglass.ask.run import run
+from hourglass.core.grid import Bounds
 from hourglass.core.unit import Unit
+from hourglass.read.open import open_source
+from hourglass.read.sql.query import Query, Value
 
 BOUNDS = (0, 100)
 GROUPS = {"1": None, "1,000": "thousand", "1,000,000": "million"}
-PARTS = ("memory", "totals", "persons", "bounds", "whole", "spark")
+#: The three columns that are read at once, with their bounds.
+COLUMNS = {"x": BOUNDS, "y": (-3, 12), "z": (0.0, 3.0)}
+PARTS = ("memory", "totals", "columns", "persons", "bounds", "whole", "spark")
 LIMITS = {
     "duckdb": {"1": 2.0, "1,000": 1.6, "1,000,000": 1.4},
     "spark": {"1": 2.0, "1,000": 1.5, "1,000,000": 1.2},
@@ -35,11 +40,11 @@ LIMITS = {
 
 
 def written(folder: Path, rows: int) -> Path:
-    """Random doubles, two in a hundred out of bounds, with two groups and a person each."""
+    """Random doubles in three columns, some out of bounds, with two groups and a person each."""
     path = folder / f"rows-{rows}.parquet"
     if not path.exists():
         duckdb.connect().execute(
-            "COPY (SELECT random() * 102 - 1 AS x, "
+            "COPY (SELECT random() * 102 - 1 AS x, random() * 16 - 4 AS y, random() * 3.1 AS z, "
             "CAST(floor(random() * 1000) AS INTEGER) AS thousand, "
             "CAST(floor(random() * 1000000) AS INTEGER) AS million, "
             f"CAST(floor(random() * {max(1, rows // 10)}) AS BIGINT) AS person "
@@ -83,6 +88,33 @@ def ratio_to_avg(path: Path, engine: str, average: Callable[[str], Work], turns:
 
         ours, theirs = in_turns(totals, avg, turns)
         line(f"{engine}: totals, groups: {name}", ours, theirs, LIMITS[engine][name])
+
+
+def columns(path: Path, engine: str, average: Callable[[str], Work], turns: int) -> None:
+    """Three columns in one pass, and one for comparison: each against its own averages."""
+    for name, by in list(GROUPS.items())[:2]:
+        for names in (["x"], list(COLUMNS)):
+            averages = ", ".join(f"AVG({column})" for column in names)
+            text = (
+                f"SELECT {by}, {averages} FROM t GROUP BY {by}"
+                if by
+                else f"SELECT {averages} FROM t"
+            )
+
+            def totals(names: list[str] = names, by: str | None = by) -> Work:
+                source = open_source(path, (*names, *([by] if by else [])), engine)
+                schema = source.schema()
+                fields = [schema.field(column, "column") for column in names]
+                values = (Value(f, f.grid(Bounds(*COLUMNS[f.name]), None)) for f in fields)
+                query = Query(tuple(values), (schema.key(by),) if by else ())
+                sql = source.sql(query, Bounds(*BOUNDS))
+                return lambda: source.run(sql, query)
+
+            def avg(text: str = text) -> Work:
+                return average(text)
+
+            ours, theirs = in_turns(totals, avg, turns)
+            line(f"{engine}: {len(names)} columns at once, groups: {name}", ours, theirs, None)
 
 
 def duckdb_average(path: Path) -> Callable[[str], Work]:
@@ -177,6 +209,7 @@ def spark(path: Path, turns: int) -> None:
     )
     session.read.parquet(str(path)).createOrReplaceTempView("t")
     ratio_to_avg(path, "spark", lambda text: lambda: session.sql(text).toArrow(), turns)
+    columns(path, "spark", lambda text: lambda: session.sql(text).toArrow(), turns)
     session.stop()
 
 
@@ -194,6 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         works: dict[str, Work] = {
             "memory": lambda: memory(folder, chosen.rows),
             "totals": lambda: ratio_to_avg(path, "duckdb", duckdb_average(path), chosen.turns),
+            "columns": lambda: columns(path, "duckdb", duckdb_average(path), chosen.turns),
             "persons": lambda: persons(path, chosen.turns),
             "bounds": lambda: bounds(path, chosen.turns),
             "whole": lambda: end_to_end(path, folder, chosen.turns),

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import hourglass as hg
+from hourglass.core.grid import Bounds
+from hourglass.read.open import open_source
+from hourglass.read.sql.query import Query, Value
 
 LOWER, UPPER = 0, 100
 #: Sums closer than this are equal: at an epsilon of 50 or 60 a record the noise is smaller, and
@@ -30,6 +33,9 @@ class Question:
     each: int = 1
     person: bool = False
     bounds_only: bool = False
+    #: Several columns, of which the totals are read: a missing one counts as the lower bound in
+    #: all but the first.
+    columns: tuple[str, ...] = ()
 
 
 @dataclass
@@ -114,6 +120,9 @@ def _ask(seen: Seen, data: Any, question: Question, budget: hg.Budget, engine: s
     if engine:
         more["engine"] = engine
     try:
+        if question.columns:
+            seen.groups = _totals(data, question, engine)
+            return
         if question.bounds_only:
             found = hg.find_bounds(data, "x", **more)
             seen.shape = type(found).__name__
@@ -129,6 +138,31 @@ def _ask(seen: Seen, data: Any, question: Question, budget: hg.Budget, engine: s
     except Exception as error:
         cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         seen.error = f"{type(error).__name__}: {error} (from {cause!r})"
+
+
+def _totals(data: Any, question: Question, engine: str | None) -> dict[Any, tuple[int, float]]:
+    """The count and the sum of the first column that an engine finds for several at once."""
+    by, parse = question.options.get("by"), question.options.get("parse") or "real"
+    source = open_source(data, (*question.columns, *([by] if by else [])), engine)
+    schema, bounds = source.schema(), Bounds(LOWER, UPPER)
+    fields = [schema.field(name, "column") for name in question.columns]
+    values = [
+        field.value(parse, source.parse)
+        for field in fields
+        if field.kind != "text" or source.parses
+    ]
+    query = Query(
+        tuple(Value(v, v.grid(bounds, 100), 0 if i else None) for i, v in enumerate(values)),
+        (schema.key(by),) if by else (),
+    )
+    found = source.run(source.sql(query, bounds), query)
+    keys = list(found.all_keys()) if by else [()]
+    totals = zip(found.totals.count, *found.totals.sums, strict=True)
+    return {
+        key: (int(count), float(first))
+        for key, (count, first, *_) in sorted(zip(keys, totals, strict=True), key=repr)
+        if count  # an engine's order is not told: see MeanQuestion
+    }
 
 
 def complaints(

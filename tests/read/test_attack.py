@@ -112,13 +112,22 @@ def _names(row: Any, name: str) -> bool:
 
 
 def run(
-    make: Maker, seeds: range, temporary: Path, pairs: int = NEIGHBOURS, crowd: int = 1
+    make: Maker,
+    seeds: range,
+    temporary: Path,
+    pairs: int = NEIGHBOURS,
+    crowd: int = 1,
+    several: bool = False,
 ) -> list[str]:
     found = []
     for seed in seeds:
         rng = random.Random(seed)
         target = make(rng, temporary.parent)
         question = target.questions[seed % len(target.questions)]
+        if several:
+            options = {"by": "g"} if seed % 2 else {}
+            parse = target.questions[0].options.get("parse")
+            question = Question("several", options | {"parse": parse}, columns=("x", "p"))
         wrong = attack(target, question, rng, temporary, pairs, crowd)
         found += [f"seed {seed}: {one}" for one in wrong]
     return found
@@ -133,6 +142,21 @@ def spark_maker(rng: random.Random, folder: Path) -> Target:
 @pytest.mark.parametrize("name", PAIRS)
 def test_neighbours(name: str, temporary: Path) -> None:
     assert run(MAKERS[name], range(PAIRS[name] // NEIGHBOURS), temporary) == []
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_neighbours_of_several_columns(name: str, temporary: Path) -> None:
+    """The second column is read from cells that name persons: most are no numbers at all."""
+    assert run(MAKERS[name], range(6), temporary, several=True) == []
+
+
+def test_neighbours_of_several_columns_on_postgres(temporary: Path, postgres_url: str) -> None:
+    make = partial(targets.postgres, url=postgres_url)
+    assert run(make, range(2), temporary, several=True) == []
+
+
+def test_crowds_of_several_columns_on_spark(temporary: Path, spark_session: Any) -> None:
+    assert run(spark_maker, range(2), temporary, pairs=1, crowd=12, several=True) == []
 
 
 def test_neighbours_on_postgres(temporary: Path, postgres_url: str) -> None:

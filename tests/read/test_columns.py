@@ -152,7 +152,12 @@ def nasty_rows(seed: int = 0) -> list[Row]:
     values = list(zip(*columns, strict=True))
     values += [(NAN, 2**53, True), (1.0, None, True), (1.0, 2**53, None), (None, None, None)]
     values += [(-0.0, 2**53 + 1, False), (math.inf, 2**63 - 1, True), (-math.inf, -(2**63), True)]
-    return [(v, g, p) for v, g, p in corpus.rows(values, seed=seed)]
+    lonely = [  # fewer rows than may count, some of them without a value
+        (dice.choice(values), dice.choice(corpus.GROUPS), f"lonely {i}")
+        for i in range(40)
+        for _ in range(1 + i % 3)
+    ]
+    return [*corpus.rows(values, seed=seed), *lonely]
 
 
 ROWS = nasty_rows()
@@ -275,6 +280,59 @@ def test_decimals_beside_floats(engine_place: Any) -> None:
         agree(engine_place, rows, kinds, asked)
     except sqlite3.Error:
         pytest.skip("SQLite has no type for decimals")
+
+
+def test_one_column_on_two_grids(engine_place: Any) -> None:
+    """A column may be asked for twice; what clamps it for one grid must not do so for the other."""
+    import sqlite3
+
+    decimals = [None, *(Decimal(f"{n}e-1") for n in range(-500, 500, 7))]
+    rows: list[Row] = [((d, d, 1.0), "a", "p") for d in decimals]
+    asked: list[Asked] = [
+        ("d", Bounds(-1, 2), 1000, None),
+        ("d", Bounds(1, 30), 1000, 2.0),
+        ("x", Bounds(0.0, 2.0), 4, None),
+    ]
+    kinds = [pa.decimal128(9, 1), pa.decimal128(9, 1), pa.float64()]
+    try:
+        agree(engine_place, rows, kinds, asked)
+    except sqlite3.Error:
+        pytest.skip("SQLite has no type for decimals")
+    floats: list[Row] = [((None if d is None else float(d),) * 2 + (x,), g, p)
+                         for (d, _, x), g, p in rows]  # fmt: skip
+    agree(engine_place, floats, [pa.float64()] * 3, asked)
+
+
+@pytest.mark.slow
+def test_one_total_of_many_batches(engine_place: Any) -> None:
+    """Missing values of every kind, thick in some batches and absent from others."""
+    dice = np.random.default_rng(5)
+    size = 300_000
+    reals = [dice.uniform(-10, 130, size) for _ in range(2)]
+    reals[0][dice.integers(0, 100_000, 5_000)] = np.nan
+    absent = np.zeros(size, bool)
+    absent[150_000 + dice.integers(0, 100_000, 60_000)] = True
+    whole = dice.integers(-5, 130, size)
+    made = pa.table(
+        {"x": reals[0], "y": pa.array(reals[1], mask=absent), "n": pa.array(whole, mask=absent)}
+    )
+    asked: list[Asked] = [
+        ("x", Bounds(0, 120), None, None),
+        ("y", Bounds(0, 100), 1000, None),
+        ("n", Bounds(0, 120), None, 7),
+    ]
+    query, found = totals(engine_place(made), asked)
+    x, y, n = (value.grid for value in query.values)
+    kept = ~np.isnan(reals[0]) & ~absent
+    assert found == (
+        (
+            sum(x.cell(v) or 0 for v in reals[0][kept].tolist()),
+            sum(y.cell(v) or 0 for v in reals[1][kept].tolist()),
+            int(np.clip(whole, 0, 120)[kept].sum()),
+        ),
+        int(kept.sum()),
+    )
+    assert n.own
 
 
 def test_unsigned_integers_of_64_bits(tmp_path: Any) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,10 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
-from tests.read.corpus import ALIKE, MINUS_NAN, PERSON, cell_of
+from tests.read.corpus import ALIKE, MINUS_NAN, PERSON, cell_of, reference_of_columns
+from tests.read.test_columns import Asked
+from tests.read.test_columns import table as columns_table
+from tests.read.test_columns import totals as columns_totals
 from tests.read.test_conformance import table, totals
 
 pytestmark = pytest.mark.slow
@@ -56,6 +60,50 @@ def test_a_row(total: Callable[..., tuple[int, int]], examples: settings) -> Non
         cell = cell_of(value, GRID)
         expected = (0, 0) if cell is None else (cell, 1)
         assert (after[0] - before[0], after[1] - before[1]) == expected
+
+    check()
+
+
+ASKED: list[Asked] = [
+    ("x", BOUNDS, None, None),
+    ("n", Bounds(0, 10), None, None),
+    ("y", Bounds(0.0, 8.0), 8, None),
+]
+CELLS = st.tuples(
+    VALUES, st.none() | st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 12), VALUES
+)
+
+
+@pytest.mark.parametrize("fill", [None, 3], ids=["drop", "fill"])
+@pytest.mark.parametrize("most", [0, 1, 2], ids=["rows", "once", "two rows"])
+def test_several_columns(
+    engine_place: Any, examples: settings, fill: int | None, most: int
+) -> None:
+    """A row moves the totals by (q_1, .., q_d, 1) or by nothing, a person by as many of these."""
+    unit = {0: None, 1: hg.per_person(PERSON), 2: hg.per_person(PERSON, rows=2)}[most]
+    asked = [ASKED[0], (*ASKED[1][:3], fill), ASKED[2]]
+    kinds, names = [pa.float64(), pa.int64(), pa.float64()], ["x", "n", "y"]
+
+    def of(rows: list[Any]) -> Any:
+        empty = [((None, None, None), "g", None)]
+        placed = engine_place(columns_table(rows + empty, names, kinds))
+        query, (sums, count) = columns_totals(placed, asked, unit=unit)
+        return [value.grid for value in query.values], np.array([*sums, count], dtype=object)
+
+    @examples
+    @given(
+        rows=st.lists(st.tuples(CELLS, st.just("g"), st.sampled_from(["p", "q"])), max_size=6),
+        own=st.lists(CELLS, min_size=1, max_size=4 if unit else 1),
+        place=st.integers(0, 6),
+    )
+    def check(rows: list[Any], own: list[Any], place: int) -> None:
+        theirs = [(values, "g", "z") for values in own]
+        grids, before = of(rows)
+        _, after = of([*rows[:place], *theirs, *rows[place:]])
+        fills = [None, None if fill is None else grids[1].cell(fill), None]
+        expected = reference_of_columns(theirs, grids, unit, missing=fills)
+        sums, count = expected.get("g", ((0, 0, 0), 0))
+        assert (after - before).tolist() == [*sums, count]
 
     check()
 

@@ -1,9 +1,9 @@
 """DuckDB: the embedded engine, for files and for tables in memory.
 
-By group or by person it runs the one query. Where all that is asked is one total it hands the
-column over in batches, and the kernel for arrays adds them up, while DuckDB reads on: fewer steps
-a row than any SQL for the same cells. That takes PyArrow; without it the one query runs, and its
-answer comes as NumPy's arrays, not as Arrow's.
+By group or by person it runs the one query. Where all that is asked is one total of each column it
+hands the columns over in batches, and the kernel for arrays adds them up, while DuckDB reads on:
+fewer steps a row than any SQL for the same cells. That takes PyArrow; without it the one query
+runs, and its answer comes as NumPy's arrays, not as Arrow's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from .duckdb_text import BATCH, Scans, check_names, groups_suffice, named, selec
 __all__ = ["TABLE", "DuckDB", "DuckDBEngine", "DuckDBRelation", "connect"]
 
 TABLE: Final = "hourglass_source"
-_HANDED_OVER: Final = "-- the column is read, and NumPy adds it up in this process\n"
 _INTEGERS: Final = (
     "tinyint smallint integer bigint utinyint usmallint uinteger".split()  # noqa: SIM905
 )
@@ -244,8 +243,11 @@ def _arrow_is_here() -> bool:
 def _text(query: Question, native: str) -> str:
     if plain := _plain(query):
         assert plain.numbers is not None
-        numbers = ", ".join(plain.numbers)  # each by its place
-        return f"{_HANDED_OVER}WITH source AS (\n  {native}\n)\nSELECT {numbers} FROM source"
+        one = len(plain.values) == 1
+        what = "the column is" if one else "the columns are"
+        handed_over = f"-- {what} read, and NumPy adds {'it' if one else 'them'} up in this process"
+        numbers = ", ".join(plain.numbers)  # each is found by its place
+        return f"{handed_over}\nWITH source AS (\n  {native}\n)\nSELECT {numbers} FROM source"
     return with_source(native, query.text())
 
 

@@ -5,14 +5,14 @@ other engines get it through :mod:`.dialects`. Everything in it is an exact inte
 first step on, so every engine returns the same totals, bit for bit.
 
     quantised   the keys, the person and the cell t of every row (the rule of hourglass.core.grid)
+    complete    the cells of rows that have all of them, NULL in other rows: of several columns
     persons     each person once: the nearest cell to the mean of their cells
     ranked      or: rows and groups of a person in the order of a hash of their own
     chosen      ... and the first of them
     (last)      COUNT(t), and each sum that the statistic asks for as 65536 * hi + lo, by group
 
-Of several columns the cells are t1, t2, ...; a row without one of them is left out before it is
-counted. On DuckDB 2t - G takes the place of t where only sums are made of it, see
-:func:`.cells.clamped`.
+Of several columns the cells are t1, t2, ... On DuckDB 2t - G takes the place of t where only sums
+are made of it, see :func:`.cells.clamped`.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ class Query:
         "huge" if a 128-bit integer (DuckDB), "numeric" if a number of any length
         (PostgreSQL), else "halves": it could overflow, and high and low halves are summed.
         """
-        steps = [*self._quantised(sums), *self._person_steps(sums)]
+        rest = self._person_steps(sums) if self.person else self._complete_steps()
+        steps = [*self._quantised(sums), *rest]
         return with_steps(steps, self._aggregate(steps[-1][0], sums))
 
     def of_columns(self, columns: Mapping[str, Column]) -> Groups:
@@ -224,10 +225,19 @@ class Query:
             ("quantised", f"SELECT {', '.join(cells)} FROM scaled"),
         ]
 
-    @property
-    def _complete(self) -> str:
-        """Whether a row has all of its cells."""
-        return " AND ".join(f"{t} IS NOT NULL" for t in self._cells)
+    def _complete_steps(self) -> list[tuple[str, str]]:
+        """A row that lacks a cell has none: NULL spreads by arithmetic.
+
+        A test for NULL would do as well, but engines move it to where the cells are made, and make
+        them twice.
+        """
+        pairs = zip(self.values, self._cells, strict=True)
+        needed = [t for value, t in pairs if value.missing is None]
+        if len(self.values) == 1 or not needed:
+            return []
+        zero = " & ".join([*needed, "0"])
+        cells = ", ".join([*self.keys, *(f"{t} | ({zero}) AS {t}" for t in self._cells)])
+        return [("complete", f"SELECT {cells} FROM quantised")]
 
     def _where(self) -> str:
         tests = []
@@ -250,15 +260,14 @@ class Query:
     # --- a person's part --------------------------------------------------------------------
 
     def _person_steps(self, sums: str) -> list[tuple[str, str]]:
-        if self.person is None:
-            return []
         keys = "".join(f"{key}, " for key in self.keys)
         by_keys = "".join(f", {key}" for key in self.keys)
         if self.unit.rows is None:
+            present = " AND ".join(f"{t} IS NOT NULL" for t in self._cells)
             means = ", ".join(f"{rounded_mean(t, sums)} AS {t}" for t in self._cells)
             persons = (
                 f"SELECT person, {keys}{means} FROM quantised "
-                f"WHERE {self._complete} GROUP BY person{by_keys}"
+                f"WHERE {present} GROUP BY person{by_keys}"
             )
             if sums == "huge":
                 persons += self._with_names()
@@ -299,8 +308,6 @@ class Query:
             hi, lo = halves(" * ".join([self._cells[each.column]] * each.power), sums)
             columns += f", CAST({hi} AS BIGINT) AS hi{i}, CAST({lo} AS BIGINT) AS lo{i}"
         select = f"SELECT {keys}COUNT({self._cells[0]}) AS n{columns} FROM {table}"
-        if len(self.values) > 1 and not self.person:
-            select += f" WHERE {self._complete}"
         return select + (f" GROUP BY {', '.join(self.keys)}{self._having()}" if self.by else "")
 
     def _having(self) -> str:
