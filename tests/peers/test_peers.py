@@ -113,8 +113,8 @@ def results(accuracy: list[dict[str, Any]]) -> dict[str, Any]:
     double = [row | {"mse": 2 * row["mse"], "error": 2 * row["error"]} for row in accuracy]
     times = {"one release, n = 1,000": 0.002, measure.SAMPLES: 1e6, "import": 0.1}
     made = {
-        "machine": "a machine", "load": 0.0, "target": 0.03, "minutes": 1.0, "wide_minutes": 1.0, "turns": 1,
-        "patience": 60.0, "jobs": 1, "took": {"accuracy": 1.0},
+        "machine": "a machine", "load": 0.0, "target": 0.03, "minutes": 1.0, "turns": 1,
+        "wide_minutes": 1.0, "patience": 60.0, "jobs": 1, "took": {"accuracy": 1.0},
     }  # fmt: skip
     return {
         "runs": {"2026-01-01 12:00": made, "2026-01-02 12:00": made},

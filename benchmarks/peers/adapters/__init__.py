@@ -19,15 +19,15 @@ worker calls it inside the peer's own environment. It holds
 
 Several columns at one epsilon, the same bounds for each:
 
-    MEANS, SUMS                              the call for the means; that for a count and sums
-    several(columns)                         the data, a list of values a column
-    repeat_means(data, bounds, epsilon, runs)  the call for several means many times over, a row of
-                                             means a run; absent where a peer has one for a single
-                                             mean alone: then it is asked that for each column, at
-                                             epsilon over their number
-    repeat_sums(data, bounds, epsilon, runs)   one noisy count and a noisy sum of each column, of the
-                                             values less the middle of their bounds, at equal parts
-                                             of epsilon, and the ratios taken by hand
+    MEANS, SUMS            the call for the means, and the one for a count and sums; "" for none
+    several(columns)       the data, given as a list of values for each column
+    repeat_means(data, bounds, epsilon, runs)
+                           the call for several means many times over: a row of means a run. It is
+                           absent where a peer has a call for a single mean alone; that one is then
+                           asked for each column, at epsilon over their number
+    repeat_sums(data, bounds, epsilon, runs)
+                           one noisy count and a noisy sum of each column, of the values less the
+                           middle of their bounds, at equal parts of epsilon; ratios by hand
 
 A row may hold the first columns alone, where the others would be answered just like them.
 

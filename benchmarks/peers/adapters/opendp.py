@@ -101,8 +101,10 @@ def several(columns: list[list[float]]) -> Any:
 
 
 def repeat_means(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[float]]:
+    import opendp.prelude as dp  # it gives expressions their `.dp`
     import polars as pl
 
+    dp.enable_features("contrib")
     names, ends = data.collect_schema().names(), tuple(map(float, bounds))
     means = [pl.col(name).fill_nan(0.0).fill_null(0.0).dp.mean(ends) for name in names]
     return _together(data, means, epsilon, names)

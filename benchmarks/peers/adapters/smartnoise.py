@@ -27,7 +27,7 @@ REPEATS = (
     "are added up once and not once a run"
 )
 MEANS = "one query, `SELECT AVG(a), AVG(b), ... FROM s.t`, with `Privacy(epsilon=e / (2 d))`"
-SUMS = "one query, `SELECT COUNT(*), SUM(a), SUM(b), ... FROM s.t`, with `Privacy(epsilon=e / (d + 1))`"
+SUMS = "one query, `SELECT COUNT(*), SUM(a), ... FROM s.t`, with `Privacy(epsilon=e / (d + 1))`"
 SAMPLER = "the `release` of its own Laplace mechanism on a list"
 
 #: The runs of one query.
