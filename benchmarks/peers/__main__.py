@@ -17,9 +17,10 @@ from . import measure
 from .adapters import NAMES
 from .environments import ROOT, Environment, installed
 from .report import write
+from .wide import write_columns
 
-STAGES = ("behaviour", "speed", "accuracy")
-DURATION = "On two quiet cores it takes about 30 minutes, once the peers are installed."
+STAGES = ("behaviour", "speed", "accuracy", "columns")
+DURATION = "On two quiet cores it takes about 40 minutes, once the peers are installed."
 #: Who takes longest goes first, so that nobody is waited for at the end.
 FIRST = ("tumult", "opendp", "smartnoise")
 
@@ -35,6 +36,9 @@ def main() -> None:
     parser.add_argument(
         "--minutes", type=float, default=14.0, help="time of a peer's cells in all, at most"
     )
+    parser.add_argument(
+        "--wide-minutes", type=float, default=2.0, help="the same for several columns"
+    )
     parser.add_argument("--turns", type=int, default=5, help="turns of the clock")
     parser.add_argument("--patience", type=float, default=180.0, help="seconds for one answer")
     parser.add_argument("--install", type=float, default=600.0, help="seconds to install a peer")
@@ -48,7 +52,10 @@ def main() -> None:
         _measured(asked, kept)
     results = json.loads(kept.read_text())
     left = [stage for stage in STAGES if "ours" not in results[stage]]
-    if left:
+    if left == [stage for stage in STAGES if stage != "columns"]:
+        write_columns(results, asked.out)
+        _say(f"written: the section on several columns in {asked.out / 'comparison.md'}")
+    elif left:
         _say(f"no report yet: {', '.join(left)} of ours still to be run")
     else:
         write(results, asked.out)
@@ -66,13 +73,16 @@ def _measured(asked: argparse.Namespace, kept: Path) -> None:
     ready = [environment for environment in environments if not environment.failed]
     results: dict[str, Any] = {"peers": {}, "runs": {}, "when": {}} | {s: {} for s in STAGES}
     if kept.exists() and "runs" in (last := json.loads(kept.read_text())):
-        results = last
+        results |= last
     run = f"{datetime.datetime.now():%Y-%m-%d %H:%M}"
     results["runs"][run] = {
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
         f"Python {platform.python_version()}",
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
-        **{key: getattr(asked, key) for key in ("target", "minutes", "turns", "patience", "jobs")},
+        **{
+            key: getattr(asked, key)
+            for key in ("target", "minutes", "wide_minutes", "turns", "patience", "jobs")
+        },
         "took": {},
     }
     for e in environments:
@@ -82,7 +92,8 @@ def _measured(asked: argparse.Namespace, kept: Path) -> None:
     measured: dict[str, Callable[[], dict[str, Any]]] = {
         "behaviour": lambda: {e.name: measure.behaviour(e, asked.patience) for e in ready},
         "speed": lambda: _speed(ready, asked),
-        "accuracy": lambda: _accuracy(ready, asked),
+        "accuracy": lambda: _accuracy(ready, asked, measure.accuracy, asked.minutes),
+        "columns": lambda: _accuracy(ready, asked, measure.columns, asked.wide_minutes),
     }
     for stage in STAGES:
         if stage not in asked.stages:
@@ -105,14 +116,16 @@ def _speed(ready: list[Environment], asked: argparse.Namespace) -> dict[str, Any
     return times
 
 
-def _accuracy(ready: list[Environment], asked: argparse.Namespace) -> dict[str, Any]:
+def _accuracy(
+    ready: list[Environment],
+    asked: argparse.Namespace,
+    measured: Callable[..., list[dict[str, Any]]],
+    minutes: float,
+) -> dict[str, Any]:
     private = [environment for environment in ready if environment.name != "plain"]
     private.sort(key=lambda e: FIRST.index(e.name) if e.name in FIRST else len(FIRST))
     with ThreadPoolExecutor(asked.jobs) as pool:
-        tasks = {
-            e.name: pool.submit(measure.accuracy, e, asked.target, asked.minutes, _say)
-            for e in private
-        }
+        tasks = {e.name: pool.submit(measured, e, asked.target, minutes, _say) for e in private}
         return {name: task.result() for name, task in tasks.items()}
 
 

@@ -11,6 +11,9 @@ from typing import Any, Final
 
 from .environments import Environment, PeerError, Process, adapter
 
+#: A worker's ``ask``.
+Ask = Callable[..., Any]
+
 EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 CASES: Final = ("NaN", "empty input", "empty group", "missing bound")
 
@@ -38,6 +41,26 @@ CELLS: Final = (
     Cell("yes/no, 10 % yes, n = 100", "yes/no", 100, 0.1, (0, 1)),
     Cell("a group of 20, reals in (0, 1), mean 0.1", "real", 20, 0.1, (0.0, 1.0)),
 )
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Several columns of reals in (0, 1) with the same mean, asked for at one epsilon."""
+
+    columns: int
+    rows: int
+    mean: float = 0.1
+
+    @property
+    def title(self) -> str:
+        """As it stands in the report."""
+        return f"{self.columns} columns, n = {self.rows:,}"
+
+
+WIDE: Final = tuple(Wide(columns, rows) for columns in (3, 10) for rows in (10_000, 1_000))
+WIDE_EPSILONS: Final = (0.1, 1.0, 4.0)
+#: The calls for means, and one count with the sums of centred values, divided by hand.
+WAYS: Final = ("means", "sums")
 
 #: (title, rows, groups)
 SPEEDS: Final = (
@@ -71,27 +94,72 @@ def accuracy(
     first, where a slow peer gets the most runs for its time. Who has another estimate for a small
     n * epsilon is asked for that one too.
     """
-    process, until = Process(environment), time.monotonic() + 60 * minutes
     own = adapter(environment.name)
     asked = [(cell, e) for cell in sorted(CELLS, key=lambda c: c.rows) for e in EPSILONS]
+
+    def measured(ask: Ask, number: int, limit: float) -> dict[str, Any]:
+        cell, epsilon = asked[number]
+        question: dict[str, Any] = {
+            "kind": cell.kind, "rows": cell.rows, "mean": cell.mean, "bounds": cell.bounds,
+            "epsilon": epsilon, "target": target, "least": least, "limit": limit,
+        }  # fmt: skip
+        row = ask("accuracy", 120 + 4 * limit, **question)
+        if cell.rows * epsilon <= DROWNED and hasattr(own, "repeat_small"):
+            row["small"] = ask("accuracy", 120 + 4 * limit, **question, small=True)
+        return dict(row)
+
+    names = [{"cell": cell.title, "epsilon": epsilon} for cell, epsilon in asked]
+    return _in_time(environment, "accuracy", names, measured, target, minutes, say)
+
+
+def columns(
+    environment: Environment,
+    target: float,
+    minutes: float,
+    say: Callable[[str], None],
+    least: float = LEAST,
+) -> list[dict[str, Any]]:
+    """Several columns at every epsilon, in each way that the peer has; likewise."""
+    own = adapter(environment.name)
+    ways = [way for way in WAYS if getattr(own, way.upper())]
+    asked = [
+        (c, e, w) for c in sorted(WIDE, key=lambda c: c.rows) for e in WIDE_EPSILONS for w in ways
+    ]
+
+    def measured(ask: Ask, number: int, limit: float) -> dict[str, Any]:
+        cell, epsilon, way = asked[number]
+        row = ask(
+            "columns", 120 + 4 * limit, count=cell.columns, rows=cell.rows, mean=cell.mean,
+            bounds=(0.0, 1.0), epsilon=epsilon, way=way, target=target, least=least, limit=limit,
+        )  # fmt: skip
+        return dict(row)
+
+    names = [{"cell": c.title, "epsilon": e, "way": way} for c, e, way in asked]
+    return _in_time(environment, "columns", names, measured, target, minutes, say)
+
+
+def _in_time(
+    environment: Environment,
+    stage: str,
+    names: list[dict[str, Any]],
+    measured: Callable[[Ask, int, float], dict[str, Any]],
+    target: float,
+    minutes: float,
+    say: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """The rows of one peer, each within its share of the minutes."""
+    process, until = Process(environment), time.monotonic() + 60 * minutes
     found: list[dict[str, Any]] = []
     with contextlib.suppress(PeerError):
         process.ask("load")
-    for left, (cell, epsilon) in zip(range(len(asked), 0, -1), asked, strict=True):
-        row: dict[str, Any] = {"cell": cell.title, "epsilon": epsilon}
-        limit = 1.5 * (until - time.monotonic()) / left
+    for number, name in enumerate(names):
+        row = dict(name)
+        limit = 1.5 * (until - time.monotonic()) / (len(names) - number)
         if limit < 0:
             row["failed"] = "not reached"
         else:
-            question: dict[str, Any] = {
-                "kind": cell.kind, "rows": cell.rows, "mean": cell.mean, "bounds": cell.bounds,
-                "epsilon": epsilon, "target": target, "least": least, "limit": limit,
-            }  # fmt: skip
-            small = cell.rows * epsilon <= DROWNED and hasattr(own, "repeat_small")
             try:
-                row |= process.ask("accuracy", 120 + 4 * limit, **question)
-                if small:
-                    row["small"] = process.ask("accuracy", 120 + 4 * limit, **question, small=True)
+                row |= measured(process.ask, number, limit)
             except PeerError as error:
                 row["failed"] = str(error)
         found.append(row)
@@ -99,7 +167,7 @@ def accuracy(
     errors = [row["error"] / row["mse"] for row in found if row.get("mse")]
     reached = sum(error <= target for error in errors)
     say(
-        f"accuracy: {environment.name}: {60 * minutes + time.monotonic() - until:.0f} s, "
+        f"{stage}: {environment.name}: {60 * minutes + time.monotonic() - until:.0f} s, "
         f"{reached} of {len(found)} cells within {100 * target:g} %"
         + (f", median {100 * statistics.median(errors):.1f} %" if errors else "")
     )

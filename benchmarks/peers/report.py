@@ -15,6 +15,9 @@ from .adapters import NAMES
 from .environments import adapter
 from .limits import least_mse
 from .measure import CASES, CELLS, DROWNED, ENOUGH, EPSILONS, LEAST, SAMPLES, SPEEDS, Cell
+from .tables import table as _table
+from .tables import three as _three
+from .wide import section as _columns
 from .worker import drawn as data_of
 
 Results = dict[str, Any]
@@ -102,17 +105,15 @@ def _cell(title: str) -> Cell:
 
 
 def page(results: Results) -> str:
-    parts = [_head(results), _peers(results), _accuracy(results), _speed(results)]
-    return "\n\n".join([*parts, _behaviour(results), _shown(results), _choice()]) + "\n"
+    parts = [_head(results), _peers(results), _accuracy(results), _columns(results)]
+    return (
+        "\n\n".join([*parts, _speed(results), _behaviour(results), _shown(results), _choice()])
+        + "\n"
+    )
 
 
 def _title(name: str) -> str:
     return str(adapter(name).TITLE)
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
 def _present(results: Results, stage: str) -> list[str]:
@@ -319,12 +320,6 @@ def _point(point: Point | None, own: Point | None) -> str:
     factor = f" ({_three(point.value / own.value)}x)" if own and own.value else ""
     star = "\\*" if point.vague else ""
     return f"{_three(point.value)} ± {said} %{star}{factor}"
-
-
-def _three(value: float) -> str:
-    if value >= 1e5:
-        return f"{value:.1e}"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _time(value: Any) -> str:
@@ -577,8 +572,8 @@ WHY_LARGER = (
 def _choice() -> str:
     return """## Where a peer is the better choice
 
-- **Other statistics.** Quantiles, variances, histograms, vector means, regressions: OpenDP, Tumult
-  Analytics and Google's libraries have them, we have the mean, the sum and the count of one column.
+- **Other statistics.** Quantiles, variances, histograms, regressions: OpenDP, Tumult Analytics and
+  Google's libraries have them, we have means, sums and counts.
 - **(epsilon, delta) and zCDP across many mechanisms.** With many releases in one analysis, Gaussian
   noise and its accounting are better than any pure-epsilon noise; OpenDP, PipelineDP and Tumult do
   that. Ours can take part: `hourglass.contrib.opendp` is an OpenDP measurement, and

@@ -17,6 +17,7 @@ import statistics
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,12 @@ from typing import Any
 LEAST = 0.05
 
 
-def drawn(kind: str, rows: int, mean: float, lower: float) -> list[float]:
-    """The same values for every peer: they hang on the question alone."""
+def drawn(kind: str, rows: int, mean: float, lower: float, column: int = 0) -> list[float]:
+    """The same values for every peer: they depend on the question alone."""
     if kind == "yes/no":  # the share is exact
         ones = round(rows * mean)
         return [int(i < ones) for i in range(rows)]
-    rng = random.Random(f"{kind} {rows} {mean}")
+    rng = random.Random(f"{kind} {rows} {mean}" + (f" {column}" if column else ""))
     return [lower + rng.betavariate(4 * mean, 4 * (1 - mean)) for _ in range(rows)]
 
 
@@ -55,7 +56,21 @@ class Squares:
             return
         known = [answer for answer in found if answer is not None and math.isfinite(answer)]
         self.invalid += len(found) - len(known)
-        squares = [(answer - self.true) ** 2 for answer in known]
+        self._take([(answer - self.true) ** 2 for answer in known])
+
+    def add_rows(self, found: Any, true: list[float]) -> None:
+        """Answers for several columns, a row a run: the mean of a row's squared errors counts.
+
+        A row may have the first columns alone. One with an answer that is no number is left out.
+        """
+        for row in found:
+            errors = [answer - mean for answer, mean in zip(row, true, strict=False)]
+            if all(map(math.isfinite, errors)):
+                self._take([math.fsum(error * error for error in errors) / len(errors)])
+            else:
+                self.invalid += 1
+
+    def _take(self, squares: list[float]) -> None:
         self._count(len(squares), math.fsum(squares), math.fsum(s * s for s in squares))
         self.largest = max(self.largest, *squares) if squares else self.largest
         self.kept += squares[: max(self.KEPT - len(self.kept), 0)]
@@ -120,10 +135,63 @@ class Worker:
         true = math.fsum(values) / len(values)
         column, ends = self.adapter.column(values), (bounds[0], bounds[1])
         repeat = self.adapter.repeat_small if small else self.adapter.repeat
-        squares, batch = Squares(true), getattr(self.adapter, "FIRST", 100)
+        squares = Squares(true)
+        return self._until(
+            squares,
+            lambda batch: squares.add(repeat(column, ends, epsilon, batch)),
+            target, least, limit,
+        )  # fmt: skip
+
+    def columns(
+        self,
+        count: int,
+        rows: int,
+        mean: float,
+        bounds: list[float],
+        epsilon: float,
+        way: str,
+        target: float,
+        least: float,
+        limit: float,
+    ) -> dict[str, Any]:
+        """The same for several columns that are asked for at one epsilon: "means" or "sums".
+
+        A peer without a call for several means answers for the first column, at its part of
+        epsilon: the others are like it.
+        """
+        values = [drawn("real", rows, mean, bounds[0], column) for column in range(count)]
+        true = [math.fsum(column) / rows for column in values]
+        ends, adapter, squares = (bounds[0], bounds[1]), self.adapter, Squares(0.0)
+        repeat = getattr(adapter, f"repeat_{way}", None)
+        if repeat is None:
+            first = adapter.column(values[0])
+            return self._until(
+                squares,
+                lambda batch: squares.add_rows(
+                    [[mean] for mean in adapter.repeat(first, ends, epsilon / count, batch)], true
+                ),
+                target, least, limit,
+            )  # fmt: skip
+        data = adapter.several(values)
+        return self._until(
+            squares,
+            lambda batch: squares.add_rows(repeat(data, ends, epsilon, batch), true),
+            target, least, limit,
+        )  # fmt: skip
+
+    def _until(
+        self,
+        squares: Squares,
+        more: Callable[[int], None],
+        target: float,
+        least: float,
+        limit: float,
+    ) -> dict[str, Any]:
+        """Batch after batch."""
+        batch = getattr(self.adapter, "FIRST", 100)
         start = time.perf_counter()
         while True:
-            squares.add(repeat(column, ends, epsilon, batch))
+            more(batch)
             spent = time.perf_counter() - start
             if spent > limit or (spent > least and squares.spread <= target):
                 break

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.peers import measure, report
+from benchmarks.peers import wide as wide_report
 from benchmarks.peers.adapters import NAMES
 from benchmarks.peers.environments import Environment, PeerError, Process, adapter
 from benchmarks.peers.limits import least_mse
@@ -33,8 +34,10 @@ def process() -> Iterator[Process]:
 def test_every_adapter_says_what_it_is_without_its_library() -> None:
     for name in NAMES:
         module = adapter(name)
-        for word in ("TITLE", "DISTRIBUTION", "MODULE", "CALL", "RETURNS", "NOTE", "SAMPLER"):
+        words = ("TITLE", "DISTRIBUTION", "MODULE", "CALL", "RETURNS", "NOTE", "SAMPLER")
+        for word in (*words, "MEANS", "SUMS"):
             assert isinstance(getattr(module, word), str)
+        assert not module.SUMS or callable(module.repeat_sums)
         assert module.INSTALL
         assert module.ADJACENCY in ("add-remove", "swap", "none")
         for call in ("column", "release", "repeat", "sampler"):
@@ -111,7 +114,7 @@ def results(accuracy: list[dict[str, Any]]) -> dict[str, Any]:
     times = {"one release, n = 1,000": 0.002, measure.SAMPLES: 1e6, "import": 0.1}
     made = {
         "machine": "a machine", "load": 0.0, "target": 0.03, "minutes": 1.0, "turns": 1,
-        "patience": 60.0, "jobs": 1, "took": {"accuracy": 1.0},
+        "wide_minutes": 1.0, "patience": 60.0, "jobs": 1, "took": {"accuracy": 1.0},
     }  # fmt: skip
     return {
         "runs": {"2026-01-01 12:00": made, "2026-01-02 12:00": made},
@@ -119,16 +122,64 @@ def results(accuracy: list[dict[str, Any]]) -> dict[str, Any]:
             "accuracy": dict.fromkeys(("ours", "pydp"), "2026-01-01 12:00"),
             "speed": dict.fromkeys(("ours", "plain"), "2026-01-01 12:00"),
             "behaviour": {"ours": "2026-01-01 12:00"},
+            "columns": dict.fromkeys(("ours", "pydp"), "2026-01-01 12:00"),
         },
         "peers": {
             "ours": {"version": "0.1.0", "megabytes": 1.0, "failed": ""},
             "plain": {"version": "2.0", "megabytes": 1.0, "failed": ""},
+            "pydp": {"version": "1.0", "megabytes": 1.0, "failed": ""},
             "opendp": {"version": "", "megabytes": 0.0, "failed": "ERROR: no such release"},
         },
         "accuracy": {"ours": accuracy, "pydp": double},
         "speed": {"ours": times, "plain": times | {"one release, n = 1,000": 0.0005}},
         "behaviour": {"ours": measure.behaviour(OURS, 60.0)},
+        "columns": wide(),
     }
+
+
+def wide() -> dict[str, Any]:
+    """Ours, and a peer with three times our error by its means and twice by its sums."""
+    cells = [(cell.title, e) for cell in measure.WIDE for e in measure.WIDE_EPSILONS]
+    ours = [
+        {"cell": title, "epsilon": e, "way": "means", "mse": 1e-6 / e**2, "error": 1e-8 / e**2}
+        for title, e in cells
+    ]
+    sums = [row | {"way": "sums", "mse": 2 * row["mse"]} for row in ours]
+    return {"ours": ours, "pydp": [row | {"mse": 3 * row["mse"]} for row in ours] + sums}
+
+
+@pytest.mark.parametrize(("columns", "epsilon"), [(3, 1.0), (10, 4.0)])
+def test_the_error_of_several_columns_is_that_of_the_law(
+    process: Process, columns: int, epsilon: float
+) -> None:
+    """A standard error of at most 2 %; 12 % off would be six of them."""
+    found = process.ask(
+        "columns", count=columns, rows=10_000, mean=0.1, bounds=(0.0, 1.0), epsilon=epsilon,
+        way="means", target=0.02, least=0.0, limit=60.0,
+    )  # fmt: skip
+    expected = hg.accuracy.expected_error(10_000, (0.0, 1.0), epsilon, mean=0.1, columns=columns)
+    assert found["mse"] == pytest.approx(expected**2, rel=0.12)
+    assert found["error"] / found["mse"] <= 0.02
+
+
+def test_rows_of_answers_count_by_their_mean_squared_error() -> None:
+    squares = Squares(0.0)
+    squares.add_rows([[0.5, 0.7], [math.nan, 0.7], [0.1]], [0.4, 0.4])
+    assert (squares.runs, squares.invalid) == (2, 1)
+    assert squares.told()["mse"] == pytest.approx((0.05 + 0.09) / 2)
+
+
+def test_the_section_on_several_columns_replaces_itself_alone() -> None:
+    found = results([])
+    section = report._columns(found)
+    assert "(3x)" in section
+    assert "- 10 columns, one count and the sums, by hand: from 2 to 2 times" in section
+    page = "# A page\n\n## Accuracy\n\nx\n\n## Speed and memory\n\ny\n"
+    once = wide_report.replaced(page, section)
+    assert once == page.replace("## Speed", section + "\n\n## Speed")
+    assert wide_report.replaced(once, "## Several columns from one epsilon\n\nz") == page.replace(
+        "## Speed", "## Several columns from one epsilon\n\nz\n\n## Speed"
+    )
 
 
 def test_the_page_is_made_of_the_results() -> None:

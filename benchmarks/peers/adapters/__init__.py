@@ -17,12 +17,27 @@ worker calls it inside the peer's own environment. It holds
     sampler(size)                          a call that draws so much noise
     groups(table, keys, bounds, epsilon)   a mean for each public key, as a dict
 
+Several columns at one epsilon, the same bounds for each:
+
+    MEANS, SUMS            the call for the means, and the one for a count and sums; "" for none
+    several(columns)       the data, given as a list of values for each column
+    repeat_means(data, bounds, epsilon, runs)
+                           the call for several means many times over: a row of means a run. It is
+                           absent where a peer has a call for a single mean alone; that one is then
+                           asked for each column, at epsilon over their number
+    repeat_sums(data, bounds, epsilon, runs)
+                           one noisy count and a noisy sum of each column, of the values less the
+                           middle of their bounds, at equal parts of epsilon; ratios by hand
+
+A row may hold the first columns alone, where the others would be answered just like them.
+
 ``groups`` is absent where a peer has none. ``bounds`` is None where it is to be left out.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 #: Every adapter, ours first; "plain" is the aggregate without privacy.
 NAMES: Final = (
@@ -35,3 +50,15 @@ NAMES: Final = (
     "tumult",
     "diffprivlib",
 )
+
+
+def middle(bounds: Sequence[float]) -> float:
+    """The middle of the range."""
+    return (bounds[0] + bounds[1]) / 2
+
+
+def ratios(sums: Iterable[Any], count: Any, bounds: Sequence[float]) -> list[float]:
+    """The means by hand, clipped to the bounds, from noisy sums of centred values and a count."""
+    lower, upper = bounds
+    records = max(float(count), 1.0)
+    return [min(max(middle(bounds) + float(each) / records, lower), upper) for each in sums]

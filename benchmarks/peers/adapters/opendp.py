@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import middle, ratios
+
 TITLE = "OpenDP"
 INSTALL = ["opendp[polars]"]
 DISTRIBUTION = "opendp"
@@ -23,6 +25,10 @@ REPEATS = (
     "once and called many times. The scale of its noise, as told by `summarize()`, is that of the "
     "call, up to a slack of less than 0.01 % for how sums are rounded"
 )
+MEANS = (
+    "one query, `.select([pl.col(c).dp.mean((l, u)) for c in columns])`: e over 2 d for each noise"
+)
+SUMS = "one query, `.select(dp.len(), *[pl.col(c).dp.sum((l, u)) for c in columns])`: e over d + 1"
 SAMPLER = "`dp.m.make_laplace` on a vector of integers, scale 1"
 
 #: The rows of one query, copies included; and the groups.
@@ -85,6 +91,54 @@ def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
         _BUILT[key] = query.with_keys(keys).resolve(), copied, frame
     measurement, copied, _ = _BUILT[key]
     found: list[float] = measurement(copied).collect()["x"].to_list()
+    return found
+
+
+def several(columns: list[list[float]]) -> Any:
+    import polars as pl
+
+    return pl.LazyFrame({f"c{i}": pl.Series(values) for i, values in enumerate(columns)})
+
+
+def repeat_means(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[float]]:
+    import opendp.prelude as dp  # it gives expressions their `.dp`
+    import polars as pl
+
+    dp.enable_features("contrib")
+    names, ends = data.collect_schema().names(), tuple(map(float, bounds))
+    means = [pl.col(name).fill_nan(0.0).fill_null(0.0).dp.mean(ends) for name in names]
+    return _together(data, means, epsilon, names)
+
+
+def repeat_sums(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[float]]:
+    import opendp.prelude as dp
+    import polars as pl
+
+    names, half = data.collect_schema().names(), (bounds[1] - bounds[0]) / 2
+    centred = data.select(pl.all() - middle(bounds))
+    sums = [pl.col(name).fill_nan(0.0).fill_null(0.0).dp.sum((-half, half)) for name in names]
+    found = _together(centred, [dp.len(), *sums], epsilon, ["len", *names], data)
+    return [ratios(row[1:], row[0], bounds) for row in found]
+
+
+def _together(
+    frame: Any, asked: list[Any], epsilon: float, names: list[str], held: Any = None
+) -> list[list[float]]:
+    """All aggregates in one query over many copies of the data, each a group."""
+    import polars as pl
+
+    key = (id(frame if held is None else held), len(asked), epsilon)
+    if key not in _BUILT:
+        rows = frame.select(pl.len()).collect().item()
+        copies = max(min(AT_ONCE, COPIED // (rows * len(names))), 1)
+        keys = pl.LazyFrame({"g": pl.int_range(copies, eager=True)})
+        copied = keys.join(frame, how="cross")
+        margin = {"by": ["g"], "max_length": rows, "max_groups": copies}
+        query = _query(copied, epsilon, margin).group_by("g").agg(asked)
+        _BUILT.clear()
+        _BUILT[key] = query.with_keys(keys).resolve(), copied, frame if held is None else held
+    measurement, copied, _ = _BUILT[key]
+    found: list[list[float]] = measurement(copied).collect().select(names).rows()
     return found
 
 

@@ -16,6 +16,8 @@ REPEATS = (
     "the request is checked and the rows are added up once; the noise on the totals and the "
     "estimate are drawn and computed for many at once, by the functions that answer for groups"
 )
+MEANS = "`hg.mean(columns, bounds=(l, u), epsilon=e)`: all means and the one count together"
+SUMS = ""
 SAMPLER = "`hg.Hourglass(1, 2**32).sample(n)`: pairs of integers, the noise of a whole mean"
 
 #: The runs that are computed at once.
@@ -50,6 +52,24 @@ def repeat_small(column: Any, bounds: Any, epsilon: float, runs: int) -> Any:
 
     mechanism, noisy = _noisy(column, bounds, epsilon, min(runs, AT_ONCE))
     return estimate.mean(noisy, mechanism, "jeffreys")
+
+
+def several(columns: list[list[float]]) -> Any:
+    import numpy as np
+
+    return np.array(columns, dtype=np.float64).T.copy()
+
+
+def repeat_means(data: Any, bounds: Any, epsilon: float, runs: int) -> Any:
+    import numpy as np
+
+    from hourglass.estimate import point as estimate
+
+    mechanism, noisy = _noisy(data, bounds, epsilon, min(runs, AT_ONCE // data.shape[1]))
+    means = [
+        estimate.mean(each, mechanism.column(number)) for number, each in enumerate(noisy.columns)
+    ]
+    return np.stack(means, axis=1).tolist()
 
 
 def _noisy(column: Any, bounds: Any, epsilon: float, runs: int) -> tuple[Any, Any]:

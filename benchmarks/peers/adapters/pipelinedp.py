@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import middle, ratios
+
 TITLE = "PipelineDP"
 INSTALL = ["pipeline-dp"]
 DISTRIBUTION = "pipeline-dp"
@@ -21,6 +23,11 @@ ADJACENCY = "add-remove"
 REPEATS = (
     "its combiner is made once and adds the rows up once (`create_accumulator`), then it is asked "
     "for the noisy mean many times (`compute_metrics`)"
+)
+MEANS = "an `aggregate(...)` with `metrics=[MEAN]` for each column, at e over d"
+SUMS = (
+    "`metrics=[VECTOR_SUM]` with `vector_norm_kind=NormKind.Linf` and `budget_weight=d`, and "
+    "`metrics=[COUNT]`, under one accountant: e over d + 1 for each coordinate and the count"
 )
 SAMPLER = "`dp_computations.LaplaceMechanism.create_from_epsilon(1, 1).add_noise(0.0)` in a loop"
 
@@ -52,6 +59,52 @@ def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
         _COMBINED[key] = combiner, accumulated, column  # held, so that its id stays its own
     combiner, accumulated, _ = _COMBINED[key]
     return [combiner.compute_metrics(accumulated).mean for _ in range(min(runs, AT_ONCE))]
+
+
+def several(columns: list[list[float]]) -> Any:
+    return columns
+
+
+def repeat_sums(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[float]]:
+    key = (id(data), bounds, epsilon)
+    if key not in _COMBINED:
+        _COMBINED.clear()
+        _COMBINED[key] = *_vector_sum(data, bounds, epsilon), data
+    (sums, vectors), (counter, rows), _ = _COMBINED[key]
+    return [
+        ratios(
+            sums.compute_metrics(vectors).vector_sum, counter.compute_metrics(rows).count, bounds
+        )
+        for _ in range(min(runs, AT_ONCE))
+    ]
+
+
+def _vector_sum(data: Any, bounds: Any, epsilon: float) -> Any:
+    """Its combiners for the vector sum and for the count, each with the rows added up once."""
+    import numpy as np
+    import pipeline_dp
+    from pipeline_dp import combiners
+    from pipeline_dp.aggregate_params import NormKind
+
+    accountant, kind = _accountant(epsilon), pipeline_dp.NoiseKind.LAPLACE
+    once = {"max_partitions_contributed": 1, "max_contributions_per_partition": 1}
+    vector = pipeline_dp.AggregateParams(
+        metrics=[pipeline_dp.Metrics.VECTOR_SUM], noise_kind=kind, budget_weight=len(data),
+        vector_norm_kind=NormKind.Linf, vector_max_norm=(bounds[1] - bounds[0]) / 2,
+        vector_size=len(data), **once,
+    )  # fmt: skip
+    count = pipeline_dp.AggregateParams(
+        metrics=[pipeline_dp.Metrics.COUNT], noise_kind=kind, **once
+    )
+    sums = combiners.create_compound_combiner(vector, accountant)
+    counter = combiners.create_compound_combiner(count, accountant)
+    accountant.compute_budgets()
+    centred = np.array(data).T - middle(bounds)
+    added, rows = (made.create_accumulator([centred[0].copy()]) for made in (sums, counter))
+    for row in centred[1:]:
+        added = sums.merge_accumulators(added, sums.create_accumulator([row.copy()]))
+        rows = counter.merge_accumulators(rows, counter.create_accumulator([row]))
+    return (sums, added), (counter, rows)
 
 
 def sampler(size: int) -> Any:

@@ -18,6 +18,7 @@ RETURNS = "the mean itself"
 NOTE = "Protects nobody: the floor that times are held against."
 ADJACENCY = "none"
 REPEATS = ""
+MEANS = SUMS = ""
 SAMPLER = "`numpy.random.default_rng().laplace(size=n)`: no secure bits, no exact law"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import middle, ratios
+
 TITLE = "PyDP (Google)"
 INSTALL = ["python-dp"]
 DISTRIBUTION = "python-dp"
@@ -16,6 +18,8 @@ NOTE = (
 )
 ADJACENCY = "add-remove"
 REPEATS = ""
+MEANS = "a `BoundedMean` for each column, at e over d"
+SUMS = "a `BoundedSum` for each column and one `Count`, at e over d + 1"
 SAMPLER = "`LaplaceMechanism(epsilon=1, sensitivity=1).add_noise(0.0)` in a loop"
 
 
@@ -35,6 +39,28 @@ def release(column: list[float], bounds: Any, epsilon: float) -> float:
 
 def repeat(column: list[float], bounds: Any, epsilon: float, runs: int) -> list[float]:
     return [release(column, bounds, epsilon) for _ in range(runs)]
+
+
+def several(columns: list[list[float]]) -> Any:
+    return columns
+
+
+def repeat_sums(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[float]]:
+    from pydp.algorithms.laplacian import BoundedSum, Count
+
+    part, half = epsilon / (len(data) + 1), (bounds[1] - bounds[0]) / 2
+    centred = [[value - middle(bounds) for value in column] for column in data]
+
+    def answer() -> list[float]:
+        sums = [
+            BoundedSum(epsilon=part, lower_bound=-half, upper_bound=half, dtype="float")
+            .quick_result(column)
+            for column in centred
+        ]  # fmt: skip
+        count = Count(epsilon=part, dtype="float").quick_result(centred[0])
+        return ratios(sums, count, bounds)
+
+    return [answer() for _ in range(runs)]
 
 
 def sampler(size: int) -> Any:

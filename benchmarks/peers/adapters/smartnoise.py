@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import middle, ratios
+
 TITLE = "SmartNoise SQL"
 INSTALL = ["smartnoise-sql"]
 DISTRIBUTION = "smartnoise-sql"
@@ -24,6 +26,8 @@ REPEATS = (
     "exact aggregates are handed over as its `pre_aggregated`, one row a run, so that the rows "
     "are added up once and not once a run"
 )
+MEANS = "one query, `SELECT AVG(a), AVG(b), ... FROM s.t`, with `Privacy(epsilon=e / (2 d))`"
+SUMS = "one query, `SELECT COUNT(*), SUM(a), ... FROM s.t`, with `Privacy(epsilon=e / (d + 1))`"
 SAMPLER = "the `release` of its own Laplace mechanism on a list"
 
 #: The runs of one query.
@@ -64,6 +68,49 @@ def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
     handed += [(run, total, rows) for run in range(min(runs, AT_ONCE))]
     reader = _reader(column.head(1), bounds, epsilon)
     return [float(row[1]) for row in reader.execute(BY, pre_aggregated=handed)[1:]]
+
+
+def several(columns: list[list[float]]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame({"g": 0} | {f"c{i}": values for i, values in enumerate(columns)})
+
+
+def repeat_means(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[float]]:
+    names = list(data.columns[1:])
+    query = ", ".join(f"AVG({name}) AS m{name}" for name in names)
+    exact = {f"sum_{name}": float(data[name].clip(*bounds).sum()) for name in names}
+    exact |= {f"count_{name}": len(data) for name in names}
+    return _together(data, query, exact, bounds, epsilon / (2 * len(names)), runs)
+
+
+def repeat_sums(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[float]]:
+    names, half = list(data.columns[1:]), (bounds[1] - bounds[0]) / 2
+    query = "COUNT(*) AS n, " + ", ".join(f"SUM({name}) AS s{name}" for name in names)
+    centred = {f"sum_{n}": float((data[n] - middle(bounds)).sum()) for n in names}
+    exact = {"count_all": len(data)} | centred
+    found = _together(data, query, exact, (-half, half), epsilon / (len(names) + 1), runs)
+    return [ratios(row[1:], row[0], bounds) for row in found]
+
+
+def _together(
+    data: Any, query: str, exact: dict[str, float], bounds: Any, each: float, runs: int
+) -> list[list[float]]:
+    """All aggregates in one query, the exact ones handed over."""
+    import snsql
+
+    value = {"type": "float", "lower": float(bounds[0]), "upper": float(bounds[1])}
+    table: dict[str, Any] = {"row_privacy": True, "censor_dims": False, "g": {"type": "int"}}
+    table |= dict.fromkeys(data.columns[1:], value)
+    reader = snsql.from_df(
+        data.head(1),
+        privacy=snsql.Privacy(epsilon=each, delta=1e-9),
+        metadata={"": {"s": {"t": table}}},
+    )
+    handed: list[Any] = [("g", *exact)]
+    handed += [(run, *exact.values()) for run in range(min(runs, AT_ONCE))]
+    asked = f"SELECT g, {query} FROM s.t GROUP BY g"
+    return [list(row[1:]) for row in reader.execute(asked, pre_aggregated=handed)[1:]]
 
 
 def sampler(size: int) -> Any:

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from . import middle, ratios
+
 TITLE = "Tumult Analytics"
 INSTALL = ["tmlt.analytics"]
 DISTRIBUTION = "tmlt.analytics"
@@ -25,6 +27,8 @@ REPEATS = (
     "one query over many groups, each with the same rows; the sum and the count that it asks "
     "Spark for are computed once and handed to every group, its noise and its ratio are its own"
 )
+MEANS = "an `average` for each column, at e over d"
+SUMS = "a `sum` for each column and one `count`, at e over d + 1"
 SAMPLER = "`tmlt.core`'s `AddLaplaceNoise` in a loop, outside of Spark"
 
 #: The groups of one query.
@@ -66,6 +70,26 @@ def repeat(column: Any, bounds: Any, epsilon: float, runs: int) -> list[float]:
     with _added_up_once((column, bounds)):
         found = groups(column, list(range(min(runs, AT_ONCE))), bounds, epsilon)
     return list(found.values())
+
+
+def several(columns: list[list[float]]) -> Any:
+    return columns
+
+
+def repeat_sums(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[float]]:
+    """Of the first column: the others are asked for in the same way."""
+    from tmlt.analytics import KeySet, QueryBuilder
+
+    key, part, half = (id(data), bounds), epsilon / (len(data) + 1), (bounds[1] - bounds[0]) / 2
+    if _STATE.get("centred", (None,))[0] != key:
+        values = [value - middle(bounds) for value in data[0]]
+        _STATE["centred"] = key, table([0] * len(values), values), data
+    frame = _STATE["centred"][1]
+    query = QueryBuilder("t").groupby(KeySet.from_dict({"g": list(range(min(runs, AT_ONCE)))}))
+    with _added_up_once((frame, (-half, half))):
+        sums = _evaluated(frame, query.sum("x", low=-half, high=half, name="m"), part)
+        counts = {row["g"]: row["m"] for row in _evaluated(frame, query.count(name="m"), part)}
+    return [ratios([row["m"]], counts[row["g"]], bounds) for row in sums]
 
 
 @contextlib.contextmanager
@@ -123,6 +147,11 @@ def groups(table: Any, keys: list[int], bounds: Any, epsilon: float) -> dict[int
 
 
 def _asked(frame: Any, query: Any, bounds: Any, epsilon: float) -> Any:
+    lower, upper = (None, None) if bounds is None else bounds
+    return _evaluated(frame, query.average("x", low=lower, high=upper, name="m"), epsilon)
+
+
+def _evaluated(frame: Any, query: Any, epsilon: float) -> Any:
     import warnings
 
     from tmlt.analytics import AddOneRow, PureDPBudget, Session
@@ -133,8 +162,6 @@ def _asked(frame: Any, query: Any, bounds: Any, epsilon: float) -> Any:
         dataframe=frame,
         protected_change=AddOneRow(),
     )
-    lower, upper = (None, None) if bounds is None else bounds
-    asked = query.average("x", low=lower, high=upper, name="m")
     with warnings.catch_warnings():  # Spark's advice to the library, of no use to its user
         warnings.filterwarnings("ignore", message="In Python 3.6")
-        return session.evaluate(asked, privacy_budget=PureDPBudget(epsilon)).collect()
+        return session.evaluate(query, privacy_budget=PureDPBudget(epsilon)).collect()
