@@ -85,7 +85,7 @@ class Scale:
     @cached_property
     def pivot(self) -> int:
         """Where the scans set out: the candidate nearest to zero, the lower one of two."""
-        return min(range(len(self.candidates)), key=lambda i: abs(self.candidates[i]))
+        return min((abs(candidate), place) for place, candidate in enumerate(self.candidates))[1]
 
     def bucket(self, x: int | float) -> int | None:
         """The bucket of one value, None if it is missing: the rule in its plainest form."""
