@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -171,12 +171,8 @@ class Reaches:
 
     def __getitem__(self, place: int) -> float:
         if place not in self._known:
-            rung = _least_rung(
-                lambda reach: self.excluded(place, place + 1, reach),
-                RUNGS,
-                self._start,
-                self._step,
-            )
+            enough = partial(self.excluded, place, place + 1)
+            rung = _least_rung(enough, RUNGS, self._start, self._step)
             self._known[place] = self._start = rung  # its neighbours' are close
             self._step = 8
         return _rung(self._known[place], RUNGS)
@@ -207,41 +203,56 @@ def _shares_of_one(
     mechanism: MeanMechanism, cells: float, size: float, miss: float
 ) -> tuple[float, float]:
     """Whole runs of cells are excluded at once where they can be: few reaches are needed."""
-    reaches = reaches_of(mechanism, miss)
-    lost = LOST * (abs(cells) + abs(size))
+    search = _Search(reaches_of(mechanism, miss), cells, size)
+    lowest, highest = search.outermost(0, CELLS, False), search.outermost(0, CELLS, True)
+    if lowest is None or highest is None:
+        return 0.0, 1.0
+    below = max(0.0, search.distances(lowest, lowest + 1)[0] - search.reach(lowest))
+    above = max(0.0, search.distances(highest, highest + 1)[1] - search.reach(highest))
+    low = lowest / CELLS + (below / abs(size) if below else 0.0)
+    return low, (highest + 1) / CELLS - (above / abs(size) if above else 0.0)
 
-    def distances(first: int, last: int) -> tuple[float, float, float]:
+
+class _Search:
+    """Which cells of alphas are left, given S'/G and N' of one answer."""
+
+    def __init__(self, reaches: Reaches, cells: float, size: float) -> None:
+        self.reaches, self.cells, self.size = reaches, cells, size
+        self.lost = LOST * (abs(cells) + abs(size))
+        self.left = cache(self._left)  # the two sides ask for the same cells
+
+    def reach(self, place: int) -> float:
+        """From which distance on a cell is excluded."""
+        return self.reaches[place] + self.lost
+
+    def distances(self, first: int, last: int) -> tuple[float, float, float]:
         """Of the two ends from zero, and of the nearest alpha between them."""
-        ends = cells - first / CELLS * size, cells - last / CELLS * size
+        ends = self.cells - first / CELLS * self.size, self.cells - last / CELLS * self.size
         low, high = map(abs, ends)
         return low, high, 0.0 if ends[0] * ends[1] <= 0 else min(low, high)
 
-    @cache
-    def left(first: int, last: int) -> bool:
-        nearest = distances(first, last)[2]
+    def _left(self, first: int, last: int) -> bool:
+        """Whether an alpha of the cells first..last-1 may be left."""
+        nearest = self.distances(first, last)[2]
         if last - first == 1:
-            return nearest < reaches[first] + lost
+            return nearest < self.reach(first)
+        if nearest <= self.lost:
+            return True
         # At a rung below the distance: what is excluded there, each of the cells excludes too.
-        return nearest <= lost or not reaches.excluded(first, last, _rung_below(nearest - lost))
+        return not self.reaches.excluded(first, last, _rung_below(nearest - self.lost))
 
-    def outermost(first: int, last: int, from_above: bool) -> int | None:
+    def outermost(self, first: int, last: int, from_above: bool) -> int | None:
         """The first cell that has an alpha left, coming from one side."""
-        if last - first < CELLS and not left(first, last):
+        if last - first < CELLS and not self.left(first, last):
             return None
         if last - first == 1:
             return first
         middle = (first + last) // 2
         halves = [(first, middle), (middle, last)]
-        found = (outermost(*half, from_above) for half in (halves[::-1] if from_above else halves))
-        return next((place for place in found if place is not None), None)
-
-    lowest, highest = outermost(0, CELLS, False), outermost(0, CELLS, True)
-    if lowest is None or highest is None:
-        return 0.0, 1.0
-    below = max(0.0, distances(lowest, lowest + 1)[0] - (reaches[lowest] + lost))
-    above = max(0.0, distances(highest, highest + 1)[1] - (reaches[highest] + lost))
-    low = lowest / CELLS + (below / abs(size) if below else 0.0)
-    return low, (highest + 1) / CELLS - (above / abs(size) if above else 0.0)
+        for half in reversed(halves) if from_above else halves:
+            if (found := self.outermost(*half, from_above)) is not None:
+                return found
+        return None
 
 
 def _shares_of_many(reaches: Floats, cells: Floats, sizes: Floats) -> tuple[Floats, Floats]:
@@ -299,17 +310,19 @@ def _sum_reach(mechanism: MeanMechanism, miss: float) -> Fraction:
     line = Line(width / largest, -lower / largest)
     beyond = max(0, math.ceil(largest / step).bit_length() - 900)
     cell = float(2**beyond * step / largest)
-    found = _least_reach(
-        lambda reach: mechanism.tails.miss(line, line, reach * cell) <= miss, FLOOR - beyond
-    )
+    found = _least_reach(partial(_enough, mechanism, line, miss, cell), FLOOR - beyond)
     return Fraction(found) * Fraction(2) ** beyond
 
 
 @lru_cache(maxsize=256)
 def _count_reach(mechanism: MeanMechanism, miss: float) -> float:
     """In records."""
-    line = Line(0.0, 1.0)
-    return _least_reach(lambda reach: mechanism.tails.miss(line, line, reach) <= miss)
+    return _least_reach(partial(_enough, mechanism, Line(0.0, 1.0), miss, 1.0))
+
+
+def _enough(mechanism: MeanMechanism, line: Line, miss: float, unit: float, reach: float) -> bool:
+    """Whether the combination passes so many units with a probability of at most ``miss``."""
+    return mechanism.tails.miss(line, line, reach * unit) <= miss
 
 
 def _least_reach(enough: Callable[[float], bool], floor: int = FLOOR) -> float:
