@@ -138,7 +138,5 @@ def _table_rows(keys: Any, by: tuple[Field, ...]) -> list[Any]:
     from .engines.duckdb import distinct_rows
 
     names = tuple(field.name for field in by)
-    rows: list[Any] = guarded_schema(
-        "keys: the public table cannot be read", lambda: distinct_rows(keys, names)
-    )
-    return rows
+    with guarded_schema("keys: the public table cannot be read"):
+        return distinct_rows(keys, names)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import pkgutil
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, NoReturn, Protocol, TypeVar
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
@@ -21,8 +20,8 @@ from ..schema import Field, Schema
 from ..sql.query import Question
 
 __all__ = [
-    "Engine", "Source", "engines", "guarded", "guarded_schema", "missing_extra", "register",
-    "value_field",
+    "Engine", "Source", "engines", "guarded", "guarded_schema", "missing_extra", "raise_alone",
+    "register", "value_field",
 ]  # fmt: skip
 
 
@@ -86,30 +85,48 @@ class Source(Protocol):
         """The secret totals by group: here the data is looked at, once."""
 
 
-def guarded(what: str, work: Callable[[], Any]) -> Any:
-    """``work()``; a foreign error becomes a SourceError that quotes nothing of it.
+class guarded:  # noqa: N801 - used as a statement
+    """``with guarded(what):`` a foreign error in the block becomes a SourceError.
 
-    Raised outside of the handler, so that not even the context holds the foreign error:
-    engines quote cells in their messages.
+    Engines quote cells in their messages, so nothing of the foreign error is kept: neither its
+    words nor, as cause or context, the error itself.
     """
-    try:
-        return work()
-    except HourglassError:
-        raise
-    except Exception as error:
-        kind = type(error).__name__
-    raise SourceError(f"{what} ({kind}); the engine's own message may quote data and is withheld")
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> None:
+        del error, trace  # a tool that prints the variables of a frame would print them
+        if (
+            kind is not None
+            and issubclass(kind, Exception)
+            and not issubclass(kind, HourglassError)
+        ):
+            raise_alone(self.told(kind.__name__))
+
+    def told(self, kind: str) -> HourglassError:
+        """What is raised in the place of a foreign error of that kind."""
+        return SourceError(
+            f"{self.what} ({kind}); the engine's own message may quote data and is withheld"
+        )
 
 
-def guarded_schema(what: str, work: Callable[[], Any]) -> Any:
-    """``work()``, which reads no row: what goes wrong is wrong with the request."""
+class guarded_schema(guarded):  # noqa: N801
+    """The same where no row is read: what goes wrong is wrong with the request."""
+
+    def told(self, kind: str) -> HourglassError:
+        """A DataError."""
+        return DataError(f"{self.what} ({kind})")
+
+
+def raise_alone(error: BaseException) -> NoReturn:
+    """Raise an error without the one that is being handled as its context."""
     try:
-        return work()
-    except HourglassError:
-        raise
-    except Exception as error:
-        kind = type(error).__name__
-    raise DataError(f"{what} ({kind})")
+        raise error
+    finally:
+        error.__context__ = None
 
 
 def value_field(engine: Source, schema: Schema, column: str, parse: str | None) -> Field:

@@ -88,11 +88,11 @@ def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     paths = [_literally(path) for path in files.absolute]
     if len(paths) == 1:
         return DuckDB(_parquet(paths), footer=literal(paths[0]))
-    groups = guarded_schema(
+    with guarded_schema(
         f"{files.paths[0]!r} and the others: are they whole Parquet files? DuckDB cannot read the "
-        "columns",
-        lambda: _alike(paths, wanted),
-    )
+        "columns"
+    ):
+        groups = _alike(paths, wanted)
     if len(groups) == 1:
         return DuckDB(_parquet(paths), footer=literal(paths[0]))
     named = dict(zip(paths, files.paths, strict=True))
@@ -207,7 +207,6 @@ def _of_arrow_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     from ..arrow_types import unified_dataset
 
     dataset = unified_dataset(files, wanted, "ipc")
-    frame = guarded_schema(
-        f"{files.paths[0]!r} is not a whole Arrow file", lambda: frame_of(dataset, wanted)
-    )
+    with guarded_schema(f"{files.paths[0]!r} is not a whole Arrow file"):
+        frame = frame_of(dataset, wanted)
     return DuckDB(TABLE, frame=frame)
