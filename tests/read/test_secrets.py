@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
+from hourglass import errors
 from hourglass.ask.question import mean_question
 from hourglass.core.totals import Groups
+from hourglass.errors import guarded
 from hourglass.noise.bits import SeededBits
-from hourglass.read.engines import base
-from hourglass.read.engines.base import guarded
 from tests.tools import everything
 
 CANARY = "canary-7351842"
@@ -37,7 +37,7 @@ def test_a_foreign_error_is_neither_quoted_nor_chained() -> None:
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     for frame, _ in traceback.walk_tb(caught.value.__traceback__):
-        if frame.f_code.co_filename == base.__file__:
+        if frame.f_code.co_filename == errors.__file__:
             assert not any(isinstance(value, ValueError) for value in frame.f_locals.values())
 
 

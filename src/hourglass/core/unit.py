@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import OptionError
-from .shown import shown
+from ..errors import OptionError, shown
 
 __all__ = ["Unit", "as_unit", "per_person", "per_row"]
 

@@ -28,9 +28,8 @@ import numpy.typing as npt
 
 from ..core.exact import to_double
 from ..core.grid import Grid
-from ..core.shown import shown
 from ..core.totals import NoisyTotals
-from ..errors import OptionError
+from ..errors import OptionError, shown
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.tails import Line
 from .point import each

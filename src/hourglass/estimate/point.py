@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from ..core.exact import to_double
 from ..core.grid import Grid
-from ..core.shown import one_of
 from ..core.totals import NoisyTotals
-from ..errors import OptionError
+from ..errors import OptionError, one_of
 from ..mechanisms.base import MeanMechanism, find, names_with
 from .posterior import posterior_shares
 

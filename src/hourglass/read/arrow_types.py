@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .engines.base import guarded_schema
+from ..errors import guarded_schema
 from .files import FileSet
 from .types import Kind, reconciled
 

@@ -21,9 +21,8 @@ import numpy.typing as npt
 
 from ..core.grid import Bounds
 from ..core.totals import Groups
-from ..errors import DataError
+from ..errors import DataError, guarded
 from .arrow_stream import declared
-from .engines.base import guarded
 from .kernel import CHUNK, Chunk, Part, slices
 from .schema import Field, Schema
 

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..errors import DataError
+from ..errors import DataError, guarded_schema
 from .arrow_stream import declared
-from .engines.base import guarded_schema
 from .objects import clean, holds_objects
 from .objects import declared as declared_types
 

@@ -13,10 +13,8 @@ import numpy as np
 
 from ..core.keys import key_value, sort_key
 from ..core.public import Public, is_column
-from ..core.shown import shown
 from ..core.totals import Groups, Totals
-from ..errors import OptionError
-from .engines.base import guarded_schema
+from ..errors import OptionError, guarded_schema, shown
 from .files import is_path
 from .open import is_table
 from .schema import Field

@@ -1,27 +1,22 @@
 """What an engine is, the registry of engines, and how a foreign error becomes one of ours.
 
 An engine is one file in this folder with one registered class, which says which data it claims
-and opens it. Adding the file is enough: :func:`engines` imports all that are here. A library is
-imported only when data is opened, never to find out whether data is claimed.
+and opens it. Adding the file is enough: all that are here are imported with the package. A library
+is imported only when data is opened, never to find out whether data is claimed.
 """
 
 from __future__ import annotations
 
-import pkgutil
-import sys
-from importlib import import_module
-from pathlib import Path
-from typing import Any, ClassVar, Final, NoReturn, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import DataError, HourglassError, OptionError, SourceError
+from ...errors import DataError, OptionError
 from ..schema import Field, Schema
 from ..sql.query import Question
 
 __all__ = [
-    "Engine", "Source", "engines", "guarded", "guarded_schema", "missing_extra", "raise_alone",
-    "register", "value_field",
+    "Engine", "Source", "engines", "missing_extra", "register", "value_field",
 ]  # fmt: skip
 
 
@@ -53,11 +48,11 @@ def register(engine: Kind) -> Kind:
 
 def engines() -> list[type[Engine]]:
     """Every engine, the preferred one first."""
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        name = f"{__package__}.{module.name}"
-        if name not in sys.modules:
-            import_module(name)
-    return sorted(_REGISTRY.values(), key=lambda engine: (not engine.preferred, engine.name))
+    return sorted(_REGISTRY.values(), key=_order)
+
+
+def _order(engine: type[Engine]) -> tuple[bool, str]:
+    return not engine.preferred, engine.name
 
 
 class Source(Protocol):
@@ -83,50 +78,6 @@ class Source(Protocol):
 
     def run(self, sql: Any, query: Question) -> Groups:
         """The secret totals by group: here the data is looked at, once."""
-
-
-class guarded:  # noqa: N801 - used as a statement
-    """``with guarded(what):`` a foreign error in the block becomes a SourceError.
-
-    Engines quote cells in their messages, so nothing of the foreign error is kept: neither its
-    words nor, as cause or context, the error itself.
-    """
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> None:
-        del error, trace  # a tool that prints the variables of a frame would print them
-        if (
-            kind is not None
-            and issubclass(kind, Exception)
-            and not issubclass(kind, HourglassError)
-        ):
-            raise_alone(self.told(kind.__name__))
-
-    def told(self, kind: str) -> HourglassError:
-        """What is raised in the place of a foreign error of that kind."""
-        return SourceError(
-            f"{self.what} ({kind}); the engine's own message may quote data and is withheld"
-        )
-
-
-class guarded_schema(guarded):  # noqa: N801
-    """The same where no row is read: what goes wrong is wrong with the request."""
-
-    def told(self, kind: str) -> HourglassError:
-        """A DataError."""
-        return DataError(f"{self.what} ({kind})")
-
-
-def raise_alone(error: BaseException) -> NoReturn:
-    """Raise an error without the one that is being handled as its context."""
-    try:
-        raise error
-    finally:
-        error.__context__ = None
 
 
 def value_field(engine: Source, schema: Schema, column: str, parse: str | None) -> Field:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import OptionError, SourceError
+from ...errors import OptionError, SourceError, guarded, guarded_schema
 from ..arrow_types import unified_dataset
 from ..files import FileSet
 from ..schema import Field, Schema
@@ -16,7 +16,7 @@ from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, names, with_fields
-from .base import guarded, guarded_schema, missing_extra, register
+from .base import missing_extra, register
 
 __all__ = ["DataFusion", "of_files"]
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import DataError, SourceError
+from ...errors import DataError, SourceError, guarded, guarded_schema, raise_alone
 from ..arrow_stream import TextStream
 from ..files import FileSet
 from ..frames import Frame, frame_of, is_frame
@@ -22,7 +22,7 @@ from ..spill import spill_directory
 from ..sql.cells import identifier
 from ..sql.dialects import with_source
 from ..sql.query import Query, Question
-from .base import guarded, guarded_schema, raise_alone, register
+from .base import register
 from .duckdb_answer import of_arrays, one_group
 from .duckdb_text import BATCH, Scans, check_names, groups_suffice, named, select
 

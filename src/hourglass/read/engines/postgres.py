@@ -8,14 +8,14 @@ from typing import Any, Final
 from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...core.urls import shown_url
-from ...errors import SourceError
+from ...errors import SourceError, guarded, guarded_schema
 from ..database import SqlSource
 from ..schema import Field, Schema
 from ..sql.cells import double, identifier
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Query, Question
 from ..sql.text import LONGEST, names, number_fields
-from .base import guarded, guarded_schema, missing_extra, register
+from .base import missing_extra, register
 
 __all__ = ["Postgres"]
 

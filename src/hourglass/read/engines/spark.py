@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
+from ...errors import guarded, guarded_schema
 from ..files import FileSet
 from ..schema import Field, Schema
 from ..spill import spill_directory
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, names, with_fields
-from .base import guarded, guarded_schema, missing_extra, register
+from .base import missing_extra, register
 
 __all__ = ["Spark", "SparkEngine", "session"]
 

@@ -12,12 +12,11 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from ...core.urls import shown_url
-from ...errors import DataError, OptionError
+from ...errors import DataError, OptionError, guarded_schema
 from ..files import FileSet, check_case, text_schema
 from ..lines import LONGEST
 from ..schema import Schema
 from ..types import Kind, reconciled
-from .base import guarded_schema
 from .spark import Spark, session
 
 __all__ = ["of_files"]

@@ -17,14 +17,14 @@ from urllib.parse import unquote
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import DataError
+from ...errors import DataError, guarded, guarded_schema
 from ..database import SqlSource
 from ..schema import INT64, Field, Schema
 from ..sql.cells import INFINITY, INTEGER, REAL, identifier
 from ..sql.dialects import Dialect, exact_real, integer_division, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, number_fields, with_fields
-from .base import guarded, guarded_schema, register
+from .base import register
 
 __all__ = ["SQLite"]
 
