@@ -22,7 +22,8 @@ import numpy as np
 import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
-from hourglass.estimate.interval import mean_ends, reaches_of
+from hourglass.estimate.interval import mean_ends
+from hourglass.estimate.reach import reaches_of
 from hourglass.mechanisms.base import make
 from hourglass.read.kernel import total_of_array
 from hourglass.read.open import open_source

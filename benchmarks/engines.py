@@ -20,9 +20,9 @@ from typing import Any
 import duckdb
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question as checked_bounds
 from hourglass.ask.question import mean_question
 from hourglass.ask.run import run
+from hourglass.ask.search import bounds_question as checked_bounds
 from hourglass.core.grid import Bounds
 from hourglass.core.unit import Unit
 from hourglass.read.open import open_source

@@ -24,14 +24,20 @@ HourglassError
 └── SourceError             the data could not be read (exit code 4)
 
 A message names the argument, the value given, the rule and the remedy. It never quotes a
-cell of the data, and an error that stands for a foreign one is raised ``from None``: the
-foreign message may quote cells.
+cell of the data: a value is named by :func:`shown`, and an error that stands for a foreign one,
+whose message may quote cells, is raised by :class:`guarded` or ``from None``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from pathlib import PurePath
+from typing import Any, ClassVar, Final, NoReturn
+
+import numpy as np
 
 __all__ = [
     "BoundsError",
@@ -56,6 +62,11 @@ __all__ = [
     "RequestError",
     "RequestReusedError",
     "SourceError",
+    "guarded",
+    "guarded_schema",
+    "one_of",
+    "raise_alone",
+    "shown",
 ]
 
 
@@ -183,3 +194,79 @@ class SourceError(HourglassError):
     """The data could not be read."""
 
     exit_code = 4
+
+
+# --- how a message names what was given -----------------------------------------------------------
+
+_LONGEST: Final = 60
+_SCALARS: Final = (bool, int, float, complex, str, bytes, Fraction, Decimal, date, type(None))
+
+
+def shown(value: Any) -> str:
+    """A scalar as Python prints it, cut to 60 characters; anything else by its type.
+
+    An option can be given a whole column by mistake (``by=frame.city``), and the text of a column
+    holds its cells. So a message never prints more of a value than this.
+    """
+    if isinstance(value, PurePath):
+        value = str(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, _SCALARS):
+        return f"<{type(value).__name__}>"
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def one_of(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Refuse an option that is not one of the names offered."""
+    offered = tuple(choices)
+    if not isinstance(value, str) or value not in offered:
+        raise OptionError(f"{name}={shown(value)} is not one of {', '.join(offered)}")
+
+
+# --- foreign errors -------------------------------------------------------------------------------
+
+
+class guarded:  # noqa: N801 - used as a statement
+    """``with guarded(what):`` a foreign error in the block becomes a SourceError.
+
+    Engines quote cells in their messages, so nothing of the foreign error is kept: neither its
+    words nor, as cause or context, the error itself.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> None:
+        del error, trace  # a tool that prints the variables of a frame would print them
+        if (
+            kind is not None
+            and issubclass(kind, Exception)
+            and not issubclass(kind, HourglassError)
+        ):
+            raise_alone(self.told(kind.__name__))
+
+    def told(self, kind: str) -> HourglassError:
+        """What is raised in the place of a foreign error of that kind."""
+        return SourceError(
+            f"{self.what} ({kind}); the engine's own message may quote data and is withheld"
+        )
+
+
+class guarded_schema(guarded):  # noqa: N801
+    """The same where no row is read: what goes wrong is wrong with the request."""
+
+    def told(self, kind: str) -> HourglassError:
+        """A DataError."""
+        return DataError(f"{self.what} ({kind})")
+
+
+def raise_alone(error: BaseException) -> NoReturn:
+    """Raise an error without the one that is being handled as its context."""
+    try:
+        raise error
+    finally:
+        error.__context__ = None

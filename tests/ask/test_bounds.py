@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
+from hourglass.ask.search import bounds_question
 from hourglass.noise import SeededBits
 
 VALUES = np.random.default_rng(5).exponential(10.0, 5_000)

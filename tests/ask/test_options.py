@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
 from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 from tests.tools import everything
 
 pytestmark = pytest.mark.attack

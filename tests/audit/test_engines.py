@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import BoundsQuestion, bounds_question
+from hourglass.ask.search import BoundsQuestion, bounds_question
 from hourglass.audit import Path, RecordingBits, greybox_finding, neighbours
 from hourglass.audit.greybox import compare
 from hourglass.audit.searches import (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourglass.core.exact import Enclosure, exp_minus, floor_scaled, sign_of
+from hourglass.core.exact import PRECISIONS, Enclosure, exp_minus, floor_scaled
 
 rationals = st.fractions(min_value=0, max_value=3000, max_denominator=10**12)
 
@@ -60,7 +60,7 @@ def test_arithmetic_keeps_the_promise(
 
 @given(rationals.filter(lambda x: x > 0), st.sampled_from([1, 4, 64]))
 def test_floor_is_exact(x: Fraction, bits: int) -> None:
-    floor = floor_scaled(lambda precision: exp_minus(x, precision), bits)
+    floor = floor_scaled((exp_minus(x, bits + more) for more in PRECISIONS), bits)
     with mpmath.workprec(bits + 300):
         assert floor == int(
             mpmath.floor(mpmath.exp(-mpmath.mpf(x.numerator) / x.denominator) * 2**bits)
@@ -75,19 +75,22 @@ def test_floor_asks_for_more_digits_when_it_must() -> None:
         width = Fraction(1, 2 ** (precision // 8))
         return Enclosure(Fraction(3, 4) + Fraction(1, 10**9) - width, Fraction(3, 4) + width)
 
-    assert floor_scaled(value, 2) == 3
+    assert floor_scaled(map(value, PRECISIONS), 2) == 3
     assert len(asked) > 1
 
 
 def test_sign() -> None:
-    def difference(precision: int) -> Enclosure:
-        return exp_minus(Fraction(1), precision) - exp_minus(
-            Fraction(10**60 + 1, 10**60), precision
-        )
+    near = Fraction(10**60 + 1, 10**60)
+    few, more = (exp_minus(Fraction(1), bits) - exp_minus(near, bits) for bits in (160, 320))
+    assert few.sign is None
+    assert (more.sign, (-more).sign) == (1, -1)
+    assert Enclosure.of(0).sign == 0
+    assert Enclosure(Fraction(0), Fraction(1)).sign is None
 
-    assert sign_of(difference) == 1
-    assert sign_of(lambda precision: -difference(precision)) == -1
-    assert sign_of(lambda precision: Enclosure.of(0)) == 0
+
+def test_what_no_enclosure_tells_is_an_error() -> None:
+    with pytest.raises(ArithmeticError, match="the floor"):
+        floor_scaled([Enclosure(Fraction(-1), Fraction(1))] * 3, 4)
 
 
 def test_it_shows_itself_as_a_number() -> None:

@@ -15,17 +15,11 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.estimate import point as estimate
-from hourglass.estimate.interval import (
-    CELLS,
-    RUNGS,
-    Reaches,
-    interval,
-    mean_ends,
-    reaches_of,
-)
 from hourglass.estimate.interval import _records as records
 from hourglass.estimate.interval import _shares_of_many as shares_of_many
 from hourglass.estimate.interval import _shares_of_one as shares_of_one
+from hourglass.estimate.interval import interval, mean_ends
+from hourglass.estimate.reach import CELLS, RUNGS, Reaches, reaches_of
 from hourglass.mechanisms import tails
 from hourglass.mechanisms.base import ALGORITHMS, MeanMechanism, make
 from hourglass.mechanisms.hourglass import HourglassMean, HourglassTails

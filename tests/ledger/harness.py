@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from hourglass.errors import BudgetExceededError, HourglassError
-from hourglass.ledger import Budget, _failpoints, create_budget
+from hourglass.ledger import Budget, create_budget, session
 
 EPSILON = Fraction(1, 1000)
 
@@ -158,7 +158,7 @@ def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
 
 def failpoints(ledger: str) -> dict[str, Any]:
     """A worker killed at each step in turn."""
-    return {step: failpoint(ledger, step) for step in _failpoints.STEPS}
+    return {step: failpoint(ledger, step) for step in session.STEPS}
 
 
 def failpoint(ledger: str, step: str, leaky: str = "") -> dict[str, Any]:
@@ -172,7 +172,7 @@ def failpoint(ledger: str, step: str, leaky: str = "") -> dict[str, Any]:
             if reached == step:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        _failpoints.hook = die
+        session.hook = die
         ask(budget, "k", tell, leaky=bool(leaky))
 
     process, reading = child(work)

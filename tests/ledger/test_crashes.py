@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hourglass.errors import BudgetExceededError
-from hourglass.ledger import _failpoints
+from hourglass.ledger import session
 
 from .support import Place, SqlitePlace, fresh, harness, shared
 
@@ -25,8 +25,8 @@ AFTER = {
 
 
 def test_every_failpoint_is_in_the_table() -> None:
-    assert tuple(AFTER) == _failpoints.STEPS
-    assert _failpoints.hook is None
+    assert tuple(AFTER) == session.STEPS
+    assert session.hook is None
 
 
 def test_kill_at_each_failpoint(place: Place) -> None:

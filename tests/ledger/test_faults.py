@@ -32,7 +32,7 @@ from hourglass.errors import (
     LedgerVersionError,
     LedgerWriteError,
 )
-from hourglass.ledger import Budget, _failpoints, create_budget, entries
+from hourglass.ledger import Budget, create_budget, entries, session
 from hourglass.ledger.entries import make_row
 from hourglass.ledger.sqlite import SqliteStore
 
@@ -100,7 +100,7 @@ def test_commit_fails_postgres(postgres: PostgresPlace, monkeypatch: pytest.Monk
             )
 
     with monkeypatch.context() as patch:
-        patch.setattr(_failpoints, "hook", cut)
+        patch.setattr(session, "hook", cut)
         with pytest.raises(LedgerUnreachableError):
             budget.reserve(TENTH, question="q")
     usable(postgres, Fraction(0))
@@ -536,7 +536,7 @@ def test_file_changed_during_a_charge(
     def release() -> None:
         budget.reserve(TENTH, question="q", request="k").settle({"mean": 1})
 
-    monkeypatch.setattr(_failpoints, "hook", interfere)
+    monkeypatch.setattr(session, "hook", interfere)
     with pytest.raises((LedgerUnsafeError, LedgerMissingError)):
         release()
 

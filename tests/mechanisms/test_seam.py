@@ -98,7 +98,8 @@ VALUES = np.linspace(0.0, 10.0, 400)
 
 
 def test_it_answers() -> None:
-    found = hg.mean(VALUES, bounds=(0, 10), epsilon=50, algorithm="uneven")
+    bits = hg.SeededBits(1)
+    found = hg.mean(VALUES, bounds=(0, 10), epsilon=50, algorithm="uneven", bits=bits)
     assert (found.algorithm, found.adjacency, found.count) == ("uneven", "add-remove", 400)
     assert found.mean == pytest.approx(5.0, abs=0.01)
     assert found.expected_error == pytest.approx(
@@ -127,12 +128,12 @@ def test_what_it_can_do_is_what_it_declares(tmp_path: Any) -> None:
     """By group, with secret names since it has a count's tail; no posterior, so no such mean."""
     path = tmp_path / "t.csv"
     path.write_text("g,x\n" + "".join(f"{'ab'[i % 2]},{i % 11}\n" for i in range(600)) + "c,1\n")
-    options: dict[str, Any] = {"bounds": (0, 10), "epsilon": 20, "algorithm": "uneven"}
+    options: dict[str, Any] = {"bounds": (0, 10), "epsilon": 90, "algorithm": "uneven"}
     found = hg.mean(path, "x", by="g", keys=["a", "b", "d"], **options)
     assert found.counts.tolist() == [300, 300, 0]
     secret = hg.mean(path, "x", by="g", delta=1e-6, **options)
     assert list(secret) == ["a", "b"]
-    law = UnevenMean(Fraction(20), Grid.choose(Bounds(0, 10)))
+    law = UnevenMean(Fraction(90), Grid.choose(Bounds(0, 10)))
     assert secret.threshold is not None
     assert float(law.count_tail(secret.threshold - 1)) <= 1e-6
     with pytest.raises(hg.OptionError, match="posterior"):

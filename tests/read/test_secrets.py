@@ -7,6 +7,7 @@ import io
 import pickle
 import subprocess
 import sys
+import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
+from hourglass import errors
 from hourglass.ask.question import mean_question
 from hourglass.core.totals import Groups
+from hourglass.errors import guarded
 from hourglass.noise.bits import SeededBits
-from hourglass.read.engines.base import guarded
 from tests.tools import everything
 
 CANARY = "canary-7351842"
@@ -29,14 +31,21 @@ ASK: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1}
 
 
 def test_a_foreign_error_is_neither_quoted_nor_chained() -> None:
-    def fails() -> None:
+    with pytest.raises(hg.SourceError) as caught, guarded("data: it failed"):
         raise ValueError(f"Could not convert string '{CANARY}' to DOUBLE")
-
-    with pytest.raises(hg.SourceError) as caught:
-        guarded("data: it failed", fails)
     assert CANARY not in everything(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+    for frame, _ in traceback.walk_tb(caught.value.__traceback__):
+        if frame.f_code.co_filename == errors.__file__:
+            assert not any(isinstance(value, ValueError) for value in frame.f_locals.values())
+
+
+def test_errors_of_ours_and_ctrl_c_pass_a_guard() -> None:
+    for error in (hg.DataError("ours"), KeyboardInterrupt()):
+        with pytest.raises(type(error)) as caught, guarded("data: it failed"):
+            raise error
+        assert caught.value is error
 
 
 def _failing_sources(postgres_url: str) -> list[Any]:

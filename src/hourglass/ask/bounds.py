@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
-from ..core.grid import Bounds
-from ..core.numbers import exact_epsilon, exact_number
-from ..core.scale import Counts, Scale
-from ..core.shown import shown
-from ..core.unit import Unit, as_unit
-from ..errors import BoundsError, DataError, OptionError
-from ..mechanisms.scan import RETURN_PART, Ends, Search
-from ..noise.bits import SECURE, Bits, SeededBits
-from ..read.engines.base import Source, value_field
-from ..read.open import open_source, place_of
-from ..read.sql.histogram import Histogram
+from ..core.unit import Unit
+from ..noise.bits import SECURE, Bits
 from ..release.found import FoundBounds
-from .options import asked_columns, check_parse, epsilon_per_record
 from .run import explained, run
+from .search import bounds_question
 
 if TYPE_CHECKING:
     from ..ledger import Budget
 
-__all__ = ["BoundsQuestion", "bounds_question", "find_bounds"]
-
-#: Every number that a double holds: what a search clamps to before it compares.
-_ALL: Final = Bounds(-sys.float_info.max, sys.float_info.max)
+__all__ = ["find_bounds"]
 
 
 class _Options(TypedDict, total=False):
@@ -103,119 +86,3 @@ def find_bounds(
     """
     question = bounds_question(data, column, **options)
     return explained(question) if explain else run(question, budget, request, bits=bits)
-
-
-@dataclass(frozen=True)
-class BoundsQuestion:
-    """A search for bounds that can be asked: everything is checked, no row has been read."""
-
-    epsilon: Fraction
-    sql: str | None = field(repr=False)
-    search: Search
-    share: Fraction
-    unit: Unit
-    source: Source = field(repr=False)
-    query: Histogram = field(repr=False)
-    parse: str | None = None
-    place: str = field(default="", repr=False)
-    delta: Fraction = Fraction(0)
-
-    @property
-    def scale(self) -> Scale:
-        """The public candidates."""
-        return self.search.scale
-
-    @property
-    def text(self) -> str:
-        """The question as canonical text."""
-        asked = {
-            "kind": "bounds",
-            "column": self.query.value.name or None,
-            "data": self.place,
-            "parse": self.parse,
-            "scale": [str(c) if isinstance(c, int) else repr(c) for c in self.scale.candidates],
-            "epsilon": str(self.epsilon),
-            "share": str(self.share),
-            "unit": [self.unit.person, self.unit.rows],
-        }
-        return json.dumps(asked, sort_keys=True, separators=(",", ":"))
-
-    @property
-    def subject(self) -> str:
-        """The question in a few public words."""
-        return f"bounds of {self.query.value.name or 'a column in memory'}"
-
-    def read(self) -> Counts:
-        """How many records lie beyond each candidate."""
-        return self.query.counts(self.source.run(self.sql, self.query))
-
-    def noise(self, secret: Counts, bits: Bits) -> Ends:
-        """Where the noisy scans stop."""
-        return self.search.sample(secret, bits)
-
-    def answer(self, noisy: Ends, *, private: bool) -> FoundBounds:
-        """The bounds that the scans lead to."""
-        return FoundBounds.of(noisy, self.scale, self.epsilon, unit=str(self.unit), private=private)
-
-    def rehearse(self) -> None:
-        """Search no data, so that the laws and the words are known to work."""
-        nobody = (0,) * len(self.scale.candidates)
-        noisy = self.search.sample(Counts(nobody, nobody), SeededBits(0))
-        self.answer(noisy, private=False).to_dict()
-
-    def restore(self, stored: Mapping[str, Any]) -> FoundBounds:
-        """The stored answer."""
-        return FoundBounds.from_dict(stored)
-
-
-def bounds_question(
-    data: Any,
-    column: str | None = None,
-    *,
-    epsilon: Any = None,
-    scale: Any = None,
-    share: Any = RETURN_PART,
-    unit: Unit | None = None,
-    parse: str | None = None,
-    engine: str | None = None,
-) -> BoundsQuestion:
-    """The question that the options of :func:`find_bounds` ask, or an error that says why not."""
-    price, kept, whose = exact_epsilon(epsilon), _share(share), as_unit(unit)
-    if whose.groups > 1:
-        raise OptionError(f"unit: groups={whose.groups} is about groups; bounds are for all rows")
-    each = epsilon_per_record(price, whose, False)
-    check_parse(parse)
-    _, several = asked_columns(data, column, unit=whose.person, parse=parse, engine=engine)
-    if several:
-        raise DataError(
-            "column: find_bounds looks at one column at a time; ask for each, at its own price"
-        )
-    wanted = tuple(n for n in dict.fromkeys([column, whose.person]) if n is not None)
-    source = open_source(data, wanted, engine)
-    schema = source.schema()
-    value = value_field(source, schema, column or "", parse)
-    if value.kind == "boolean":
-        raise BoundsError("a column of booleans needs no search; give bounds=(0, 1)")
-    person = schema.person(whose.person) if whose.person else None
-    candidates = Scale.of(scale, integers=value.kind in ("integer", "text as integer"))
-    query = Histogram(value, candidates, whose, person)
-    return BoundsQuestion(
-        epsilon=price,
-        sql=source.sql(query, _ALL),
-        search=Search(candidates, each, kept),
-        share=kept,
-        unit=whose,
-        source=source,
-        query=query,
-        parse=parse,
-        place="" if column is None else place_of(data),
-    )
-
-
-def _share(share: Any) -> Fraction:
-    exact = exact_number(share)
-    if exact is None or not 0 < exact < 1:
-        raise OptionError(
-            f"share={shown(share)} is not a number between 0 and 1; leave it out for 1/5"
-        )
-    return exact

@@ -8,9 +8,8 @@ from typing import Any
 
 from ..core.grid import Grid
 from ..core.numbers import MIN_EPSILON, exact_delta
-from ..core.shown import one_of, shown
 from ..core.unit import Unit
-from ..errors import BoundsError, DataError, EpsilonError, OptionError
+from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..read.open import columns_in_memory, is_table
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ..core.shown import shown
-from ..errors import OptionError
+from ..errors import OptionError, shown
 from ..noise.bits import SECURE, Bits
 
 if TYPE_CHECKING:

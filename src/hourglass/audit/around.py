@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ask.question import MeanQuestion, mean_question
-from ..core.exact import sign_of
+from ..core.exact import PRECISIONS
 from ..core.unit import Unit
 from ..errors import BudgetError
 from ..ledger import Budget, create_budget
@@ -31,7 +31,8 @@ Charged = Callable[[MeanQuestion, Budget, str | None], Any]
 
 def keys_finding(law: Hourglass, delta: Fraction, threshold: int) -> Finding:
     """A group of one record shows with a probability of at most delta, exactly."""
-    excess = sign_of(lambda bits: law.count_tail(threshold - 1, bits=bits) - delta)
+    over = (law.count_tail(threshold - 1, bits=bits) - delta for bits in PRECISIONS)
+    excess = next(part.sign for part in over if part.sign is not None)
     tail = float(law.count_tail(threshold - 1))
     return Finding(
         "exact",

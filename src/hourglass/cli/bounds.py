@@ -13,24 +13,9 @@ import hourglass
 from ..errors import OptionError
 from ..mechanisms.scan import RETURN_PART
 from ..noise.bits import SECURE
+from . import options
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
 from .delivery import Delivery
-from .options import (
-    BudgetName,
-    EngineName,
-    Explain,
-    LedgerPlace,
-    Master,
-    Multiline,
-    Output,
-    Parse,
-    Person,
-    RequestName,
-    Rows,
-    Source,
-    Table,
-    Trusted,
-)
 from .output import check_targets, encoded, write_file
 
 __all__ = ["bounds"]
@@ -40,7 +25,7 @@ _FORMATS: Final = ("table", "json")
 
 def bounds(
     context: typer.Context,
-    source: Source,
+    source: options.Source,
     column: Annotated[
         str, typer.Argument(help="The column to find bounds for.", show_default=False)
     ],
@@ -48,9 +33,9 @@ def bounds(
         str,
         typer.Option(help="The price; it adds to what the mean costs.", show_default=False),
     ],
-    table: Table = None,
-    trusted: Trusted = False,
-    multiline: Multiline = False,
+    table: options.Table = None,
+    trusted: options.Trusted = False,
+    multiline: options.Multiline = False,
     scale: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Public candidates in increasing order."),
@@ -61,17 +46,17 @@ def bounds(
     share: Annotated[
         str, typer.Option(help="The part of epsilon kept for the end nearer to zero.")
     ] = str(RETURN_PART),
-    person: Person = None,
-    rows: Rows = None,
-    parse: Parse = None,
-    engine: EngineName = None,
-    master: Master = None,
-    budget: BudgetName = None,
-    ledger: LedgerPlace = None,
-    request: RequestName = None,
-    explain: Explain = False,
+    person: options.Person = None,
+    rows: options.Rows = None,
+    parse: options.Parse = None,
+    engine: options.EngineName = None,
+    master: options.Master = None,
+    budget: options.BudgetName = None,
+    ledger: options.LedgerPlace = None,
+    request: options.RequestName = None,
+    explain: options.Explain = False,
     format_: Annotated[str, typer.Option("--format", help=f"{' or '.join(_FORMATS)}.")] = "table",
-    output: Output = None,
+    output: options.Output = None,
 ) -> None:
     """Bounds for a column whose range nobody knows, found privately.
 

@@ -26,9 +26,9 @@ from ..ledger import (
     revoke_role,
 )
 from ..ledger.composition import CONDITION
-from ..ledger.export import exported
 from ..ledger.store import open_store
 from ..ledger.values import shown_number
+from ..ledger.verify import exported
 from ..ledger.verify import verify as verify_budget
 from ..release.rendering import label, sentence_table, text_table
 from .output import check_targets
@@ -197,7 +197,8 @@ def export(
 ) -> None:
     """Write all entries, hashes and stored answers as JSON, for an auditor to check."""
     check_targets({"output": output}, [ledger])
-    text = json.dumps(exported(Budget(ledger, name, anchor=anchor)), indent=2)
+    rows = Budget(ledger, name, anchor=anchor).rows()
+    text = json.dumps(exported(name, rows), indent=2)
     if output is None:
         typer.echo(text)
     else:

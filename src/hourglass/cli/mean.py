@@ -16,25 +16,10 @@ from ..estimate.interval import check_confidence
 from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SECURE
 from ..release.found import FoundBounds
+from . import options
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
 from .delivery import Delivery
 from .many import values_of
-from .options import (
-    BudgetName,
-    EngineName,
-    Explain,
-    LedgerPlace,
-    Master,
-    Multiline,
-    Output,
-    Parse,
-    Person,
-    RequestName,
-    Rows,
-    Source,
-    Table,
-    Trusted,
-)
 from .output import FORMATS, check_targets, encoded, write, write_file
 
 __all__ = ["mean"]
@@ -42,7 +27,7 @@ __all__ = ["mean"]
 
 def mean(
     context: typer.Context,
-    source: Source,
+    source: options.Source,
     column: Annotated[
         list[str],
         typer.Argument(
@@ -73,9 +58,9 @@ def mean(
         Path | None,
         typer.Option(help="Instead: the range that hourglass bounds --format json wrote here."),
     ] = None,
-    table: Table = None,
-    trusted: Trusted = False,
-    multiline: Multiline = False,
+    table: options.Table = None,
+    trusted: options.Trusted = False,
+    multiline: options.Multiline = False,
     by: Annotated[
         list[str] | None, typer.Option(help="Group by this column; may be given again.")
     ] = None,
@@ -91,8 +76,8 @@ def mean(
         str | None,
         typer.Option(help="Group names are secret: publish a group whose noisy count is large."),
     ] = None,
-    person: Person = None,
-    rows: Rows = None,
+    person: options.Person = None,
+    rows: options.Rows = None,
     groups: Annotated[
         int, typer.Option(help="With --person: count a person in up to so many groups.")
     ] = 1,
@@ -115,21 +100,21 @@ def mean(
             metavar="COLUMN VALUE", help="What a missing value counts as in one of several columns."
         ),
     ] = None,
-    parse: Parse = None,
+    parse: options.Parse = None,
     spread: Annotated[
         bool,
         typer.Option("--spread", help="Also the standard deviation, from the same epsilon."),
     ] = False,
-    engine: EngineName = None,
-    master: Master = None,
-    budget: BudgetName = None,
-    ledger: LedgerPlace = None,
-    request: RequestName = None,
-    explain: Explain = False,
+    engine: options.EngineName = None,
+    master: options.Master = None,
+    budget: options.BudgetName = None,
+    ledger: options.LedgerPlace = None,
+    request: options.RequestName = None,
+    explain: options.Explain = False,
     format_: Annotated[
         str, typer.Option("--format", help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
     ] = "table",
-    output: Output = None,
+    output: options.Output = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the means to this .png, .svg or .pdf.")
     ] = None,

@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Tick", "progress"]
+__all__ = ["Tick", "progress", "untold"]
 
 #: Called with the name of a task and how many steps of it have been done since.
 Tick = Callable[[str, int], None]
+
+
+def untold(name: str, steps: int) -> None:
+    """Show nothing."""
 
 
 @contextmanager
@@ -21,7 +25,7 @@ def progress(totals: Mapping[str, int]) -> Iterator[Tick]:
     the data: a task that reads data is ticked once, with no steps.
     """
     if not sys.stderr.isatty():
-        yield lambda name, steps: None
+        yield untold
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -8,15 +8,26 @@ between two rationals, and whoever needs more digits asks for more bits.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Final
 
-__all__ = ["Enclosure", "exp_minus", "floor_scaled", "sign_of", "to_double"]
+__all__ = [
+    "PRECISIONS",
+    "Enclosure",
+    "exp_minus",
+    "floor_scaled",
+    "outward",
+    "to_double",
+]
 
 #: Bits of an enclosure when nobody asks for more: twice what a double can show.
 DEFAULT_BITS = 160
+#: Ever more bits, for ``(f(bits) for bits in PRECISIONS)``: enclosures of one number, each tighter
+#: than the last. No machine reaches the end of it.
+PRECISIONS: Final = tuple(DEFAULT_BITS << doublings for doublings in range(40))
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,15 @@ class Enclosure:
     __radd__ = __add__
     __rmul__ = __mul__
 
+    @property
+    def sign(self) -> int | None:
+        """-1, 0 or 1; None where the enclosure is too wide to tell."""
+        if self.low > 0:
+            return 1
+        if self.high < 0:
+            return -1
+        return 0 if self.low == self.high else None
+
     def __contains__(self, value: Fraction | int) -> bool:
         return self.low <= value <= self.high
 
@@ -112,35 +132,28 @@ def exp_minus(x: Fraction, bits: int = DEFAULT_BITS) -> Enclosure:
     return Enclosure(Fraction(max(low, 0), one), Fraction(high, one))
 
 
-def floor_scaled(value: Callable[[int], Enclosure], bits: int) -> int:
-    """floor(2^bits * v) of the real v that ``value(precision)`` encloses ever tighter.
+def floor_scaled(enclosures: Iterable[Enclosure], bits: int) -> int:
+    """floor(2^bits * v) of the real v that all of the enclosures hold, ever tighter.
 
     Ends unless v is an irrational-looking enclosure of a multiple of 2^-bits; the values
     met here are rational functions of exp(-rational), transcendental unless constant
     (Lindemann), and constants come as points.
     """
-    precision = bits + 64
-    while True:
-        enclosure = value(precision)
+    for enclosure in enclosures:
         low = (enclosure.low.numerator << bits) // enclosure.low.denominator
         high = (enclosure.high.numerator << bits) // enclosure.high.denominator
         if low == high:
             return low
-        precision *= 2
+    raise ArithmeticError("no enclosure was tight enough to tell the floor")
 
 
-def sign_of(value: Callable[[int], Enclosure]) -> int:
-    """-1, 0 or 1: the sign of the real that ``value(precision)`` encloses ever tighter."""
-    precision = DEFAULT_BITS
-    while True:
-        enclosure = value(precision)
-        if enclosure.low > 0:
-            return 1
-        if enclosure.high < 0:
-            return -1
-        if enclosure.low == enclosure.high:
-            return 0
-        precision *= 2
+def outward(value: Enclosure, digits: int) -> tuple[int, int]:
+    """2^digits times the enclosure, its ends rounded outward to integers."""
+    low, high = value.low, value.high
+    return (
+        (low.numerator << digits) // low.denominator,
+        -((-high.numerator << digits) // high.denominator),
+    )
 
 
 def to_double(value: Fraction | Enclosure) -> float:

@@ -25,8 +25,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import BoundsError, GridError
-from .shown import shown
+from ..errors import BoundsError, GridError, shown
 
 __all__ = ["DEFAULT_GRID", "MAX_GRID", "Bounds", "Grid", "check_centre", "check_grid"]
 

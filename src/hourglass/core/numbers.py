@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import EpsilonError
-from .shown import shown
+from ..errors import EpsilonError, shown
 
 __all__ = [
     "MAX_EPSILON",

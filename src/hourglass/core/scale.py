@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
@@ -24,10 +24,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BoundsError
+from ..errors import BoundsError, shown
 from .grid import Bounds
 from .public import Public, is_column
-from .shown import shown
 
 __all__ = ["Counts", "Scale", "counts_from_histogram", "doubles_around", "histogram_of_chunks"]
 
@@ -85,7 +84,7 @@ class Scale:
     @cached_property
     def pivot(self) -> int:
         """Where the scans set out: the candidate nearest to zero, the lower one of two."""
-        return min(range(len(self.candidates)), key=lambda i: abs(self.candidates[i]))
+        return min((abs(candidate), place) for place, candidate in enumerate(self.candidates))[1]
 
     def bucket(self, x: int | float) -> int | None:
         """The bucket of one value, None if it is missing: the rule in its plainest form."""
@@ -93,25 +92,25 @@ class Scale:
             return None
         return bisect_left(self.candidates, x) + bisect_right(self.candidates, x)
 
-    def bucket_case(self, lies: Callable[[int | float, str], str | bool]) -> str:
+    def bucket_case(self, tests: Sequence[str | bool]) -> str:
         """The same rule as an SQL expression for a number x: a balanced tree of CASEs.
 
-        ``lies(c, "<")`` says that x < c and ``lies(c, "<=")`` that x <= c in the engine's
-        words, or is True or False where no x of the column's type makes a difference.
+        ``tests`` say x < c, x <= c of each candidate c in turn, in the engine's words; True or
+        False where no x of the column's type makes a difference.
         """
+        return _tree(tests, 0, len(tests))
 
-        def tree(first: int, last: int) -> str:
-            """The bucket of an x known to lie in the buckets ``first`` to ``last``."""
-            if first == last:
-                return str(first)
-            middle = (first + last) // 2
-            test = lies(self.candidates[middle // 2], "<=" if middle % 2 else "<")
-            if isinstance(test, bool):
-                return tree(first, middle) if test else tree(middle + 1, last)
-            low, high = tree(first, middle), tree(middle + 1, last)
-            return f"CASE WHEN {test} THEN {low} ELSE {high} END"
 
-        return tree(0, 2 * len(self.candidates))
+def _tree(tests: Sequence[str | bool], first: int, last: int) -> str:
+    """The bucket of an x known to lie in the buckets ``first`` to ``last``."""
+    if first == last:
+        return str(first)
+    middle = (first + last) // 2
+    test = tests[middle]
+    if isinstance(test, bool):
+        return _tree(tests, first, middle) if test else _tree(tests, middle + 1, last)
+    low, high = _tree(tests, first, middle), _tree(tests, middle + 1, last)
+    return f"CASE WHEN {test} THEN {low} ELSE {high} END"
 
 
 @lru_cache(maxsize=2)

@@ -11,8 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..errors import OptionError
-from .shown import shown
+from ..errors import OptionError, shown
 
 __all__ = ["Unit", "as_unit", "counts_persons", "hidden", "per_person", "per_row"]
 

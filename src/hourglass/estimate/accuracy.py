@@ -18,8 +18,7 @@ import numpy.typing as npt
 from ..core.exact import to_double
 from ..core.grid import Bounds, Grid
 from ..core.numbers import MAX_EPSILON, MIN_EPSILON, exact_epsilon
-from ..core.shown import one_of, shown
-from ..errors import OptionError
+from ..errors import OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
 
 __all__ = ["Plan", "compare", "expected_error", "gamma", "leading_error", "plan", "sigma2"]

@@ -17,10 +17,10 @@ hang on the law alone: many groups share them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -28,26 +28,19 @@ import numpy.typing as npt
 
 from ..core.exact import to_double
 from ..core.grid import Grid
-from ..core.shown import shown
 from ..core.totals import NoisyTotals
-from ..errors import OptionError
+from ..errors import OptionError, shown
 from ..mechanisms.base import MeanMechanism
-from ..mechanisms.tails import Line
 from .point import each
+from .reach import CELLS, Reaches, count_reach, reaches_of, rung_below, sum_reach
 from .spread import spread_ends
 
 __all__ = ["Interval", "check_confidence", "interval", "least_count", "mean_ends"]
 
 Floats = npt.NDArray[np.float64]
 
-#: The range of alpha is cut into so many cells, each with a reach of its own.
-CELLS: Final = 1024
-#: Reaches are rounded up to powers of 2^(1/RUNGS); a step is 0.07 %.
-RUNGS: Final = 1024
 #: Added to a reach, times the records: more than doubles lose in S' - alpha G N'.
 LOST: Final = 2.0**-50
-#: No reach is below 2^FLOOR.
-FLOOR: Final = -60
 #: So few intervals are found one by one: the reaches of all cells would take longer.
 FEW: Final = 200
 #: How many intervals are worked on at once: their cells fit a processor's cache.
@@ -155,48 +148,6 @@ def _columns(pairs: Iterable[tuple[float, float]]) -> tuple[Floats, Floats]:
     return first, second
 
 
-class Reaches:
-    """How far from zero S' - alpha G N' must lie, in records, for a cell of alphas to go.
-
-    The numbers are rungs of one ladder, the powers of 2^(1/RUNGS), so that they do not hang on
-    the order in which they are asked for.
-    """
-
-    def __init__(self, mechanism: MeanMechanism, miss: float) -> None:
-        self.tails, self.miss = mechanism.tails, miss
-        spread = math.sqrt(to_double(mechanism.moments.cells))
-        self._known: dict[int, int] = {}
-        self._start, self._step = round(RUNGS * math.log2(2.0 * spread)), RUNGS // 8
-
-    def excluded(self, first: int, last: int, reach: float) -> bool:
-        """Whether all alphas of the cells first..last-1 are, at that distance from zero."""
-        low, high = Line(1.0, first / CELLS), Line(1.0, last / CELLS)
-        return reach == math.inf or self.tails.miss(low, high, reach) <= self.miss
-
-    def __getitem__(self, place: int) -> float:
-        if place not in self._known:
-            rung = _least_rung(
-                lambda reach: self.excluded(place, place + 1, reach),
-                RUNGS,
-                self._start,
-                self._step,
-            )
-            self._known[place] = self._start = rung  # its neighbours' are close
-            self._step = 8
-        return _rung(self._known[place], RUNGS)
-
-    @cached_property
-    def all(self) -> Floats:
-        """Of every cell, in the order of alpha."""
-        return np.array([self[place] for place in range(CELLS)])
-
-
-@lru_cache(maxsize=64)
-def reaches_of(mechanism: MeanMechanism, miss: float) -> Reaches:
-    """The reaches of a mechanism, kept for the next interval."""
-    return Reaches(mechanism, miss)
-
-
 def shares_left(
     mechanism: MeanMechanism, cells: Floats, sizes: Floats, miss: float
 ) -> tuple[Floats, Floats]:
@@ -211,41 +162,56 @@ def _shares_of_one(
     mechanism: MeanMechanism, cells: float, size: float, miss: float
 ) -> tuple[float, float]:
     """Whole runs of cells are excluded at once where they can be: few reaches are needed."""
-    reaches = reaches_of(mechanism, miss)
-    lost = LOST * (abs(cells) + abs(size))
+    search = _Search(reaches_of(mechanism, miss), cells, size)
+    lowest, highest = search.outermost(0, CELLS, False), search.outermost(0, CELLS, True)
+    if lowest is None or highest is None:
+        return 0.0, 1.0
+    below = max(0.0, search.distances(lowest, lowest + 1)[0] - search.reach(lowest))
+    above = max(0.0, search.distances(highest, highest + 1)[1] - search.reach(highest))
+    low = lowest / CELLS + (below / abs(size) if below else 0.0)
+    return low, (highest + 1) / CELLS - (above / abs(size) if above else 0.0)
 
-    def distances(first: int, last: int) -> tuple[float, float, float]:
+
+class _Search:
+    """Which cells of alphas are left, given S'/G and N' of one answer."""
+
+    def __init__(self, reaches: Reaches, cells: float, size: float) -> None:
+        self.reaches, self.cells, self.size = reaches, cells, size
+        self.lost = LOST * (abs(cells) + abs(size))
+        self.left = cache(self._left)  # the two sides ask for the same cells
+
+    def reach(self, place: int) -> float:
+        """From which distance on a cell is excluded."""
+        return self.reaches[place] + self.lost
+
+    def distances(self, first: int, last: int) -> tuple[float, float, float]:
         """Of the two ends from zero, and of the nearest alpha between them."""
-        ends = cells - first / CELLS * size, cells - last / CELLS * size
+        ends = self.cells - first / CELLS * self.size, self.cells - last / CELLS * self.size
         low, high = map(abs, ends)
         return low, high, 0.0 if ends[0] * ends[1] <= 0 else min(low, high)
 
-    @cache
-    def left(first: int, last: int) -> bool:
-        nearest = distances(first, last)[2]
+    def _left(self, first: int, last: int) -> bool:
+        """Whether an alpha of the cells first..last-1 may be left."""
+        nearest = self.distances(first, last)[2]
         if last - first == 1:
-            return nearest < reaches[first] + lost
+            return nearest < self.reach(first)
+        if nearest <= self.lost:
+            return True
         # At a rung below the distance: what is excluded there, each of the cells excludes too.
-        return nearest <= lost or not reaches.excluded(first, last, _rung_below(nearest - lost))
+        return not self.reaches.excluded(first, last, rung_below(nearest - self.lost))
 
-    def outermost(first: int, last: int, from_above: bool) -> int | None:
+    def outermost(self, first: int, last: int, from_above: bool) -> int | None:
         """The first cell that has an alpha left, coming from one side."""
-        if last - first < CELLS and not left(first, last):
+        if last - first < CELLS and not self.left(first, last):
             return None
         if last - first == 1:
             return first
         middle = (first + last) // 2
         halves = [(first, middle), (middle, last)]
-        found = (outermost(*half, from_above) for half in (halves[::-1] if from_above else halves))
-        return next((place for place in found if place is not None), None)
-
-    lowest, highest = outermost(0, CELLS, False), outermost(0, CELLS, True)
-    if lowest is None or highest is None:
-        return 0.0, 1.0
-    below = max(0.0, distances(lowest, lowest + 1)[0] - (reaches[lowest] + lost))
-    above = max(0.0, distances(highest, highest + 1)[1] - (reaches[highest] + lost))
-    low = lowest / CELLS + (below / abs(size) if below else 0.0)
-    return low, (highest + 1) / CELLS - (above / abs(size) if above else 0.0)
+        for half in reversed(halves) if from_above else halves:
+            if (found := self.outermost(*half, from_above)) is not None:
+                return found
+        return None
 
 
 def _shares_of_many(reaches: Floats, cells: Floats, sizes: Floats) -> tuple[Floats, Floats]:
@@ -274,18 +240,18 @@ def _shares_of_many(reaches: Floats, cells: Floats, sizes: Floats) -> tuple[Floa
 
 def _sum(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
     grid = mechanism.grid
-    reach = grid.step * _sum_reach(mechanism, miss)
+    reach = grid.step * sum_reach(mechanism, miss)
     cells = Fraction(noisy.cells, noisy.parts)
     middle = Fraction(grid.bounds.lower) * noisy.size + grid.step * cells
     # Each record was moved by the slack at most; there are at most so many records.
-    most = max(noisy.size + Fraction(_count_reach(mechanism, miss)), Fraction(1))
+    most = max(noisy.size + Fraction(count_reach(mechanism, miss)), Fraction(1))
     reach += grid.slack * most
     return to_double(middle - reach), to_double(middle + reach)
 
 
 def _count(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[int, int]:
     """The integers strictly within reach of N'."""
-    reach = Fraction(_count_reach(mechanism, miss))
+    reach = Fraction(count_reach(mechanism, miss))
     low, high = math.floor(noisy.size - reach) + 1, math.ceil(noisy.size + reach) - 1
     return max(0, low), max(0, high)
 
@@ -301,67 +267,8 @@ def _std(mechanism: Any, noisy: NoisyTotals, miss: float) -> tuple[float, float]
 
 def least_count(mechanism: MeanMechanism, noisy: NoisyTotals, confidence: float) -> Any:
     """The lower end of the count's interval, for one answer or for many at once."""
-    reach = Fraction(_count_reach(mechanism, 1.0 - confidence))
+    reach = Fraction(count_reach(mechanism, 1.0 - confidence))
     if not isinstance(noisy.cells, np.ndarray):
         return max(0, math.floor(noisy.size - reach) + 1)
     sizes = noisy.weight.astype(np.float64) / (noisy.parts * noisy.grid)
     return np.maximum(0.0, np.floor(sizes - float(reach)) + 1)
-
-
-@lru_cache(maxsize=256)
-def _sum_reach(mechanism: MeanMechanism, miss: float) -> Fraction:
-    """In cells.
-
-    The combination is taken in units of the largest value, so that a narrow range far from
-    zero, with coefficients that no double holds in cells, is as good as any other.
-    """
-    grid = mechanism.grid
-    lower, width, step = Fraction(grid.bounds.lower), grid.bounds.width, grid.step
-    largest = max(abs(lower), abs(lower + width))
-    line = Line(width / largest, -lower / largest)
-    beyond = max(0, math.ceil(largest / step).bit_length() - 900)
-    cell = float(2**beyond * step / largest)
-    found = _least_reach(
-        lambda reach: mechanism.tails.miss(line, line, reach * cell) <= miss, FLOOR - beyond
-    )
-    return Fraction(found) * Fraction(2) ** beyond
-
-
-@lru_cache(maxsize=256)
-def _count_reach(mechanism: MeanMechanism, miss: float) -> float:
-    """In records."""
-    line = Line(0.0, 1.0)
-    return _least_reach(lambda reach: mechanism.tails.miss(line, line, reach) <= miss)
-
-
-def _least_reach(enough: Callable[[float], bool], floor: int = FLOOR) -> float:
-    """The least reach, from above, that is enough; to a relative 2^-30."""
-    return _rung(_least_rung(enough, 2**30, 0, 2**30, floor), 2**30)
-
-
-def _rung_below(reach: float) -> float:
-    return _rung(math.floor(RUNGS * math.log2(reach)) - 1, RUNGS)
-
-
-def _rung(number: int, rungs: int) -> float:
-    return float(2.0 ** (number / rungs)) if number < 1024 * rungs else math.inf
-
-
-def _least_rung(
-    enough: Callable[[float], bool], rungs: int, start: int, step: int, floor: int = FLOOR
-) -> int:
-    """The least number whose 2^(number/rungs) is enough, by steps that double, then halve."""
-    low = high = start
-    if enough(_rung(start, rungs)):
-        while high == low or enough(_rung(low, rungs)):
-            high, low, step = low, low - step, 2 * step
-            if low <= floor * rungs:  # as good as zero
-                low = floor * rungs
-                break
-    else:
-        while high == low or not enough(_rung(high, rungs)):
-            low, high, step = high, high + step, 2 * step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(_rung(middle, rungs)) else (middle, high)
-    return high

@@ -7,7 +7,7 @@ equal noisy totals give equal bytes; more than that are computed in doubles.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Final
 
@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from ..core.exact import to_double
 from ..core.grid import Grid
-from ..core.shown import one_of
 from ..core.totals import NoisyTotals
-from ..errors import OptionError
+from ..errors import OptionError, one_of
 from ..mechanisms.base import MeanMechanism, find, names_with
 from .posterior import posterior_shares
 
@@ -114,7 +113,8 @@ def sum_(noisy: NoisyTotals, grid: Grid) -> Any:
         cells = Fraction(noisy.cells, noisy.parts)
         return to_double(Fraction(grid.bounds.lower) * noisy.size + grid.step * cells)
     if len(noisy.cells) <= EXACT:
-        return _one_by_one(lambda one: sum_(one, grid), noisy)
+        sums = (sum_(one, grid) for one in each(noisy))
+        return np.fromiter(sums, np.float64, len(noisy.cells))
     # Near the largest double a power of two keeps both products, which may cancel, below it.
     power = Fraction(1, 2**100 if max(map(abs, grid.bounds)) > 2**900 else 1)
     lower, step = float(power * Fraction(grid.bounds.lower)), float(power * grid.step)
@@ -133,9 +133,3 @@ def count(noisy: NoisyTotals) -> Any:
     if isinstance(noisy.weight, np.ndarray):
         return np.maximum(np.asarray(rounded, dtype=np.int64), 0)
     return max(0, int(rounded))
-
-
-def _one_by_one(
-    figure: Callable[[NoisyTotals], float], noisy: NoisyTotals
-) -> npt.NDArray[np.float64]:
-    return np.fromiter(map(figure, each(noisy)), np.float64, len(noisy.cells))

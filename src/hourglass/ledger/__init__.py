@@ -9,8 +9,7 @@ is stored before it is handed out.
     replay      what the entries add up to, and whether each was allowed
     entries     one entry, and the hash chain
     store       where entries are kept: the Protocol; sqlite and postgres keep it
-    roles       who may charge a ledger in PostgreSQL
-    verify      every fault of a ledger, by its place
+    verify      every fault of a ledger, by its place; the whole of it for an auditor
     composition the tighter total of many charges
     values      the frozen values all of them speak in
 """
@@ -19,7 +18,7 @@ from __future__ import annotations
 
 from .budget import Budget, Reservation, create_budget
 from .composition import optimal_epsilon
-from .roles import grant_role, revoke_role
+from .store import grant_role, revoke_role
 from .values import Amount, Anchor, Balance, Charge, Fault, StoredAnswer, Terms, Verification
 
 __all__ = [

@@ -31,7 +31,8 @@ _gate = _Gate()
 def no_fork() -> Iterator[None]:
     """Until the end of the block, this process does not fork."""
     with _gate.changed:
-        _gate.changed.wait_for(lambda: not _gate.forking)
+        while _gate.forking:
+            _gate.changed.wait()
         _gate.inside += 1
     try:
         yield
@@ -44,7 +45,8 @@ def no_fork() -> Iterator[None]:
 def _before() -> None:
     _gate.changed.acquire()
     _gate.forking = True
-    _gate.changed.wait_for(lambda: _gate.inside == 0)
+    while _gate.inside:
+        _gate.changed.wait()
 
 
 def _after_in_parent() -> None:

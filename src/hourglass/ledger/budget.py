@@ -18,10 +18,9 @@ from ..errors import (
     OptionError,
     RequestReusedError,
 )
-from . import _failpoints
 from .entries import GENESIS, Row, amount_fields, answer_text, digest
 from .replay import View
-from .session import Session, parsed
+from .session import Session, parsed, reach
 from .store import Caller, open_store
 from .values import (
     Amount,
@@ -142,7 +141,7 @@ class Budget:
                     return Reservation(self, standing, look.stored(standing), reopened=True)
                 self._check_own(standing, look.caller)
         if standing is None:
-            _failpoints.reach("reserve:committed")
+            reach("reserve:committed")
         return Reservation(self, look.view.charges[number], None, reopened=standing is not None)
 
     def balance(self) -> Balance:
@@ -184,7 +183,7 @@ class Budget:
                     "process; ask again"
                 )
             look.append("settle", {"charge": charge.number, "answer": digest(text)}, text)
-        _failpoints.reach("settle:committed")
+        reach("settle:committed")
         return parsed(text)
 
     def _check_same(self, standing: Charge, question: str, amount: Amount) -> None:

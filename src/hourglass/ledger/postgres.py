@@ -29,11 +29,10 @@ from ..errors import (
     LedgerWriteError,
     OptionError,
 )
-from . import postgres_owner as owner
+from . import postgres_schema as schema
 from .entries import Row, make_row
 from .postgres_functions import digest
-from .postgres_owner import Connection
-from .postgres_schema import STATE, VERSION
+from .postgres_schema import STATE, VERSION, Connection
 from .store import Caller
 
 __all__ = ["PostgresStore"]
@@ -74,7 +73,7 @@ class PostgresStore:
             if not _has_schema(connection):
                 self._check_server(connection)
                 try:
-                    owner.create(connection)
+                    schema.create(connection)
                     self._commit(connection)
                     return
                 except (psycopg.errors.DuplicateSchema, psycopg.errors.UniqueViolation):
@@ -101,13 +100,13 @@ class PostgresStore:
         """Let a role charge every budget of the ledger."""
         with self._begun() as (connection, caller):
             self._check_owner(caller)
-            owner.grant(connection, role)
+            schema.grant(connection, role)
 
     def revoke(self, role: str) -> None:
         """Take every right on the ledger from a role."""
         with self._begun() as (connection, caller):
             self._check_owner(caller)
-            owner.revoke(connection, role)
+            schema.revoke(connection, role)
 
     @contextmanager
     def transaction(self, budget: str, *, write: bool = False) -> Iterator[PostgresTransaction]:
@@ -151,7 +150,7 @@ class PostgresStore:
         place = f"ledger {self.location!r}"
         if versions == [1] and steward:
             self._check_server(connection)
-            owner.migrate(connection)
+            schema.migrate(connection)
             self._commit(connection)
             self._begin(connection)
             return self._checked(connection)

@@ -1,12 +1,20 @@
-"""The tables of a PostgreSQL ledger, schema version 2, and what a client checks in them."""
+"""The tables of a PostgreSQL ledger, schema version 2: made, migrated, checked, opened to roles.
+
+Every function works inside the transaction of the caller, who owns the ledger.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from .postgres_functions import NAMES
+import psycopg
+from psycopg.sql import SQL, Identifier
 
-__all__ = ["INDEXES", "STATE", "TABLES", "VERSION"]
+from .postgres_functions import CALLED, FUNCTIONS, NAMES
+
+__all__ = ["STATE", "VERSION", "Connection", "create", "grant", "migrate", "revoke"]
+
+Connection = psycopg.Connection[tuple[Any, ...]]
 
 #: The schema that this version writes and reads.
 VERSION: Final = 2
@@ -54,3 +62,81 @@ SELECT
     current_setting('fsync'), session_user::text, pg_has_role(session_user, n.nspowner, 'USAGE')
 FROM pg_namespace n WHERE n.nspname = 'hourglass'
 """
+
+#: Roles that hold any right on the ledger; NULL is PUBLIC.
+_HOLDERS: Final = """
+SELECT DISTINCT r.rolname FROM pg_namespace n, LATERAL (
+        SELECT n.nspowner, n.nspacl
+        UNION ALL SELECT c.relowner, c.relacl FROM pg_class c WHERE c.relnamespace = n.oid
+        UNION ALL SELECT c.relowner, a.attacl FROM pg_class c
+            JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.relnamespace = n.oid
+        UNION ALL SELECT p.proowner, coalesce(p.proacl, acldefault('f', p.proowner))
+            FROM pg_proc p WHERE p.pronamespace = n.oid
+    ) AS found (owner, acl), aclexplode(found.acl) AS given
+    LEFT JOIN pg_roles r ON r.oid = given.grantee
+    WHERE n.nspname = 'hourglass' AND given.grantee <> found.owner
+"""
+
+#: Roles that could charge under schema 1: those that may INSERT.
+_CHARGERS: Final = """
+SELECT DISTINCT r.rolname FROM pg_class c, aclexplode(c.relacl) AS given
+    JOIN pg_roles r ON r.oid = given.grantee
+    WHERE c.oid = 'hourglass.entries'::regclass AND given.privilege_type = 'INSERT'
+        AND given.grantee <> c.relowner
+"""
+
+_OWNER: Final = (
+    "SELECT r.rolname FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner "
+    "WHERE n.nspname = 'hourglass'"
+)
+
+
+def create(connection: Connection) -> None:
+    """Make the schema, its tables and its functions, for the owner alone."""
+    for statement in (*TABLES, *FUNCTIONS, *INDEXES):
+        connection.execute(statement.encode())
+    _close(connection)  # default privileges may have opened it
+
+
+def migrate(connection: Connection) -> None:
+    """Move a ledger of schema 1 to schema 2; its entries stay as they are.
+
+    Roles that could charge by INSERT can now charge through the functions. Every other right
+    of every role but the owner is revoked.
+    """
+    connection.execute("LOCK TABLE hourglass.ledger, hourglass.entries IN ACCESS EXCLUSIVE MODE")
+    if connection.execute("SELECT version FROM hourglass.ledger").fetchall() != [(1,)]:
+        return  # another process of the owner was first
+    (owner,) = connection.execute(_OWNER).fetchall()
+    # A superuser must not become the owner of functions that run with their owner's rights.
+    connection.execute(SQL("SET LOCAL ROLE {}").format(Identifier(owner[0])))
+    chargers = [name for (name,) in connection.execute(_CHARGERS).fetchall()]
+    for statement in (*FUNCTIONS, *INDEXES):
+        connection.execute(statement.encode())
+    _close(connection)
+    for role in chargers:
+        grant(connection, role)
+    connection.execute(f"UPDATE hourglass.ledger SET version = {VERSION}".encode())
+
+
+def grant(connection: Connection, role: str) -> None:
+    """Let a role read the ledger and charge its budgets, and nothing else."""
+    to = SQL(" TO {}").format(Identifier(role))
+    connection.execute(SQL("GRANT USAGE ON SCHEMA hourglass") + to)
+    connection.execute(SQL("GRANT SELECT ON hourglass.ledger, hourglass.entries") + to)
+    for function in CALLED:
+        connection.execute(SQL("GRANT EXECUTE ON FUNCTION ") + SQL(function) + to)
+
+
+def revoke(connection: Connection, role: str | None) -> None:
+    """Take every right on the ledger from a role, or from PUBLIC (None)."""
+    name = SQL("PUBLIC") if role is None else Identifier(role)
+    for what in ("ALL TABLES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "SCHEMA"):
+        connection.execute(
+            SQL("REVOKE ALL ON ") + SQL(what) + SQL(" hourglass FROM {} CASCADE").format(name)
+        )
+
+
+def _close(connection: Connection) -> None:
+    for (role,) in connection.execute(_HOLDERS).fetchall():
+        revoke(connection, role)

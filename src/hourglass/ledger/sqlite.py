@@ -128,8 +128,7 @@ class SqliteStore:
         connection = sqlite3.connect(
             f"{self._path.as_uri()}?mode=rw", uri=True, timeout=self._wait, isolation_level=None
         )
-        # A line with a flipped byte is read all the same: its hash will tell, and where.
-        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        connection.text_factory = _decoded
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
@@ -284,6 +283,11 @@ class SqliteTransaction:
                 f"ledger {self._location!r} is damaged: SQLite's integrity check fails; restore "
                 "it from a copy"
             )
+
+
+def _decoded(raw: bytes) -> str:
+    """A line with a flipped byte is read all the same: its hash will tell, and where."""
+    return raw.decode("utf-8", "replace")
 
 
 def _text(value: object) -> str:

@@ -1,17 +1,20 @@
-"""Where entries are kept: the one Protocol, and the choice between its two stores."""
+"""Where entries are kept, and who may write there: the Protocol, and the choice of a store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..core.urls import shown_url
 from ..errors import OptionError
 from .entries import Row
 
-__all__ = ["Caller", "Store", "Transaction", "open_store"]
+if TYPE_CHECKING:
+    from .postgres import PostgresStore
+
+__all__ = ["Caller", "Store", "Transaction", "grant_role", "open_store", "revoke_role"]
 
 _POSTGRES: Final = ("postgresql://", "postgres://")
 
@@ -103,3 +106,41 @@ def open_store(location: str, *, wait: float) -> Store:
     from .sqlite import SqliteStore
 
     return SqliteStore(location, wait=wait)
+
+
+# --- roles of PostgreSQL, whose rights the owner of a ledger gives and takes ----------------------
+
+
+def grant_role(ledger: str, role: str, *, wait: float = 10.0) -> None:
+    """Let a PostgreSQL role read the ledger and charge every budget in it, and no more.
+
+    Only the owner of the ledger may call this.
+    """
+    _store(ledger, wait).grant(_checked_role(role))
+
+
+def revoke_role(ledger: str, role: str, *, wait: float = 10.0) -> None:
+    """Take every right on the ledger from a PostgreSQL role."""
+    _store(ledger, wait).revoke(_checked_role(role))
+
+
+def _store(ledger: str, wait: float) -> PostgresStore:
+    store: Any = open_store(ledger, wait=wait)
+    if not hasattr(store, "grant"):
+        raise OptionError(
+            f"ledger={store.location!r} is a file, which one user keeps to themselves; only a "
+            "ledger in PostgreSQL has roles"
+        )
+    found: PostgresStore = store
+    return found
+
+
+def _checked_role(role: Any) -> str:
+    """The name of one role: PUBLIC would be everybody who can connect."""
+    if not isinstance(role, str) or not role or "\0" in role or role.lower() == "public":
+        shown = repr(role)[:60] if isinstance(role, str) else f"of type {type(role).__name__}"
+        raise OptionError(
+            f"role {shown} is not usable; give the name of one role, such as 'analysts' (PUBLIC "
+            "would be everyone who can connect)"
+        )
+    return role

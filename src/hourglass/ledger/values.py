@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Final, Literal
 
 from ..core.numbers import exact_number
-from ..errors import EpsilonError, OptionError
+from ..errors import EpsilonError, OptionError, shown
 
 __all__ = [
     "Amount",
@@ -195,7 +195,7 @@ def limit_amount(epsilon: Any, delta: Any = 0) -> Amount:
     exact = _exact("epsilon", epsilon, "give the total that may ever be spent, such as 1")
     if not 0 < exact <= MAX_LIMIT:
         raise EpsilonError(
-            f"epsilon={_cut(epsilon)} is outside (0, {MAX_LIMIT}]; a budget is a positive "
+            f"epsilon={shown(epsilon)} is outside (0, {MAX_LIMIT}]; a budget is a positive "
             "total, commonly between 0.1 and 20"
         )
     return Amount(exact, _delta(delta))
@@ -205,7 +205,7 @@ def charged_amount(epsilon: Any, delta: Any = 0) -> Amount:
     """The price of one release, or an EpsilonError: nothing is free, nothing negative."""
     exact = _exact("epsilon", epsilon, "give the release's epsilon, such as 0.1")
     if exact <= 0:
-        raise EpsilonError(f"epsilon={_cut(epsilon)} is not positive; no release is free")
+        raise EpsilonError(f"epsilon={shown(epsilon)} is not positive; no release is free")
     return Amount(exact, _delta(delta))
 
 
@@ -213,7 +213,7 @@ def checked_name(name: Any) -> str:
     """A budget's name, or an OptionError."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise OptionError(
-            f"budget name {_cut(name)} is not usable; take 1 to 100 letters, digits, dots, "
+            f"budget name {shown(name)} is not usable; take 1 to 100 letters, digits, dots, "
             "dashes and underscores, beginning with a letter or a digit"
         )
     return name
@@ -231,7 +231,7 @@ def checked_text(what: str, text: Any, *, empty: bool = False) -> str:
     good = isinstance(text, str) and len(text) <= MAX_TEXT and text.isprintable()
     if not good or text != text.strip() or not (text or empty):
         raise OptionError(
-            f"{what}={_cut(text)} is not usable; give at most {MAX_TEXT} printable characters "
+            f"{what}={shown(text)} is not usable; give at most {MAX_TEXT} printable characters "
             "without spaces at the ends" + ("" if empty else ", and at least one")
         )
     return str(text)
@@ -257,21 +257,16 @@ def _is_decimal(value: Fraction) -> bool:
 def _delta(delta: Any) -> Fraction:
     exact = _exact("delta", delta, "give 0, or a number such as 1e-9")
     if not 0 <= exact < 1:
-        raise EpsilonError(f"delta={_cut(delta)} is outside [0, 1); give 0, or such as 1e-9")
+        raise EpsilonError(f"delta={shown(delta)} is outside [0, 1); give 0, or such as 1e-9")
     return exact
 
 
 def _exact(what: str, value: Any, remedy: str) -> Fraction:
     exact = exact_number(value)
     if exact is None:
-        raise EpsilonError(f"{what}={_cut(value)} is not a number; {remedy}")
+        raise EpsilonError(f"{what}={shown(value)} is not a number; {remedy}")
     if max(abs(exact.numerator), exact.denominator) >= 10**MAX_DIGITS:
         raise EpsilonError(
-            f"{what}={_cut(value)} has more than {MAX_DIGITS} digits as a ratio; round it up"
+            f"{what}={shown(value)} has more than {MAX_DIGITS} digits as a ratio; round it up"
         )
     return exact
-
-
-def _cut(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

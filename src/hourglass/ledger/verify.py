@@ -1,6 +1,14 @@
-"""A walk over every entry and every answer, which lists all that is wrong and where."""
+"""For auditors: all that is wrong with a budget and where, and the whole of it as JSON.
+
+The JSON can be checked without hourglass. Each line's hash is the SHA-256 of
+``hourglass-ledger-1``, a newline and the line; each line names the hash before it; the SHA-256
+of a stored answer stands in its entry.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
 
 from ..errors import LedgerCorruptError
 from .entries import GENESIS, Row, digest, read_row
@@ -8,7 +16,9 @@ from .replay import View
 from .store import Store, Transaction
 from .values import Anchor, Fault, Verification
 
-__all__ = ["verify"]
+__all__ = ["FORMAT", "exported", "verify"]
+
+FORMAT: Final = "hourglass-ledger/1"
 
 
 def verify(store: Store, name: str, anchor: Anchor | None = None) -> Verification:
@@ -101,3 +111,15 @@ def _anchor_faults(rows: list[Row], anchor: Anchor | None) -> list[Fault]:
         else "it is not the entry the anchor was taken at: the ledger was rewritten"
     )
     return [Fault(None if found is None else anchor.number, what)]
+
+
+def exported(name: str, rows: Iterable[tuple[Row, str | None]]) -> dict[str, Any]:
+    """Every entry with its hash and its answer, exactly as stored."""
+    return {
+        "format": FORMAT,
+        "budget": name,
+        "entries": [
+            {"number": row.number, "line": row.body, "hash": row.hash, "answer": answer}
+            for row, answer in rows
+        ],
+    }

@@ -23,8 +23,8 @@ import numpy as np
 
 from ..core.exact import Enclosure
 from ..core.grid import Grid
-from ..core.shown import one_of
 from ..core.totals import NoisyTotals, Totals
+from ..errors import one_of
 from ..noise.bits import SECURE, Bits
 from .lattice import Lattice
 from .tails import Tails

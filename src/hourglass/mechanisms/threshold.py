@@ -9,11 +9,12 @@ With t the least integer for which P(k + K >= t) <= delta / m the release is
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
-from ..core.exact import Enclosure, sign_of
+from ..core.exact import PRECISIONS, Enclosure
 
 __all__ = ["Counted", "threshold"]
 
@@ -35,18 +36,17 @@ def threshold(law: Counted, delta: Fraction, records: int = 1, groups: int = 1) 
     ``law`` is the noise as it is drawn, ``records`` how many of a group one person can be,
     ``groups`` in how many groups a person can be.
     """
-    share = delta / groups
-
-    def small(tail: int) -> bool:
-        return sign_of(lambda bits: law.count_tail(tail, bits=bits) - share) <= 0
-
+    small = partial(_is_small, law, delta / groups)
     high = 1
     while not small(high):
         high *= 2
     low = -high if small(1) else 1  # small(high) holds; find where it begins
     while small(low):
         low *= 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if small(middle) else (middle, high)
-    return records + high
+    return records + bisect_left(range(low, high), True, key=small) + low
+
+
+def _is_small(law: Counted, share: Fraction, k: int) -> bool:
+    """Whether P(K >= k) <= share."""
+    over = (law.count_tail(k, bits=bits) - share for bits in PRECISIONS)
+    return next(excess.sign for excess in over if excess.sign is not None) <= 0

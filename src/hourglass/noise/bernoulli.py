@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import Enclosure, floor_scaled
+from ..core.exact import PRECISIONS, Enclosure, floor_scaled
 from .bits import Bits, next_word
 
 __all__ = ["Bernoulli"]
@@ -35,7 +35,8 @@ class Bernoulli:
     def threshold(self, digits: int) -> int:
         """floor(2^digits p)."""
         if digits not in self._thresholds:
-            self._thresholds[digits] = floor_scaled(self._probability, digits)
+            enclosures = (self._probability(digits + more) for more in PRECISIONS)
+            self._thresholds[digits] = floor_scaled(enclosures, digits)
         return self._thresholds[digits]
 
     def sample(self, size: int, bits: Bits) -> npt.NDArray[np.bool_]:

@@ -13,20 +13,20 @@ Two exact samplers, chosen by the rate alone, never by a draw:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus, floor_scaled
+from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus, floor_scaled, outward
 from .bernoulli import Bernoulli
 from .bits import Bits, Words, next_word
 
-__all__ = ["Ladder"]
+__all__ = ["Ladder", "invert"]
 
 #: Longest table of cumulated probabilities; with 64-bit words that is rate >= 0.044.
 TABLE_LIMIT: Final = 1024
@@ -85,32 +85,12 @@ class Ladder:
         return int(width * LOG2_UP / self.rate) + 1 + self.other.bit_length()
 
     def sample_by_table(self, size: int, bits: Bits) -> npt.NDArray[np.int64]:
-        """Invert the cumulated law: the rung is the number of F(i) that are at most U.
-
-        A word fixes the first digits of U. It settles every comparison with F(i) but those
-        whose first digits are the word itself; then U is read on.
-        """
-        table = _table(self, bits.width)
-        words = bits.words(size)
-        rungs = np.searchsorted(table, words, side="left")
-        for index in np.flatnonzero(table[np.minimum(rungs, len(table) - 1)] == words):
-            rungs[index] = self._settle(int(words[index]), int(rungs[index]), bits)
-        return rungs.astype(np.int64, copy=False)
-
-    def _settle(self, prefix: int, rung: int, bits: Bits) -> int:
-        """Read U on until it differs from every F(i); ``rung`` of them are below it so far."""
-        digits = bits.width
-        while True:
-            prefix = prefix << bits.width | next_word(bits)
-            digits += bits.width
-            while (threshold := self.threshold(rung, digits)) < prefix:
-                rung += 1
-            if prefix < threshold:
-                return rung
+        """Invert the cumulated law: the rung is the number of F(i) that are at most U."""
+        return invert(_table(self, bits.width), bits.words(size), bits, self.threshold)
 
     def threshold(self, rung: int, digits: int) -> int:
         """floor(2^digits F(rung)), F the probability of this rung or a lower one."""
-        return floor_scaled(lambda precision: 1 - self.tail(rung + 1, precision), digits)
+        return floor_scaled((1 - self.tail(rung + 1, digits + more) for more in PRECISIONS), digits)
 
     # --- one word a digit -------------------------------------------------------------
 
@@ -148,7 +128,42 @@ class Ladder:
 
     @cached_property
     def _zero(self) -> Bernoulli:
-        return Bernoulli(lambda precision: self.pmf(0, precision))
+        return Bernoulli(partial(self.pmf, 0))
+
+
+def invert(
+    table: Words,
+    words: Words,
+    bits: Bits,
+    threshold: Callable[[int, int], int],
+    reach: int | None = None,
+) -> npt.NDArray[np.int64]:
+    """For each word the number of F(i) that are at most U, U the number that it begins.
+
+    ``table`` holds the first digits of F(0), F(1), ..., and ``threshold(i, digits)`` as many
+    digits of F(i) as are asked for. A word settles every comparison but those with an F(i) that
+    has the same first digits; then U is read on. No number past ``reach`` comes out.
+    """
+    found = np.searchsorted(table, words, side="left")
+    if len(table):
+        for index in np.flatnonzero(table[np.minimum(found, len(table) - 1)] == words):
+            found[index] = _settle(int(words[index]), int(found[index]), bits, threshold, reach)
+    return found.astype(np.int64, copy=False)
+
+
+def _settle(
+    prefix: int, rung: int, bits: Bits, threshold: Callable[[int, int], int], reach: int | None
+) -> int:
+    """Read U on until it differs from every F(i); ``rung`` of them are below it so far."""
+    digits = bits.width
+    while reach is None or rung <= reach:
+        prefix = prefix << bits.width | next_word(bits)
+        digits += bits.width
+        while (limit := threshold(rung, digits)) < prefix:
+            rung += 1
+        if prefix < limit:
+            return rung
+    raise ArithmeticError(f"a draw passed {reach}")
 
 
 @lru_cache(maxsize=64)
@@ -164,9 +179,8 @@ def _thresholds(ladder: Ladder, width: int) -> Iterator[int]:
     while True:
         one = 1 << precision
         b = exp_minus(ladder.rate, precision + 16)
-        scale = ladder.other / ladder._total(b)
-        b_low, b_high = _outward(b, one)
-        power_low, power_high = _outward(scale, one)
+        b_low, b_high = outward(b, precision)
+        power_low, power_high = outward(ladder.other / ladder._total(b), precision)
         table = []
         for _ in range(ladder.table_length(width)):
             power_low = power_low * b_low >> precision
@@ -180,24 +194,14 @@ def _thresholds(ladder: Ladder, width: int) -> Iterator[int]:
         precision *= 2
 
 
-def _outward(value: Enclosure, one: int) -> tuple[int, int]:
-    """The enclosure in fixed point, its ends rounded outward."""
-    low, high = value.low * one, value.high * one
-    return low.numerator // low.denominator, -(-high.numerator // high.denominator)
-
-
 @lru_cache(maxsize=64)
 def _digit_coins(rate: Fraction, m: int) -> list[Bernoulli]:
     """Digits 0..m-1 and, last, the coin that says another 2^m were passed."""
+    digits = [Bernoulli(partial(_digit, rate * (1 << i))) for i in range(m)]
+    return [*digits, Bernoulli(partial(exp_minus, rate * (1 << m)))]
 
-    def digit(i: int) -> Bernoulli:
-        power = rate * (1 << i)
 
-        def probability(precision: int) -> Enclosure:
-            B = exp_minus(power, precision)
-            return B / (1 + B)
-
-        return Bernoulli(probability)
-
-    past = rate * (1 << m)
-    return [digit(i) for i in range(m)] + [Bernoulli(lambda precision: exp_minus(past, precision))]
+def _digit(power: Fraction, precision: int) -> Enclosure:
+    """B / (1+B), B = exp(-power)."""
+    B = exp_minus(power, precision)
+    return B / (1 + B)

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ..core.exact import DEFAULT_BITS, Enclosure, sign_of
+from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure
 
-__all__ = ["least_ratio"]
+__all__ = ["least_ratio", "times"]
 
 Polynomials = Callable[[int], tuple[list[Enclosure], list[Enclosure]]]
 
@@ -38,7 +38,8 @@ def least_ratio(polynomials: Polynomials) -> int:
     first, *others = sorted(set(_candidates(slopes, 0, end)))
     best = first
     for other in others:
-        if sign_of(lambda bits, a=best, b=other: _difference(polynomials(bits), a, b)) > 0:  # type: ignore[misc]
+        differences = (_difference(polynomials(bits), best, other) for bits in PRECISIONS)
+        if next(d.sign for d in differences if d.sign is not None) > 0:
             best = other
     return best
 
@@ -85,8 +86,8 @@ class _Slope:
         scale = max(e.denominator for v in (*above, *below) for e in (v.low, v.high))
         f_low, f_high = _scaled(above, scale)
         n_low, n_high = _scaled(below, scale)
-        rising = _times(_derived(f_low), n_low), _times(_derived(f_high), n_high)
-        falling = _times(f_low, _derived(n_low)), _times(f_high, _derived(n_high))
+        rising = times(_derived(f_low), n_low), times(_derived(f_high), n_high)
+        falling = times(f_low, _derived(n_low)), times(f_high, _derived(n_high))
         low = [r - f for r, f in zip(rising[0], falling[1], strict=True)]
         high = [r - f for r, f in zip(rising[1], falling[0], strict=True)]
         return cls(low, high)
@@ -105,7 +106,8 @@ def _derived(polynomial: list[int]) -> list[int]:
     return [i * value for i, value in enumerate(polynomial)][1:]
 
 
-def _times(one: list[int], other: list[int]) -> list[int]:
+def times(one: list[int], other: list[int]) -> list[int]:
+    """The product of two polynomials."""
     product = [0] * (len(one) + len(other) - 1)
     for i, a in enumerate(one):
         for j, b in enumerate(other):

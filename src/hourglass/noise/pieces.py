@@ -18,9 +18,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import Enclosure, floor_scaled
+from ..core.exact import PRECISIONS, Enclosure, floor_scaled
 from .bits import Bits, Words
-from .radial import Radial, invert
+from .ladder import invert
+from .radial import Radial
 from .scaled import MAX_INT64_BOUND, sample_scaled
 
 __all__ = ["Pieces"]
@@ -58,16 +59,16 @@ class Pieces:
         """floor(2^digits P(this piece or one before it))."""
         if piece == len(self.laws) - 1:
             return 1 << digits
-        if (piece, digits) in self._known:
-            return self._known[piece, digits]
-
-        def cumulated(precision: int) -> Enclosure:
-            masses = [a.total(precision) * m.total(precision) for a, m in self.laws]
-            part = sum(masses[: piece + 1], start=Enclosure.of(0))
-            return part / sum(masses, start=Enclosure.of(0))
-
-        self._known[piece, digits] = floor_scaled(cumulated, digits)
+        if (piece, digits) not in self._known:
+            enclosures = (self._cumulated(piece, digits + more) for more in PRECISIONS)
+            self._known[piece, digits] = floor_scaled(enclosures, digits)
         return self._known[piece, digits]
+
+    def _cumulated(self, piece: int, precision: int) -> Enclosure:
+        """P(this piece or one before it)."""
+        masses = [a.total(precision) * m.total(precision) for a, m in self.laws]
+        part = sum(masses[: piece + 1], start=Enclosure.of(0))
+        return part / sum(masses, start=Enclosure.of(0))
 
     @cached_property
     def _known(self) -> dict[tuple[int, int], int]:

@@ -12,7 +12,6 @@ and the width of a word alone, never by a draw:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -21,9 +20,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus, floor_scaled
-from .bits import Bits, Words, next_word
-from .ladder import WINDOWS, Ladder
+from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus, floor_scaled, outward
+from .bits import Bits, Words
+from .ladder import WINDOWS, Ladder, invert
 from .series import differences, geometric_sum, power, value_at
 
 __all__ = ["Radial"]
@@ -114,7 +113,8 @@ class Radial:
             return 0  # p never falls, so all before it are zero as well
         known = self._thresholds
         if (n, digits) not in known:
-            known[n, digits] = floor_scaled(lambda bits: 1 - self.tail(n + 1, bits), digits)
+            enclosures = (1 - self.tail(n + 1, digits + more) for more in PRECISIONS)
+            known[n, digits] = floor_scaled(enclosures, digits)
         return known[n, digits]
 
     @cached_property
@@ -150,46 +150,14 @@ class Radial:
         """floor(2^digits P(order at most k))."""
         if k >= len(self.coefficients) - 1:
             return 1 << digits
+        enclosures = (self._order_cumulated(k, digits + more) for more in PRECISIONS)
+        return floor_scaled(enclosures, digits)
 
-        def cumulated(precision: int) -> Enclosure:
-            part = geometric_sum(self.coefficients[: k + 1], self.rate, precision)
-            return part / self.total(precision)
-
-        return floor_scaled(cumulated, digits)
-
-
-def invert(
-    table: Words,
-    words: Words,
-    bits: Bits,
-    threshold: Callable[[int, int], int],
-    reach: int,
-) -> npt.NDArray[np.int64]:
-    """For each word the number of F(i) that are at most U, U the number that it begins.
-
-    The table holds the first digits of F(0), F(1), ... A word settles every comparison but
-    those with an F(i) that has the same first digits; then U is read on.
-    """
-    found = np.searchsorted(table, words, side="left")
-    if len(table):
-        for index in np.flatnonzero(table[np.minimum(found, len(table) - 1)] == words):
-            found[index] = _settle(int(words[index]), int(found[index]), bits, threshold, reach)
-    return found.astype(np.int64, copy=False)
-
-
-def _settle(
-    prefix: int, rung: int, bits: Bits, threshold: Callable[[int, int], int], reach: int
-) -> int:
-    """Read U on until it differs from every F(i); ``rung`` of them are below it so far."""
-    digits = bits.width
-    while rung <= reach:
-        prefix = prefix << bits.width | next_word(bits)
-        digits += bits.width
-        while (limit := threshold(rung, digits)) < prefix:
-            rung += 1
-        if prefix < limit:
-            return rung
-    raise ArithmeticError(f"a radial draw passed {reach}")
+    def _order_cumulated(self, k: int, precision: int) -> Enclosure:
+        """P(order at most k)."""
+        return geometric_sum(self.coefficients[: k + 1], self.rate, precision) / self.total(
+            precision
+        )
 
 
 @dataclass(frozen=True)
@@ -228,8 +196,8 @@ def _cumulated(law: Radial, width: int, precision: int) -> list[int] | None:
     Integer enclosures of b^n by repeated products; None if they leave a floor open.
     """
     b, total = exp_minus(law.rate, precision), law.total(precision)
-    b_low, b_high = _outward(b, precision)
-    total_low, total_high = _outward(total, precision)
+    b_low, b_high = outward(b, precision)
+    total_low, total_high = outward(total, precision)
     row = list(law.coefficients)  # the differences of p at n
     power_low = power_high = 1 << precision
     low = high = 0
@@ -245,12 +213,3 @@ def _cumulated(law: Radial, width: int, precision: int) -> list[int] | None:
         power_low = power_low * b_low >> precision
         power_high = -(-power_high * b_high >> precision)
     return table
-
-
-def _outward(value: Enclosure, digits: int) -> tuple[int, int]:
-    """2^digits times the enclosure, its ends rounded outward to integers."""
-    low, high = value.low, value.high
-    return (
-        (low.numerator << digits) // low.denominator,
-        -((-high.numerator << digits) // high.denominator),
-    )

@@ -17,7 +17,7 @@ from functools import lru_cache, reduce
 from itertools import pairwise
 from operator import mul
 
-from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
+from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus, outward
 
 __all__ = ["choose", "differences", "geometric_sum", "power", "product", "value_at"]
 
@@ -66,11 +66,7 @@ def value_at(coefficients: Sequence[int], place: int) -> int:
 def beta_scaled(rate: Fraction, bits: int) -> tuple[int, int]:
     """2^bits b/(1-b), rounded down and up."""
     b = exp_minus(rate, bits)
-    low, high = b.low / (1 - b.low), b.high / (1 - b.high)
-    return (
-        (low.numerator << bits) // low.denominator,
-        -((-high.numerator << bits) // high.denominator),
-    )
+    return outward(Enclosure(b.low / (1 - b.low), b.high / (1 - b.high)), bits)
 
 
 def geometric_sum(

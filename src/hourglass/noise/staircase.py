@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus, sign_of
+from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus
 from ..core.grid import check_centre, check_grid
 from ..core.numbers import Exact, exact_epsilon
 from .bits import SECURE, Bits, blocks, joined
 from .ladder import Ladder
 from .uniform import sample_below
 
-__all__ = ["Staircase", "least_centre", "optimal_centre", "stair"]
+__all__ = ["Staircase", "optimal_centre", "stair"]
 
 
 def stair(x: int, grid: int, centre: int) -> int:
@@ -128,26 +128,18 @@ def optimal_centre(epsilon: Fraction, grid: int) -> int:
     all positive: it changes sign once, and bisection finds where. Its sign is decided in
     exact arithmetic, with as many digits of b as that takes.
     """
-
-    def rises(c: int) -> bool:
-        def slope(precision: int) -> Enclosure:
-            b = exp_minus(epsilon, precision)
-            beta = b / (1 - b)
-            here, there = _offset_squares(c, grid, beta), _offset_squares(c + 1, grid, beta)
-            return (there - here) * (2 * c + 1 + 2 * grid * beta) - 2 * here
-
-        return sign_of(slope) >= 0
-
-    return least_centre(grid, rises)
+    return bisect_left(range(grid - 1), True, key=partial(_rises, epsilon, grid))
 
 
-def least_centre(grid: int, rises: Callable[[int], bool]) -> int:
-    """The least c in 0..G-1 from which a quantity that falls, then rises, does not fall."""
-    low, high = 0, grid - 1
-    while low < high:
-        middle = (low + high) // 2
-        if rises(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+def _rises(epsilon: Fraction, grid: int, c: int) -> bool:
+    """Whether Var X does not fall from c to c+1."""
+    slopes = (_slope(epsilon, grid, c, bits) for bits in PRECISIONS)
+    return next(slope.sign for slope in slopes if slope.sign is not None) >= 0
+
+
+def _slope(epsilon: Fraction, grid: int, c: int, bits: int) -> Enclosure:
+    """(N(c+1) - N(c)) Z(c) - 2 N(c), of the sign of Var X at c+1 less Var X at c."""
+    b = exp_minus(epsilon, bits)
+    beta = b / (1 - b)
+    here, there = _offset_squares(c, grid, beta), _offset_squares(c + 1, grid, beta)
+    return (there - here) * (2 * c + 1 + 2 * grid * beta) - 2 * here

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus, sign_of
+from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus
 from ..core.grid import check_centre, check_grid
 from ..core.numbers import Exact, exact_epsilon
 from .bernoulli import Bernoulli
 from .bits import SECURE, Bits, blocks, joined
 from .ladder import Ladder
-from .staircase import least_centre
 from .uniform import MAX_BOUND, sample_below_each
 
 __all__ = ["Staircase2D", "optimal_centre_2d"]
@@ -82,19 +82,13 @@ class Staircase2D:
     @cached_property
     def _extra(self) -> tuple[Bernoulli, Bernoulli]:
         """The coins for k >= 1 and, given that, k = 2."""
+        return Bernoulli(partial(self._part, 0)), Bernoulli(partial(self._part, 1))
 
-        def weights(precision: int) -> list[Enclosure]:
-            return _newton_terms(self.epsilon, self.grid, self.c, points_within, 2, precision)
-
-        def some(precision: int) -> Enclosure:
-            zero, one, two = weights(precision)
-            return (one + two) / (zero + one + two)
-
-        def both(precision: int) -> Enclosure:
-            _, one, two = weights(precision)
-            return two / (one + two)
-
-        return Bernoulli(some), Bernoulli(both)
+    def _part(self, k: int, bits: int) -> Enclosure:
+        """P(more than k | k or more)."""
+        here, *more = _newton_terms(self.epsilon, self.grid, self.c, points_within, 2, bits)[k:]
+        above = sum(more, start=Enclosure.of(0))
+        return above / (here + above)
 
     def level(self, x: int, y: int) -> int:
         """How many steps of exp(-epsilon) below the top."""
@@ -179,18 +173,22 @@ def _stair_sum(
 @lru_cache(maxsize=1024)
 def optimal_centre_2d(epsilon: Fraction, grid: int) -> int:
     """The centre radius c in 0..G-1 of least variance, found exactly by bisection."""
+    return bisect_left(range(grid - 1), True, key=partial(_rises, epsilon, grid))
 
-    def rises(c: int) -> bool:
-        def slope(precision: int) -> Enclosure:
-            here, there = (
-                (
-                    _stair_sum(epsilon, grid, centre, squares_within, 4, precision),
-                    _stair_sum(epsilon, grid, centre, points_within, 2, precision),
-                )
-                for centre in (c, c + 1)
-            )
-            return there[0] * here[1] - here[0] * there[1]
 
-        return sign_of(slope) >= 0
+def _rises(epsilon: Fraction, grid: int, c: int) -> bool:
+    """Whether the variance does not fall from c to c+1."""
+    slopes = (_slope(epsilon, grid, c, bits) for bits in PRECISIONS)
+    return next(slope.sign for slope in slopes if slope.sign is not None) >= 0
 
-    return least_centre(grid, rises)
+
+def _slope(epsilon: Fraction, grid: int, c: int, bits: int) -> Enclosure:
+    """Of the sign of the variance at c+1 less the variance at c."""
+    here, there = (
+        (
+            _stair_sum(epsilon, grid, centre, squares_within, 4, bits),
+            _stair_sum(epsilon, grid, centre, points_within, 2, bits),
+        )
+        for centre in (c, c + 1)
+    )
+    return there[0] * here[1] - here[0] * there[1]

@@ -21,7 +21,7 @@ from ..core.exact import DEFAULT_BITS, Enclosure
 from ..core.numbers import Exact, exact_epsilon
 from ..errors import GridError
 from .bits import SECURE, Bits, blocks, joined
-from .least import least_ratio
+from .least import least_ratio, times
 from .pieces import Pieces
 from .regions import Regions
 from .series import power
@@ -190,7 +190,7 @@ def best_triangle_centre(epsilon: Fraction, whole: int) -> int:
         """F and N of one region as polynomials in c: p = aW + c, t = mW + c."""
         p, t = [a * whole, 1], [m * whole, 1]
         points = _plus(
-            _times(p, p), _scale(4, _times(p, t)), _times(t, t), _scale(3, _plus(p, t)), [2]
+            times(p, p), _scale(4, times(p, t)), times(t, t), _scale(3, _plus(p, t)), [2]
         )
         squares = _plus(_squares(p, t), _squares(t, p))
         return _plus(_scale(3, squares), _scale(4 * whole**2 * (a - m) ** 2, points)), points
@@ -211,8 +211,8 @@ def best_triangle_centre(epsilon: Fraction, whole: int) -> int:
 
 def _squares(p: list[int], t: list[int]) -> list[int]:
     """:func:`_twelve_squares` of polynomials."""
-    inner = _plus(_times(p, p), _scale(4, _times(p, t)), _scale(3, p), _scale(2, t), [2])
-    return _times(_times(p, _plus(p, [1])), inner)
+    inner = _plus(times(p, p), _scale(4, times(p, t)), _scale(3, p), _scale(2, t), [2])
+    return times(times(p, _plus(p, [1])), inner)
 
 
 def _plus(*terms: list[int]) -> list[int]:
@@ -223,11 +223,3 @@ def _plus(*terms: list[int]) -> list[int]:
 
 def _scale(factor: int, term: list[int]) -> list[int]:
     return [factor * value for value in term]
-
-
-def _times(one: list[int], other: list[int]) -> list[int]:
-    product = [0] * (len(one) + len(other) - 1)
-    for i, a in enumerate(one):
-        for j, b in enumerate(other):
-            product[i + j] += a * b
-    return product

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .engines.base import guarded_schema
+from ..errors import guarded_schema
 from .files import FileSet
 from .types import Kind, reconciled
 
@@ -13,14 +13,11 @@ __all__ = ["unified_dataset"]
 
 def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any:
     """The files as one PyArrow dataset; the wanted columns are of one type in all of them."""
+    import pyarrow.dataset
 
-    def opened() -> Any:
-        import pyarrow.dataset
-
-        return [pyarrow.dataset.dataset(path, format=format).schema for path in files.absolute]
-
-    what = "an Arrow" if format == "ipc" else "a Parquet"
-    schemas = guarded_schema(f"{files.paths[0]!r} is not a whole {what[2:].strip()} file", opened)
+    what = "Arrow" if format == "ipc" else "Parquet"
+    with guarded_schema(f"{files.paths[0]!r} is not a whole {what} file"):
+        schemas = [pyarrow.dataset.dataset(path, format=format).schema for path in files.absolute]
     groups: dict[Any, str] = {}
     for path, schema in zip(files.paths, schemas, strict=True):
         of_wanted = tuple((f.name, f.type) for f in schema if f.name in wanted)
@@ -35,9 +32,6 @@ def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any
                 target = types.pop() if len(types) == 1 else _type(kind)
                 at = schema.get_field_index(name)
                 schema = schema.set(at, schema.field(at).with_type(target))
-
-    import pyarrow.dataset
-
     return pyarrow.dataset.dataset(list(files.absolute), schema=schema, format=format)
 
 

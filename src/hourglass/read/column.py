@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -20,9 +21,8 @@ import numpy.typing as npt
 
 from ..core.grid import Bounds
 from ..core.totals import Groups
-from ..errors import DataError
+from ..errors import DataError, guarded
 from .arrow_stream import declared
-from .engines.base import guarded
 from .kernel import CHUNK, Chunk, Part, slices
 from .schema import Field, Schema
 
@@ -281,7 +281,12 @@ def _arrow_capsule(values: Any) -> Column:
     except (pyarrow.ArrowException, TypeError, ValueError):
         raise DataError(f"values of type {name} are no Arrow column; {_REMEDY}") from None
     failed = f"values of type {name} could not be read"
-    return _arrow_column(kind, lambda: guarded(failed, load), pyarrow)
+    return _arrow_column(kind, partial(_loaded, failed, load), pyarrow)
+
+
+def _loaded(failed: str, load: Callable[[], Any]) -> Any:
+    with guarded(failed):
+        return load()
 
 
 # --- lists, iterators, arrays of objects --------------------------------------------------

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..core.shown import shown
 from ..core.urls import shown_url
-from ..errors import DataError, OptionError
+from ..errors import DataError, OptionError, shown
 from .lines import open_binary, split_line
 from .schema import Field, Schema
 

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..errors import DataError
+from ..errors import DataError, guarded_schema
 from .arrow_stream import declared
-from .engines.base import guarded_schema
 from .objects import clean, holds_objects
 from .objects import declared as declared_types
 
@@ -65,7 +64,8 @@ def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
             f"data of type {type(data).__name__} is no table; a column in memory is given without "
             "a name"
         )
-        return guarded_schema(what, lambda: _stream(data, pyarrow))  # type: ignore[no-any-return]
+        with guarded_schema(what):
+            return _stream(data, pyarrow)
     return None
 
 
@@ -83,10 +83,8 @@ def _polars(data: Any, polars: Any, wanted: tuple[str, ...]) -> Frame | None:
     if not isinstance(data, polars.DataFrame | polars.LazyFrame):
         return None
     lazy = isinstance(data, polars.LazyFrame)
-    schema = guarded_schema(
-        "data: the lazy frame cannot tell its columns",
-        lambda: data.collect_schema() if lazy else data.schema,
-    )
+    with guarded_schema("data: the lazy frame cannot tell its columns"):
+        schema = data.collect_schema() if lazy else data.schema
     known = _known(tuple(schema), wanted)
     half = [name for name in known if schema[name] == getattr(polars, "Float16", None)]
     narrow = data.select(known).with_columns(polars.col(half).cast(polars.Float32))

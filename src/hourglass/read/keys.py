@@ -13,10 +13,8 @@ import numpy as np
 
 from ..core.keys import key_value, sort_key
 from ..core.public import Public, is_column
-from ..core.shown import shown
 from ..core.totals import Groups, Totals
-from ..errors import OptionError
-from .engines.base import guarded_schema
+from ..errors import OptionError, guarded_schema, shown
 from .files import is_path
 from .open import is_table
 from .schema import Field
@@ -138,7 +136,5 @@ def _table_rows(keys: Any, by: tuple[Field, ...]) -> list[Any]:
     from .engines.duckdb import distinct_rows
 
     names = tuple(field.name for field in by)
-    rows: list[Any] = guarded_schema(
-        "keys: the public table cannot be read", lambda: distinct_rows(keys, names)
-    )
-    return rows
+    with guarded_schema("keys: the public table cannot be read"):
+        return distinct_rows(keys, names)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from ..core.shown import one_of, shown
-from ..errors import DataError, OptionError
+import numpy as np
+
+from ..errors import DataError, OptionError, one_of, shown
 from .column import column as column_of
 from .columns import columns_in_memory, columns_of
 from .database import SqlSource
-from .engines.base import Source, engines
+from .engines.base import Engine, Source, engines
 from .files import FileSet, is_path
 
 __all__ = [
@@ -19,6 +21,8 @@ __all__ = [
 
 def is_table(data: Any) -> bool:
     """Whether the data is a table rather than a column of numbers."""
+    if isinstance(data, list | tuple | set | frozenset | np.ndarray):
+        return False  # which no engine claims
     return is_path(data) or any(kind.claims(data) for kind in engines())
 
 
@@ -48,27 +52,34 @@ def open_source(data: Any, wanted: tuple[str, ...], engine: str | None) -> Sourc
 
 def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) -> Source:
     """The table, opened by the engine that claims it or that is asked for; no row is read."""
-    offered = {kind.name: kind for kind in engines()}
     if engine is not None:
-        one_of("engine", engine, offered)
+        one_of("engine", engine, [kind.name for kind in engines()])
     if is_path(data):
         data = FileSet.of(data, remote=engine == "spark")
         data.check_whole()
-    claiming = [kind for kind in offered.values() if kind.claims(data)]
-    if not claiming and hasattr(data, "__arrow_c_stream__"):
-        claiming = [next(iter(offered.values()))]
-    if not claiming:
+    for kind in _claiming(data):
+        if engine in (None, kind.name):
+            return kind.open(data, wanted)
+    names = ", ".join(kind.name for kind in _claiming(data))
+    if not names:
         raise DataError(
             f"data of type {type(data).__name__} is no table; give a frame, a path, a DuckDB "
             "relation, a Spark DataFrame or hg.sql(url, table)"
         )
-    for kind in claiming:
-        if engine in (None, kind.name):
-            return kind.open(data, wanted)
-    names = ", ".join(kind.name for kind in claiming)
     if isinstance(data, FileSet):
         raise OptionError(f"engine={engine!r} reads no files; {names} do")
     raise OptionError(f"engine={engine!r}: this table is asked through {names}")
+
+
+def _claiming(data: Any) -> Iterator[type[Engine]]:
+    """The engines that take the data, the preferred one first; a stream goes to that one."""
+    claimed = False
+    for kind in engines():
+        if kind.claims(data):
+            claimed = True
+            yield kind
+    if not claimed and hasattr(data, "__arrow_c_stream__"):
+        yield engines()[0]
 
 
 def file_engines() -> list[str]:

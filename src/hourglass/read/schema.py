@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ..core.grid import DEFAULT_GRID, Bounds, Grid
-from ..core.shown import shown
-from ..errors import BoundsError, DataError
+from ..errors import BoundsError, DataError, shown
 
 __all__ = ["INT64", "TEXT_REACH", "Field", "Schema"]
 

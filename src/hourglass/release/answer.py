@@ -18,10 +18,9 @@ import numpy as np
 
 from ..core.exact import to_double
 from ..core.grid import Bounds
-from ..core.shown import shown
 from ..core.totals import NoisyTotals
 from ..core.unit import counts_persons
-from ..errors import OptionError
+from ..errors import OptionError, shown
 from ..estimate import point
 from ..estimate.accuracy import error_at
 from ..estimate.interval import least_count, mean_ends

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..core.grid import Bounds
 from ..core.scale import Scale
-from ..core.shown import shown
-from ..errors import OptionError
+from ..errors import OptionError, shown
 from ..mechanisms.scan import Ends, Scan
 from .rendering import counted, decimal, paragraphs
 

@@ -70,22 +70,11 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 
     """
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     over = sum(widths) + 2 * (len(widths) - 1) - WIDTH
-    for place in sorted(range(names), key=lambda i: -widths[i]):
+    for place in sorted(range(names), key=widths.__getitem__, reverse=True):
         narrower = max(min(widths[place], NARROWEST), widths[place] - max(over, 0))
         over -= widths[place] - narrower
         widths[place] = narrower
-
-    def lines(row: Sequence[str]) -> list[str]:
-        texts = [_wrapped(text, width) for text, width in zip(row[:names], widths, strict=False)]
-        numbers = [
-            text.rjust(width) for text, width in zip(row[names:], widths[names:], strict=True)
-        ]
-        first, *more = zip_longest(*texts, fillvalue="")
-        cells = [[*first, *numbers], *more]
-        return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
-
-    rule = "  ".join("─" * width for width in widths)
-    return "\n".join([*lines(head), rule, *(line for row in rows for line in lines(row))])
+    return _table(head, rows, widths, names)
 
 
 def _wrapped(text: str, width: int, *, long_words: bool = True) -> list[str]:
@@ -97,20 +86,28 @@ def _wrapped(text: str, width: int, *, long_words: bool = True) -> list[str]:
 
 def sentence_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int = WIDTH) -> str:
     """A table whose cells are sentences: all left-aligned, wrapped to lines of ``width``."""
-    cells = [head, *rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     while sum(widths) + 2 * len(widths) - 2 > width and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
-    top, *others = (_columns(row, widths) for row in cells)
+    return _table(head, rows, widths, len(head))
+
+
+def _table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], names: int
+) -> str:
+    """The lines of a table, whose first ``names`` columns are aligned left, the others right."""
+    top, *others = (_lines(row, widths, names) for row in [head, *rows])
     return "\n".join([*top, "  ".join("─" * each for each in widths), *chain(*others)])
 
 
-def _columns(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+def _lines(row: Sequence[str], widths: Sequence[int], names: int) -> list[str]:
     columns = [_wrapped(text, each) for text, each in zip(row, widths, strict=True)]
-    return [
-        "  ".join(text.ljust(each) for text, each in zip(line, widths, strict=True)).rstrip()
-        for line in zip_longest(*columns, fillvalue="")
-    ]
+    found = []
+    for cells in zip_longest(*columns, fillvalue=""):
+        left = map(str.ljust, cells[:names], widths)
+        right = map(str.rjust, cells[names:], widths[names:])
+        found.append("  ".join([*left, *right]).rstrip())
+    return found
 
 
 def html_table(

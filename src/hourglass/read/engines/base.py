@@ -1,28 +1,22 @@
 """What an engine is, the registry of engines, and how a foreign error becomes one of ours.
 
 An engine is one file in this folder with one registered class, which says which data it claims
-and opens it. Adding the file is enough: :func:`engines` imports all that are here. A library is
-imported only when data is opened, never to find out whether data is claimed.
+and opens it. Adding the file is enough: all that are here are imported with the package. A library
+is imported only when data is opened, never to find out whether data is claimed.
 """
 
 from __future__ import annotations
 
-import pkgutil
-import sys
-from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import DataError, HourglassError, OptionError, SourceError
+from ...errors import DataError, OptionError
 from ..schema import Field, Schema
 from ..sql.query import Question
 
 __all__ = [
-    "Engine", "Source", "engines", "guarded", "guarded_schema", "missing_extra", "register",
-    "value_field",
+    "Engine", "Source", "engines", "missing_extra", "register", "value_field",
 ]  # fmt: skip
 
 
@@ -54,11 +48,11 @@ def register(engine: Kind) -> Kind:
 
 def engines() -> list[type[Engine]]:
     """Every engine, the preferred one first."""
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        name = f"{__package__}.{module.name}"
-        if name not in sys.modules:
-            import_module(name)
-    return sorted(_REGISTRY.values(), key=lambda engine: (not engine.preferred, engine.name))
+    return sorted(_REGISTRY.values(), key=_order)
+
+
+def _order(engine: type[Engine]) -> tuple[bool, str]:
+    return not engine.preferred, engine.name
 
 
 class Source(Protocol):
@@ -84,32 +78,6 @@ class Source(Protocol):
 
     def run(self, sql: Any, query: Question) -> Groups:
         """The secret totals by group: here the data is looked at, once."""
-
-
-def guarded(what: str, work: Callable[[], Any]) -> Any:
-    """``work()``; a foreign error becomes a SourceError that quotes nothing of it.
-
-    Raised outside of the handler, so that not even the context holds the foreign error:
-    engines quote cells in their messages.
-    """
-    try:
-        return work()
-    except HourglassError:
-        raise
-    except Exception as error:
-        kind = type(error).__name__
-    raise SourceError(f"{what} ({kind}); the engine's own message may quote data and is withheld")
-
-
-def guarded_schema(what: str, work: Callable[[], Any]) -> Any:
-    """``work()``, which reads no row: what goes wrong is wrong with the request."""
-    try:
-        return work()
-    except HourglassError:
-        raise
-    except Exception as error:
-        kind = type(error).__name__
-    raise DataError(f"{what} ({kind})")
 
 
 def value_field(engine: Source, schema: Schema, column: str, parse: str | None) -> Field:

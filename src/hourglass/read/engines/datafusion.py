@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import OptionError, SourceError
+from ...errors import OptionError, SourceError, guarded, guarded_schema
 from ..arrow_types import unified_dataset
 from ..files import FileSet
 from ..schema import Field, Schema
@@ -16,7 +16,7 @@ from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, names, with_fields
-from .base import guarded, guarded_schema, missing_extra, register
+from .base import missing_extra, register
 
 __all__ = ["DataFusion", "of_files"]
 
@@ -66,15 +66,11 @@ class DataFusion:
         bit, and it can take such a text for missing: then it gives the answer.
         """
         try:
-            groups: Groups = guarded(
-                "data: DataFusion failed while reading",
-                lambda: Groups.of_arrow(self._context.sql(sql).to_arrow_table(), len(query.by)),
-            )
+            with guarded("data: DataFusion failed while reading"):
+                return Groups.of_arrow(self._context.sql(sql).to_arrow_table(), len(query.by))
         except SourceError:
             if not names(query):
                 raise
-        else:
-            return groups
         return self._from_duckdb(query)
 
     def _from_duckdb(self, query: Question) -> Groups:
@@ -112,22 +108,24 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
     if files.format != "parquet":
         raise OptionError(f"engine='datafusion' reads Parquet, not {files.format}; use duckdb")
 
-    def registered() -> Any:
-        import pyarrow.dataset
-
+    with guarded_schema("data: DataFusion cannot read the files"):
         runtime = RuntimeEnvBuilder().with_disk_manager_specified(spill_directory())
         context = SessionContext(SessionConfig(_NO_STATISTICS), runtime)
-        if len(files.paths) == 1 and files.absolute[0].isprintable():
-            path = Path(files.absolute[0])  # as a URL: in a path it would look for a glob
-            context.register_parquet(_TABLE, path.as_uri(), file_extension=path.suffix)
-            return context, context.table(_TABLE).schema()
-        declared = unified_dataset(files, wanted, "parquet").schema
-        dataset = pyarrow.dataset.dataset(list(files.absolute), _as_bytes(declared), "parquet")
-        context.register_dataset(_TABLE, dataset)
-        return context, declared
+        return DataFusion(context, files, _registered(context, files, wanted))
 
-    context, declared = guarded_schema("data: DataFusion cannot read the files", registered)
-    return DataFusion(context, files, declared)
+
+def _registered(context: Any, files: FileSet, wanted: tuple[str, ...]) -> Any:
+    """The schema of the files, which are a table of the context from here on."""
+    import pyarrow.dataset
+
+    if len(files.paths) == 1 and files.absolute[0].isprintable():
+        path = Path(files.absolute[0])  # as a URL: in a path it would look for a glob
+        context.register_parquet(_TABLE, path.as_uri(), file_extension=path.suffix)
+        return context.table(_TABLE).schema()
+    declared = unified_dataset(files, wanted, "parquet").schema
+    dataset = pyarrow.dataset.dataset(list(files.absolute), _as_bytes(declared), "parquet")
+    context.register_dataset(_TABLE, dataset)
+    return declared
 
 
 def _as_bytes(schema: Any) -> Any:

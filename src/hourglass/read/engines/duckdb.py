@@ -9,12 +9,11 @@ runs, and its answer comes as NumPy's arrays, not as Arrow's.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import DataError, SourceError
+from ...errors import DataError, SourceError, guarded, guarded_schema, raise_alone
 from ..arrow_stream import TextStream
 from ..files import FileSet
 from ..frames import Frame, frame_of, is_frame
@@ -23,7 +22,7 @@ from ..spill import spill_directory
 from ..sql.cells import identifier
 from ..sql.dialects import with_source
 from ..sql.query import Query, Question
-from .base import guarded, guarded_schema, register
+from .base import register
 from .duckdb_answer import of_arrays, one_group
 from .duckdb_text import BATCH, Scans, check_names, groups_suffice, named, select
 
@@ -69,19 +68,15 @@ class DuckDB:
     def schema(self) -> Schema:
         """From the file's footer, the frame's types, or the header of a text file."""
         if self._text:
-            guarded_schema(
-                "data: DuckDB cannot read the columns",
-                lambda: self._connection.sql(f"SELECT * FROM {self._scan}"),
-            )
+            with guarded_schema("data: DuckDB cannot read the columns"):
+                self._connection.sql(f"SELECT * FROM {self._scan}")
             return self._text
         if self._frame:
-            frame = self._frame
-            guarded_schema(
-                "data: DuckDB does not know the type of a column",
-                lambda: self._connection.register(TABLE, frame.scanned),
-            )
+            with guarded_schema("data: DuckDB does not know the type of a column"):
+                self._connection.register(TABLE, self._frame.scanned)
         what = f"{self._footer}: is it a whole Parquet file? " if self._footer else "data: "
-        fields = guarded_schema(f"{what}DuckDB cannot read the columns", self._fields)
+        with guarded_schema(f"{what}DuckDB cannot read the columns"):
+            fields = self._fields()
         if self._frame:
             known = {field.name: field for field in fields}
             fields = [known.get(n, Field(n, "other", "unread")) for n in self._frame.names]
@@ -111,10 +106,8 @@ class DuckDB:
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the scan, of the columns that it needs."""
         if taken := self._scans.taken(query):
-            guarded_schema(
-                "data: DuckDB cannot read the names of the columns",
-                lambda: check_names(self._connection.execute(taken).fetchall()),
-            )
+            with guarded_schema("data: DuckDB cannot read the names of the columns"):
+                check_names(self._connection.execute(taken).fetchall())
         return self._over(self._scans.first(query), query)
 
     def _over(self, scan: str, query: Question) -> str:
@@ -124,11 +117,8 @@ class DuckDB:
         """Run it, and drop the database."""
         try:
             if self._frame and self._frame.filled:
-                filled = self._frame.filled
-                guarded(
-                    "data: the rows cannot be read",
-                    lambda: self._connection.register(TABLE, filled()),
-                )
+                with guarded("data: the rows cannot be read"):
+                    self._connection.register(TABLE, self._frame.filled())
             return self._tried(sql, query)
         finally:
             self._connection.close()
@@ -137,15 +127,16 @@ class DuckDB:
         """The answer; from a Parquet file with a text that is no UTF-8, at the second try."""
         second = self._scans.second(query)
         try:
-            return _answer(lambda: self._connection.sql(sql), query)
+            with _Reading():
+                return _groups(self._connection.sql(sql), query)
         except SourceError:
             if second is None and not (self._stream and self._stream.failure):
                 raise
         if self._stream and self._stream.failure:
             raise _told(self._stream.failure)
         assert second is not None
-        again = self._over(second, query)
-        return _answer(lambda: self._connection.sql(again), query)
+        with _Reading():
+            return _groups(self._connection.sql(self._over(second, query)), query)
 
 
 class DuckDBRelation:
@@ -173,7 +164,8 @@ class DuckDBRelation:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it on the relation's connection."""
-        return _answer(lambda: self._relation.query(TABLE, sql), query)
+        with _Reading():
+            return _groups(self._relation.query(TABLE, sql), query)
 
 
 def _told(failure: BaseException) -> BaseException:
@@ -251,28 +243,28 @@ def _text(query: Question, native: str) -> str:
     return with_source(native, query.text())
 
 
-def _answer(asked: Callable[[], Any], query: Question) -> Groups:
+class _Reading(guarded):
+    """A guard around the query, which DuckDB ends with an error of its own at Ctrl-C."""
+
+    def __init__(self) -> None:
+        super().__init__("data: DuckDB failed while reading")
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> None:
+        interrupted = isinstance(error, RuntimeError) and str(error) == "Query interrupted"
+        del error, trace
+        if interrupted:
+            raise_alone(KeyboardInterrupt())
+        super().__exit__(kind, None, None)
+
+
+def _groups(relation: Any, query: Question) -> Groups:
     """From the relation that is asked for: totals by group, or the column itself."""
-    plain = _plain(query)
-
-    def found() -> Groups:
-        try:
-            return read()
-        except RuntimeError as error:
-            if str(error) != "Query interrupted":  # DuckDB's word for Ctrl-C
-                raise
-        raise KeyboardInterrupt
-
-    def read() -> Groups:
-        if plain:
-            return one_group(asked(), plain)
-        if _arrow_is_here():
-            table = named(asked().to_arrow_table(BATCH), len(query.keys))
-            return Groups.of_arrow(table, len(query.keys), query.balance)
-        return of_arrays(asked().fetchnumpy(), query)
-
-    groups: Groups = guarded("data: DuckDB failed while reading", found)
-    return groups
+    if plain := _plain(query):
+        return one_group(relation, plain)
+    if _arrow_is_here():
+        table = named(relation.to_arrow_table(BATCH), len(query.keys))
+        return Groups.of_arrow(table, len(query.keys), query.balance)
+    return of_arrays(relation.fetchnumpy(), query)
 
 
 def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
-from ...errors import DataError
+from ...errors import DataError, guarded_schema
 from ..arrow_stream import TextStream
 from ..files import FileSet, check_case, text_schema
 from ..frames import frame_of
@@ -19,7 +20,6 @@ from ..lines import Views, blocks, records
 from ..schema import Schema
 from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
-from .base import guarded_schema
 from .duckdb import TABLE, DuckDB, connect
 from .duckdb_text import FILE, Scans
 
@@ -43,7 +43,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     schema = text_schema(names, wanted)
     known = [name for name in dict.fromkeys(wanted) if name and name in names]
     picks = [names.index(name) for name in known]
-    stream = TextStream(max(len(picks), 1), lambda: _fields(files, picks, headers))
+    stream = TextStream(max(len(picks), 1), partial(_fields, files, picks, headers))
     listed = ", ".join(f"c{i} AS {identifier(name)}" for i, name in enumerate(known)) or "c0"
     return DuckDB(f"(SELECT {listed} FROM {TABLE})", stream=stream, text=schema)
 
@@ -59,13 +59,6 @@ def _fields(files: FileSet, picks: list[int], headers: frozenset[bytes]) -> Iter
 
 def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     check_case(wanted)
-
-    def lines() -> Iterator[Views]:
-        for path in files.paths:
-            for block in blocks(path):
-                if (found := records(block, None)).rows:
-                    yield found
-
     # What is not an object, or not JSON at all, has none of the columns.
     if not all(map(_PLAIN.fullmatch, wanted)):
         shape = literal(json.dumps(dict.fromkeys(wanted, "VARCHAR"), ensure_ascii=False))
@@ -78,7 +71,14 @@ def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
         for place, name in enumerate(wanted, 1)
     )
     scan = f"(SELECT {listed} FROM (SELECT TRY({members}) AS line FROM {TABLE}) AS lines)"
-    return DuckDB(scan, stream=TextStream(1, lines), text=Schema((), open=True))
+    return DuckDB(scan, stream=TextStream(1, partial(_lines, files)), text=Schema((), open=True))
+
+
+def _lines(files: FileSet) -> Iterator[Views]:
+    for path in files.paths:
+        for block in blocks(path):
+            if (found := records(block, None)).rows:
+                yield found
 
 
 # --- Parquet --------------------------------------------------------------------------------
@@ -88,11 +88,11 @@ def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     paths = [_literally(path) for path in files.absolute]
     if len(paths) == 1:
         return DuckDB(_parquet(paths), footer=literal(paths[0]))
-    groups = guarded_schema(
+    with guarded_schema(
         f"{files.paths[0]!r} and the others: are they whole Parquet files? DuckDB cannot read the "
-        "columns",
-        lambda: _alike(paths, wanted),
-    )
+        "columns"
+    ):
+        groups = _alike(paths, wanted)
     if len(groups) == 1:
         return DuckDB(_parquet(paths), footer=literal(paths[0]))
     named = dict(zip(paths, files.paths, strict=True))
@@ -112,18 +112,20 @@ def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
 
 
 def _parquet(*groups: list[str], columns: str = "*") -> Scans:
-    """The ways to scan groups of files, names of directories left alone."""
-
-    def reads(more: str) -> list[str]:
-        listed = (", ".join(map(literal, paths)) for paths in groups)
-        return [f"read_parquet([{paths}], hive_partitioning=false{more})" for paths in listed]
-
+    """The ways to scan groups of files."""
     replacing, ignoring = (
-        reads(f", utf8_validation='{mode}', filename='{FILE}'") for mode in ("replace", "ignore")
+        _reads(groups, f", utf8_validation='{mode}', filename='{FILE}'")
+        for mode in ("replace", "ignore")
     )
     every = f"[{', '.join(literal(path) for paths in groups for path in paths)}]"
     lenient = list(zip(replacing, ignoring, strict=True))
-    return Scans(*reads(""), columns=columns, lenient=lenient, files=every)
+    return Scans(*_reads(groups), columns=columns, lenient=lenient, files=every)
+
+
+def _reads(groups: Sequence[list[str]], more: str = "") -> list[str]:
+    """A call of the reader for each group of files, names of directories left alone."""
+    listed = (", ".join(map(literal, paths)) for paths in groups)
+    return [f"read_parquet([{paths}], hive_partitioning=false{more})" for paths in listed]
 
 
 def _literally(path: str) -> str:
@@ -207,7 +209,6 @@ def _of_arrow_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     from ..arrow_types import unified_dataset
 
     dataset = unified_dataset(files, wanted, "ipc")
-    frame = guarded_schema(
-        f"{files.paths[0]!r} is not a whole Arrow file", lambda: frame_of(dataset, wanted)
-    )
+    with guarded_schema(f"{files.paths[0]!r} is not a whole Arrow file"):
+        frame = frame_of(dataset, wanted)
     return DuckDB(TABLE, frame=frame)

@@ -129,25 +129,33 @@ def select(
 
     ``collated``: columns may have collations. ``opaque``: no statistics are handed on.
     """
-    texts = names(query)
-
-    def column(field: Field) -> str:
-        name = identifier(field.name)
-        if field.kind == "real" and opaque:
-            return f"CASE WHEN {name} IS NULL THEN NULL ELSE {name} END AS {name}"
-        if not field.kind.startswith("text"):
-            return name
-        text = _as_text(field)
-        if field.name in texts and not by_group:
-            text = f"CASE WHEN strlen({text}) <= {LONGEST} THEN TRY(decode(encode({text}))) END"
-        if collated:
-            text = f"({text}) COLLATE C"
-        return text if text == name else f"{text} AS {name}"
-
-    found = f"SELECT {', '.join(map(column, query.fields))} FROM {scan}"
+    checked = set() if by_group else names(query)
+    columns = (
+        _text(field, checked=field.name in checked, collated=collated)
+        if field.kind.startswith("text")
+        else _other(field, opaque)
+        for field in query.fields
+    )
+    found = f"SELECT {', '.join(columns)} FROM {scan}"
     long = _unlisted(query) if by_group else []
     tests = [f"strlen({_as_text(field)}) <= {LONGEST}" for field in long]
     return f"{found} WHERE {' AND '.join(tests)}" if tests else found
+
+
+def _text(field: Field, *, checked: bool, collated: bool) -> str:
+    name, text = identifier(field.name), _as_text(field)
+    if checked:
+        text = f"CASE WHEN strlen({text}) <= {LONGEST} THEN TRY(decode(encode({text}))) END"
+    if collated:
+        text = f"({text}) COLLATE C"
+    return text if text == name else f"{text} AS {name}"
+
+
+def _other(field: Field, opaque: bool) -> str:
+    name = identifier(field.name)
+    if field.kind == "real" and opaque:
+        return f"CASE WHEN {name} IS NULL THEN NULL ELSE {name} END AS {name}"
+    return name
 
 
 def _as_text(field: Field) -> str:

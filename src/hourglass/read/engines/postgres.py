@@ -8,14 +8,14 @@ from typing import Any, Final
 from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...core.urls import shown_url
-from ...errors import SourceError
+from ...errors import SourceError, guarded, guarded_schema
 from ..database import SqlSource
 from ..schema import Field, Schema
 from ..sql.cells import double, identifier
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Query, Question
 from ..sql.text import LONGEST, names, number_fields
-from .base import guarded, guarded_schema, missing_extra, register
+from .base import missing_extra, register
 
 __all__ = ["Postgres"]
 
@@ -56,10 +56,8 @@ class Postgres:
 
     def schema(self) -> Schema:
         """The columns of an empty answer."""
-        what = "table: PostgreSQL did not tell its columns"
-        columns, encoding = guarded_schema(
-            what, lambda: self._asked(f"SELECT * FROM {self._relation} LIMIT 0")[::2]
-        )
+        with guarded_schema("table: PostgreSQL did not tell its columns"):
+            columns, _, encoding = self._asked(f"SELECT * FROM {self._relation} LIMIT 0")
         return Schema(tuple(_field(column.name, column.type_code, encoding) for column in columns))
 
     def _asked(self, sql: str) -> tuple[list[Any], list[Any], str]:
@@ -85,8 +83,8 @@ class Postgres:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it in the server."""
-        what = "table: PostgreSQL failed while reading"
-        _, rows, _ = guarded(what, lambda: self._asked(sql))
+        with guarded("table: PostgreSQL failed while reading"):
+            _, rows, _ = self._asked(sql)
         return Groups.of_rows(rows, len(query.by), len(query.sums))
 
 

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
+from ...errors import guarded, guarded_schema
 from ..files import FileSet
 from ..schema import Field, Schema
 from ..spill import spill_directory
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, names, with_fields
-from .base import guarded, guarded_schema, missing_extra, register
+from .base import missing_extra, register
 
 __all__ = ["Spark", "SparkEngine", "session"]
 
@@ -77,9 +78,8 @@ class Spark:
         """The DataFrame's own schema."""
         if self._text:
             return self._text
-        fields = guarded_schema(
-            "data: Spark cannot tell its columns", lambda: list(self._frame.schema.fields)
-        )
+        with guarded_schema("data: Spark cannot tell its columns"):
+            fields = list(self._frame.schema.fields)
         return Schema(tuple(_field(field) for field in fields), folds=True)
 
     def sql(self, query: Question, bounds: Bounds) -> str:
@@ -96,16 +96,12 @@ class Spark:
     def run(self, sql: str, query: Question) -> Groups:
         """Run it, and take the view away again."""
         session = self._frame.sparkSession
-
-        def found() -> Groups:
+        with guarded("data: Spark failed while reading"):
             self._ready().createOrReplaceTempView(self._view)
             try:
                 return Groups.of_arrow(session.sql(sql).toArrow(), len(query.by))
             finally:
                 session.catalog.dropTempView(self._view)
-
-        groups: Groups = guarded("data: Spark failed while reading", found)
-        return groups
 
     def _ready(self) -> Any:
         """The DataFrame, with no name in which Spark would see a variable."""
@@ -123,8 +119,7 @@ def session(master: str | None = None) -> Any:
         SparkSession = None  # type: ignore[assignment,misc]
     if SparkSession is None:
         raise missing_extra("engine='spark'", "pyspark", "spark")
-
-    def opened() -> Any:
+    with guarded("engine='spark': no session can be had; Spark needs Java 17 or later"):
         active = SparkSession.getActiveSession()
         if active is not None:
             return active
@@ -141,8 +136,6 @@ def session(master: str | None = None) -> Any:
         if not os.environ.get("SPARK_REMOTE"):
             made.sparkContext.setLogLevel("OFF")  # a failing task's log would quote cells
         return made
-
-    return guarded("engine='spark': no session can be had; Spark needs Java 17 or later", opened)
 
 
 def _renamed(name: str) -> str:

@@ -7,17 +7,16 @@ called as such and not written as SQL, so that no setting of the session changes
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from ...core.urls import shown_url
-from ...errors import DataError, OptionError
+from ...errors import DataError, OptionError, guarded_schema
 from ..files import FileSet, check_case, text_schema
 from ..lines import LONGEST
 from ..schema import Schema
 from ..types import Kind, reconciled
-from .base import guarded_schema
 from .spark import Spark, session
 
 __all__ = ["of_files"]
@@ -41,17 +40,16 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
         return _of_parquet(reader, files, paths, wanted)
     if files.format == "json":
         check_case(wanted)
-        frame = guarded_schema(_WHAT, lambda: _objects(_lines(reader, paths), wanted))
+        with guarded_schema(_WHAT):
+            frame = _objects(_lines(reader, paths), wanted)
         return Spark(frame, text=Schema((), open=True))
     headers = _remote_headers(reader, files, paths) if files.is_remote else files.headers()
     names = files.names(min(headers))
     schema = text_schema(names, wanted)
     known = [name for name in dict.fromkeys(wanted) if name and name in names]
-
-    def split() -> Any:
-        return _fields(_lines(reader, paths, headers), files.separator, names, known)
-
-    return Spark(guarded_schema(_WHAT, split), text=schema)
+    with guarded_schema(_WHAT):
+        frame = _fields(_lines(reader, paths, headers), files.separator, names, known)
+    return Spark(frame, text=schema)
 
 
 # --- which files ----------------------------------------------------------------------------
@@ -60,14 +58,9 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
 def _found(reader: Any, files: FileSet) -> list[str]:
     """The paths of all files, each once, written so that Spark globs nothing in them."""
     if files.is_remote:
-        listed = guarded_schema(
-            f"data={shown_url(files.paths[0])!r}: Spark cannot find it",
-            lambda: {
-                _decoded(url)
-                for url in reader.format("binaryFile").load(files.paths[0]).inputFiles()
-            },
-        )
-        found = sorted(listed)
+        with guarded_schema(f"data={shown_url(files.paths[0])!r}: Spark cannot find it"):
+            listed = reader.format("binaryFile").load(files.paths[0]).inputFiles()
+            found = sorted({_decoded(url) for url in listed})
     else:
         found = [f"file://{path}" for path in files.absolute]
     if not found:
@@ -171,8 +164,9 @@ def _remote_headers(reader: Any, files: FileSet, paths: list[str]) -> frozenset[
     """The header lines of files that only Spark can read."""
     headers = {}
     for path in paths:
-        first_row = partial(reader.option("lineSep", "\n").text(path).take, 1)
-        rows = guarded_schema(_WHAT, first_row)
+        lines = reader.option("lineSep", "\n").text(path)
+        with guarded_schema(_WHAT):
+            rows = lines.take(1)
         line = rows[0][0].removeprefix(_BOM).removesuffix("\r") if rows else ""
         if not line:
             raise DataError(f"{path!r} has no header line; give one with the columns' names")
@@ -189,13 +183,14 @@ def _remote_headers(reader: Any, files: FileSet, paths: list[str]) -> frozenset[
 
 def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> Spark:
     if files.is_remote:  # a type that differs between files ends the analysis, before the charge
-        merged = reader.option("mergeSchema", "true")
-        return Spark(guarded_schema(_WHAT, lambda: merged.parquet(*paths)))
-    groups = guarded_schema(
-        f"{files.paths[0]!r} and the others: are they whole Parquet files? Spark cannot read them",
-        lambda: _alike(files, paths, wanted),
-    )
-    frames = [guarded_schema(_WHAT, partial(reader.parquet, *group)) for group, _ in groups]
+        with guarded_schema(_WHAT):
+            return Spark(reader.option("mergeSchema", "true").parquet(*paths))
+    with guarded_schema(
+        f"{files.paths[0]!r} and the others: are they whole Parquet files? Spark cannot read them"
+    ):
+        groups = _alike(files, paths, wanted)
+    with guarded_schema(_WHAT):
+        frames = [reader.parquet(*group) for group, _ in groups]
     if len(frames) == 1:
         return Spark(frames[0])
     kinds = [{f.name: _kind(f.dataType) for f in frame.schema.fields} for frame in frames]
@@ -203,7 +198,8 @@ def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str
     targets = {name: reconciled(name, first, kinds) for name in wanted}
     if not all(targets.values()):  # the schema of any file leads to the error
         return Spark(frames[0])
-    return Spark(guarded_schema(_WHAT, lambda: _union(frames, targets)))
+    with guarded_schema(_WHAT):
+        return Spark(_union(frames, targets))
 
 
 def _alike(files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> list[Any]:

@@ -17,14 +17,14 @@ from urllib.parse import unquote
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import DataError
+from ...errors import DataError, guarded, guarded_schema
 from ..database import SqlSource
 from ..schema import INT64, Field, Schema
 from ..sql.cells import INFINITY, INTEGER, REAL, identifier
 from ..sql.dialects import Dialect, exact_real, integer_division, with_source
 from ..sql.query import Question
 from ..sql.text import LONGEST, number_fields, with_fields
-from .base import guarded, guarded_schema, register
+from .base import register
 
 __all__ = ["SQLite"]
 
@@ -74,10 +74,8 @@ class SQLite:
 
     def schema(self) -> Schema:
         """The declared types; a column of a query that declares none is of no known kind."""
-        rows = guarded_schema(
-            "table: SQLite cannot tell its columns",
-            lambda: self._asked(f"PRAGMA table_info({_VIEW})"),
-        )
+        with guarded_schema("table: SQLite cannot tell its columns"):
+            rows = self._asked(f"PRAGMA table_info({_VIEW})")
         return Schema(tuple(_field(row[1], row[2] or "") for row in rows), folds=True)
 
     def sql(self, query: Question, bounds: Bounds) -> str:
@@ -94,7 +92,8 @@ class SQLite:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it; booleans come back as numbers."""
-        rows = guarded("table: SQLite failed while reading", lambda: self._asked(sql))
+        with guarded("table: SQLite failed while reading"):
+            rows = self._asked(sql)
         groups = Groups.of_rows(rows, len(query.by), len(query.sums))
         keys = [
             [None if v is None else bool(v) for v in column] if field.kind == "boolean" else column

@@ -112,12 +112,12 @@ class Histogram:
         else:
             present = is_number("x") if sums == "huge" else f"x <= {double(math.inf)}"
         kept = ", person" if self.person else ""
+        tests = [self._lies(c, sign) for c in self.scale.candidates for sign in ("<", "<=")]
         steps = [
             ("valued", f"SELECT {x} AS x{person} FROM source{where}"),
             (
                 "quantised",
-                f"SELECT {self.scale.bucket_case(self._lies)} AS t{kept} "
-                f"FROM valued WHERE {present}",
+                f"SELECT {self.scale.bucket_case(tests)} AS t{kept} FROM valued WHERE {present}",
             ),
         ]
         if self.person:
