@@ -260,9 +260,6 @@ def test_every_key_in_every_format(keys: list[Any], tmp_path: Path) -> None:
     assert [row["g"] for row in groups] == [plain(key) for key in keys]
     assert rendered(found, "csv", None).decode().startswith("g,mean,sum")
     assert len(rendered(found, "table", None).decode().splitlines()) in (8, 9)
-        8,
-        9,
-    )  # with notes of three lines
 
 
 def test_equal_answers_have_equal_noise() -> None:
