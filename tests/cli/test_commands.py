@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import hourglass as hg
 from hourglass.cli.output import as_options
 
 from .running import ASK, run, spawn
@@ -283,3 +286,9 @@ def test_errors_speak_of_options() -> None:
         ("standby=3, --grid=4", "standby=3, --grid=4"),
     ):
         assert as_options(message) == told
+
+
+def test_the_module_is_the_command() -> None:
+    run = [sys.executable, "-m", "hourglass", "--version"]
+    told = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert told.stdout == f"hourglass {hg.__version__}\n"

@@ -30,7 +30,7 @@ from ..ledger.store import open_store
 from ..ledger.values import shown_number
 from ..ledger.verify import exported
 from ..ledger.verify import verify as verify_budget
-from ..release.rendering import label, sentence_table, text_table
+from ..release.rendering import counted, label, sentence_table, text_table
 from .output import check_targets
 
 __all__ = ["budget_app"]
@@ -242,7 +242,7 @@ def _show_table(balance: Balance, ledger: str, tight: float | None, at_delta: st
     typer.echo(f"Budget {balance.terms.name}{note}:")
     typer.echo(text_table(["", "limit", "spent", "remaining"], rows))
     opened = f", {balance.open} without an answer (counted as spent)" if balance.open else ""
-    typer.echo(f"{balance.charges} charges{opened}, in {ledger}.")
+    typer.echo(f"{counted(balance.charges, 'charge')}{opened}, in {ledger}.")
     if tight is not None and balance.charges > 1:
         typer.echo(
             f"Together, by optimal composition: epsilon {tight:.6g} at delta {at_delta}.\n"
