@@ -104,7 +104,7 @@ def some_cells(G: int, c: int = 0, *, full: int = FULL_GRID) -> Sequence[int]:
     cut off at 0 and G: here they are, each with its two neighbours. A centre may be wider than
     the grid; edges lie G apart, so the differences are taken modulo G.
     """
-    if G <= full:
+    if full >= G:
         return range(G + 1)
     ends = (0, c % G, (2 * c + 1) % G, -(2 * c + 1) % G, -c % G, G // 2, G)
     near = {end + step for end in ends for step in (-1, 0, 1)}
