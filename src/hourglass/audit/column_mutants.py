@@ -15,7 +15,6 @@ from ..core.grid import Bounds, Grid
 from ..core.totals import NoisyColumns, Totals
 from ..core.unit import per_row
 from ..mechanisms.columns import HourglassColumns, box_lattice
-from ..mechanisms.hourglass import HourglassMean
 from ..mechanisms.lattice import Lattice, Part, Point, span
 from ..noise import Hourglass, HourglassBox
 from ..noise.bits import SECURE, Bits
@@ -178,7 +177,6 @@ def _wrong_law(bench: Bench, mechanism: HourglassColumns) -> list[Mutant]:
                 bench.sampled(
                     "apart", _apart_sampler(bench.epsilon), ((0, 0, 0), (0, 0, 1)), *corners
                 ),
-                lambda: _walked(_apart_path(mechanism)),
             ),
         ),
     ]
@@ -213,20 +211,6 @@ def _apart_sampler(epsilon: Fraction) -> Sampler:
         return found
 
     return sampler
-
-
-def _apart_path(mechanism: HourglassColumns) -> Path:
-    alone = [HourglassMean(mechanism.epsilon, grid) for grid in mechanism.grids]
-
-    def run(rows: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
-        totals = _complete_rows(rows)
-        noisy = tuple(
-            each.noise(Totals(cells, totals.count), bits=bits)
-            for each, cells in zip(alone, totals.sums, strict=True)
-        )
-        return answer_of(mechanism, NoisyColumns(noisy))
-
-    return Path("apart", run, counted=complete)
 
 
 # --- which rows count -----------------------------------------------------------------------

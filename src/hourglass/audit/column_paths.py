@@ -103,7 +103,6 @@ def row_paths(
     if importlib.util.find_spec("pandas"):
         kinds["pandas frame"] = lambda rows: frame_of(rows).to_pandas()
     if importlib.util.find_spec("pyarrow"):
-        kinds["Arrow table"] = frame_of
         kinds["Parquet file"] = lambda rows: _parquet(rows, folder)
     question = {"bounds": bounds, "epsilon": epsilon, "grid": grid}
     return [

@@ -26,6 +26,8 @@ __all__ = ["HourglassColumn", "HourglassColumns", "box_lattice"]
 
 #: A box of at most so many cells on its sides together is audited at every point.
 _FULL_SIDES: Final = 12
+#: On a larger box, points are taken around these stairs of each column.
+_STAIRS: Final = (0, 1, 2, 1_000_003)
 #: A column of more cells than that is audited at the moves of a record that matter.
 _FULL_MOVES: Final = 7
 
@@ -182,7 +184,7 @@ def box_lattice(
         tuple(moves),
         (*(span(c + stairs * G + 1) if small else () for G, c in sides), span(reach)),
         (lambda *point: law.pmf(point[:-1], point[-1])) if level is None else None,
-        None if small else (*(outer_edges(G, c) for G, c in sides), ()),
+        None if small else (*(outer_edges(G, c, _STAIRS) for G, c in sides), ()),
     )
 
 

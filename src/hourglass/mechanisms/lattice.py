@@ -111,9 +111,10 @@ def some_cells(G: int, c: int = 0, *, full: int = FULL_GRID) -> Sequence[int]:
     return sorted(q for q in near if 0 <= q <= G)
 
 
-def outer_edges(G: int, c: int) -> tuple[int, ...]:
-    """The last cells of the first three stairs on either side, and of stairs far out."""
-    stairs = (0, 1, 2, 3, 100, 1_000_003)
+def outer_edges(
+    G: int, c: int, stairs: Sequence[int] = (0, 1, 2, 3, 100, 1_000_003)
+) -> tuple[int, ...]:
+    """The last cells of the first stairs on either side, and of stairs far out."""
     right = [c + i * G for i in stairs]
     return tuple(sorted({0, *right, *(-x for x in right)}))
 
