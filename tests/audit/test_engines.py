@@ -13,6 +13,7 @@ import pytest
 import hourglass as hg
 from hourglass.ask.search import BoundsQuestion, bounds_question
 from hourglass.audit import Path, RecordingBits, greybox_finding, neighbours
+from hourglass.audit.column_paths import NAMES, complete, frame_of, row_neighbours
 from hourglass.audit.greybox import compare
 from hourglass.audit.searches import (
     CANDIDATES,
@@ -79,9 +80,11 @@ def rows(found: Sequence[Any]) -> pa.Table:
     return pa.table({"g": groups, "x": pa.array([row[1] for row in found], pa.float64())})
 
 
-def asked_with(command_name: str, bits: Any, source: str, **options: Any) -> Any:
-    """What a command prints, as JSON, with the noise of these bits."""
-    words: list[Any] = [command_name, source, "x", "--epsilon", 1, "--format", "json"]
+def asked_with(
+    command_name: str, bits: Any, source: str, *, also: Sequence[str] = (), **options: Any
+) -> Any:
+    """What a command prints about x and ``also``, as JSON, with the noise of these bits."""
+    words: list[Any] = [command_name, source, "x", *also, "--epsilon", 1, "--format", "json"]
     for name, value in options.items():
         if value is not None:
             words += [f"--{name}", *(value if isinstance(value, tuple) else (value,))]
@@ -113,6 +116,33 @@ def test_a_mean_through_the_command(words: Any, request: pytest.FixtureRequest) 
 def pairs_for(request: pytest.FixtureRequest) -> list[Any]:
     """All pairs; on Spark, where each is a job, those added to many rows."""
     return FEW if "[spark]" in request.node.name else PAIRS
+
+
+# --- several columns ------------------------------------------------------------------------
+
+ROW_PAIRS = [pair for pair in row_neighbours(*BOUNDS) if pair[0].startswith("many")]
+
+
+def test_two_columns_on_every_engine(place: places.Place) -> None:
+    """Poison in one of two columns against none: all columns and the count move, or nothing."""
+
+    def run(found: Sequence[Any], bits: Any) -> Mapping[str, Any]:
+        placed = place(frame_of(found))
+        return dict(
+            hg.mean(column=list(NAMES), bounds=BOUNDS, epsilon=1, bits=bits, **placed).to_dict()
+        )
+
+    found = greybox_finding(Path("engine", run, counted=complete), ROW_PAIRS)
+    assert found.holds, found.detail
+
+
+def test_two_columns_through_the_command(words: Any) -> None:
+    def run(found: Sequence[Any], bits: Any) -> Mapping[str, Any]:
+        asked = words(frame_of(found))
+        return dict(asked_with("mean", bits, bounds=BOUNDS, also=("y",), **asked))
+
+    found = greybox_finding(Path("command", run, counted=complete), ROW_PAIRS[-5:])
+    assert found.holds, found.detail
 
 
 # --- groups ---------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 import hourglass as hg
-from hourglass.audit.bench import REAL, Bench, MutantRow
+from hourglass.audit.bench import NO_MUTANT, REAL, Bench, MutantRow
+from hourglass.audit.column_mutants import REAL_COLUMNS
 from hourglass.audit.mutants import run_mutants
 from hourglass.audit.scripts import enumerate_draws, sampler_finding
 from hourglass.audit.suite import audit_samplers
@@ -27,6 +28,11 @@ DOUBLING = {
     "noise in floating point",
     "the same seed for every release",
     "no noise where there are no records",
+    "in the columns, not in the count",
+    "past the end of one column",
+    "below the other end of it",
+    "the sign of one column turned",
+    "each column by itself at all of epsilon",
 }
 
 
@@ -36,15 +42,21 @@ def rows() -> dict[str, MutantRow]:
 
 
 def test_the_real_one_passes_every_check(rows: dict[str, MutantRow]) -> None:
-    real = rows.pop(REAL) if REAL in rows else None
-    assert real is not None
+    real = rows[REAL]
     assert {"exact", "sampler", "empirical", "grey box", "ledger"} <= set(real.findings)
     assert not real.caught, real.findings
 
 
+def test_two_columns_pass_every_check(rows: dict[str, MutantRow]) -> None:
+    real = rows[REAL_COLUMNS]
+    assert set(real.findings) == {"exact", "sampler", "empirical", "grey box"}
+    assert not real.caught, real.findings
+
+
 def test_every_mutant_is_caught(rows: dict[str, MutantRow]) -> None:
-    assert len(rows) >= 20
-    assert [name for name, row in rows.items() if name != REAL and not row.caught] == []
+    assert len(rows) >= 30
+    wrong = {name: row for name, row in rows.items() if not name.startswith(NO_MUTANT)}
+    assert [name for name, row in wrong.items() if not row.caught] == []
     assert all(row.right for row in rows.values())
 
 
@@ -61,11 +73,12 @@ def test_a_hole_would_show() -> None:
     law = Ladder(Fraction(1), 1, 2)
     finding = sampler_finding("cut", lambda bits: 0, law.pmf, range(3))
     assert not MutantRow(REAL, {"sampler": finding}).right
+    assert not MutantRow(REAL_COLUMNS, {"sampler": finding}).right
 
 
 def test_the_samplers() -> None:
     found = list(audit_samplers())
-    assert len(found) == 3
+    assert len(found) == 4
     assert all(finding.holds for finding in found)
 
 

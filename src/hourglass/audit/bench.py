@@ -16,9 +16,11 @@ from .finding import Finding
 from .greybox import Path, greybox_finding, neighbours
 from .paths import path_of_totals, sampler_of
 
-__all__ = ["REAL", "Bench", "Check", "Mutant", "MutantRow"]
+__all__ = ["NO_MUTANT", "REAL", "Bench", "Check", "Mutant", "MutantRow"]
 
 REAL: Final = "none: the real one"
+#: With this the names of all rows begin that are no mutants.
+NO_MUTANT: Final = "none: "
 Check = Callable[[], Finding]
 
 
@@ -86,4 +88,4 @@ class MutantRow:
     @property
     def right(self) -> bool:
         """Mutants are to be caught, the real one is not."""
-        return self.caught != (self.name == REAL)
+        return self.caught != self.name.startswith(NO_MUTANT)

@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from ..core.exact import Enclosure, exp_minus
 from ..mechanisms.base import Mechanism
-from ..mechanisms.lattice import Lattice, Point
+from ..mechanisms.lattice import Lattice, Part, Point
 from .finding import Finding
 
-__all__ = ["Losses", "enumerate_losses", "exact_audit", "exact_finding"]
+__all__ = ["Losses", "enumerate_losses", "exact_audit", "exact_finding", "table_of"]
 
 #: How tightly the pmf must follow the level: enclosures of 160 bits leave far less.
 _SLACK = Fraction(1, 10**30)
@@ -53,7 +53,7 @@ def exact_audit(mechanism: Mechanism) -> Finding:
 def exact_finding(lattice: Lattice, *, claimed: Fraction | None = None) -> Finding:
     """Whether a law keeps the epsilon that is claimed for it (its own, unless given)."""
     epsilon = lattice.epsilon if claimed is None else claimed
-    table = _table(lattice) if lattice.full else None
+    table = table_of(lattice) if lattice.full else None
     losses = enumerate_losses(lattice, table)
     follows = _pmf_follows(lattice)
     tail = _tail(lattice, table)
@@ -84,7 +84,7 @@ def exact_finding(lattice: Lattice, *, claimed: Fraction | None = None) -> Findi
 def enumerate_losses(lattice: Lattice, table: _Table | None = None) -> Losses:
     """Every point tried, every move: the extremes of log P(point) - log P(point + move)."""
     if lattice.full:
-        found = _all_losses(lattice, table or _table(lattice))
+        found = _all_losses(lattice, table or table_of(lattice))
     else:
         found = _edge_losses(lattice)
     least = greatest = Fraction(0)
@@ -125,7 +125,8 @@ class _Table:
         return tuple(axis[int(at)] for axis, at in zip(self.window, places, strict=True))
 
 
-def _table(lattice: Lattice) -> _Table:
+def table_of(lattice: Lattice) -> _Table:
+    """The exponents of the window and of every point that a move leads to."""
     steps = zip(_origin(lattice), *lattice.moves, strict=True)
     axes = [
         range(axis[0] + min(by), axis[-1] + max(by) + 1)
@@ -135,9 +136,18 @@ def _table(lattice: Lattice) -> _Table:
     unit = math.lcm(*(part.rate.denominator for part in lattice.parts))
     exponents = np.zeros(shape, dtype=np.int64)
     for part in lattice.parts:
-        levels = np.fromiter(starmap(part.level, product(*axes)), np.int64, math.prod(shape))
-        exponents += levels.reshape(shape) * int(part.rate * unit)
+        exponents += _levels(part, axes) * int(part.rate * unit)
     return _Table(unit, tuple(axis[0] for axis in axes), exponents, lattice.window)
+
+
+def _levels(part: Part, axes: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
+    """The levels of every point of a product of axes."""
+    if part.levels is not None:
+        found: npt.NDArray[np.int64] = part.levels(*np.ix_(*(np.array(axis) for axis in axes)))
+        return found
+    shape = [len(axis) for axis in axes]
+    levels = np.fromiter(starmap(part.level, product(*axes)), np.int64, math.prod(shape))
+    return levels.reshape(shape)
 
 
 def _origin(lattice: Lattice) -> Point:
@@ -163,17 +173,40 @@ def _all_losses(lattice: Lattice, table: _Table) -> Iterator[_Found]:
 def _edge_losses(lattice: Lattice) -> Iterator[_Found]:
     """On a fine grid: a point and the point moved on both sides of every edge."""
     assert lattice.edges is not None
+    if len(lattice.parts) == 1 and lattice.parts[0].levels is not None:
+        yield from _edge_losses_at_once(lattice, lattice.parts[0])
+        return
     exponent = lru_cache(maxsize=None)(partial(_exponent, lattice))
     for step in lattice.moves:
-        axes = [
-            sorted(_near(*axis)) for axis in zip(lattice.window, lattice.edges, step, strict=True)
-        ]
+        axes = _edge_axes(lattice, step)
         losses = {
             point: exponent(tuple(map(add, point, step))) - exponent(point)
             for point in product(*axes)
         }
         low_at, high_at = min(losses, key=losses.__getitem__), max(losses, key=losses.__getitem__)
         yield losses[low_at], losses[high_at], low_at, high_at, step, len(losses)
+
+
+def _edge_losses_at_once(lattice: Lattice, part: Part) -> Iterator[_Found]:
+    """The same where a law tells the levels of many points at once."""
+    for step in lattice.moves:
+        axes = _edge_axes(lattice, step)
+        after = [[value + by for value in axis] for axis, by in zip(axes, step, strict=True)]
+        loss = _levels(part, after) - _levels(part, axes)
+        low_at, high_at = (
+            tuple(axis[int(i)] for axis, i in zip(axes, places, strict=True))
+            for places in (
+                np.unravel_index(loss.argmin(), loss.shape),
+                np.unravel_index(loss.argmax(), loss.shape),
+            )
+        )
+        low, high = int(loss.min()) * part.rate, int(loss.max()) * part.rate
+        yield low, high, low_at, high_at, step, loss.size
+
+
+def _edge_axes(lattice: Lattice, step: Point) -> list[list[int]]:
+    edges = lattice.edges or ()
+    return [sorted(_near(*axis)) for axis in zip(lattice.window, edges, step, strict=True)]
 
 
 def _near(window: Sequence[int], edges: Sequence[int], step: int) -> set[int]:
@@ -202,7 +235,8 @@ def _exponent(lattice: Lattice, point: Point) -> Fraction:
 
 def _landmarks(lattice: Lattice) -> Iterable[Point]:
     """Points at which the pmf is compared: a spread over the window, and the edges."""
-    shown = (40, *[8] * (len(lattice.window) - 1))
+    axes = len(lattice.window)
+    shown = (40, 8) if axes == 2 else (math.ceil(400 ** (1 / axes)),) * axes
     near = lattice.edges or [()] * len(shown)
     points = product(
         *(

@@ -2,7 +2,8 @@
 
 With the noise frozen the release is a function of the data. Between neighbours the noisy
 totals may move by (q, 1), q a whole cell in 0..G, and everything else must be the same or
-follow from them: that is all that the proof of the noise asks of the rest of the code.
+follow from them: that is all that the proof of the noise asks of the rest of the code. Several
+columns move by (q_1, ..., q_d, 1): the count that they share moves once, in all of them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Path:
     """A way from values to a release; ``records`` is how many one neighbour may add.
 
     An answer by group is a mapping from its name to a release each, under "groups"; there
-    only ``touched`` may differ, the group of the neighbour's row.
+    only ``touched`` may differ, the group of the neighbour's row. ``counted``, if given, says how
+    many records the neighbour's last row is: none if a value that is asked for is missing.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Path:
     records: int = 1
     rebuild: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     touched: str | None = None
+    counted: Callable[[Any], int] | None = None
 
 
 def neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[float], list[float]]]:
@@ -72,13 +75,18 @@ def neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[float], l
             yield f"{base}, and {name}", values, [*values, value]
 
 
-def greybox_finding(path: Path, pairs: Sequence[tuple[str, list[Any], list[Any]]]) -> Finding:
-    """The grey box over all pairs: what went wrong first, or that nothing did."""
+def greybox_finding(
+    path: Path, pairs: Sequence[tuple[str, list[Any], list[Any]]], *, thorough: bool = True
+) -> Finding:
+    """The grey box over all pairs: what went wrong first, or that nothing did.
+
+    ``thorough`` also asks, once, whether the noise comes from the bits and nothing else.
+    """
     recording: _Recording | None = None
     for pair, data, neighbour in pairs:
         if recording is None or recording.data is not data:
             recording = _Recording(path, data)
-            recording.check(thorough=pair == pairs[0][0])
+            recording.check(thorough=thorough and pair == pairs[0][0])
         found = recording.problems or recording.replayed_on(neighbour)
         if found:
             words = f"{pair}: {found[0]}"
@@ -126,13 +134,23 @@ class _Recording:
             return [f"a run ended in {type(error).__name__}"]
         if not replayed.finished:
             return ["fewer random words were drawn for the neighbour"]
-        return compare(self.path, self.answer, after)
+        return compare(self.path, self.answer, after) or self._miscounted(neighbour, after)
+
+    def _miscounted(self, neighbour: Sequence[Any], after: Mapping[str, Any]) -> list[Problem]:
+        if self.path.counted is None:
+            return []
+        expected, moved = self.path.counted(neighbour[-1]), _size(after) - _size(self.answer)
+        if moved == expected:
+            return []
+        return [f"the count moved by {moved} for a row that is {expected} records"]
 
 
 def compare(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Problem]:
     """What differs between two releases with the same noise, beyond what may."""
     if "groups" in before:
         return _compare_groups(path, before["groups"], after["groups"])
+    if "columns" in before:
+        return _compare_columns(path, before, after)
     rebuild = path.rebuild or _rebuilt
     problems = [
         f"{name} differs"
@@ -161,6 +179,38 @@ def _compare_groups(
     if path.touched is not None and path.touched in before:
         problems += compare(path, before[path.touched], after[path.touched])
     return problems
+
+
+def _compare_columns(
+    path: Path, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> list[Problem]:
+    """Each column as a release of its own, and one count for all of them."""
+    if list(before["columns"]) != list(after["columns"]):
+        return ["other columns are shown"]
+    problems = [
+        f"{name} differs"
+        for name in before.keys() | after.keys()
+        if name not in {*DERIVED, "columns"} and before.get(name) != after.get(name)
+    ]
+    for name, column in before["columns"].items():
+        found = compare(path, column, after["columns"][name])
+        problems += [f"column {name}: {problem}" for problem in found]
+    for answer in (before, after):
+        counts = [column["count"] for column in answer["columns"].values()]
+        sizes = {_size(column) for column in answer["columns"].values()}
+        if len(sizes) > 1 or any(count != answer["count"] for count in counts):
+            problems.append("the columns do not share one count")
+    return problems
+
+
+def _size(answer: Mapping[str, Any]) -> int | float:
+    """The noisy number of records: a whole number, unless something is wrong."""
+    if "columns" in answer:
+        return _size(next(iter(answer["columns"].values())))
+    totals, G = answer["noisy_totals"], answer["grid"]
+    whole: int
+    whole, part = divmod(totals["cells"] + totals["rest"], totals["parts"] * G)
+    return whole if not part else whole + part / (totals["parts"] * G)
 
 
 def _rebuilt(answer: Mapping[str, Any]) -> Mapping[str, Any]:

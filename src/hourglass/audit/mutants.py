@@ -1,7 +1,8 @@
 """Known mistakes, and which check catches each: an audit that cannot fail shows nothing.
 
 Every mutant is the product with one thing wrong, in the form that the checks take. The same
-checks pass on the real one, which is the first row of the table.
+checks pass on the real one, which is the first row of the table; the mutants with several
+columns follow a real one of their own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ..noise.ladder import Ladder
 from ..noise.staircase import stair
 from .around import keys_finding, ledger_finding, persons_finding
 from .bench import REAL, Bench, Mutant, MutantRow
+from .column_mutants import column_mutants
 from .empirical import Array, Sampler
 from .exact import exact_finding
 from .finding import Finding
@@ -54,6 +56,7 @@ def mutants(bench: Bench) -> list[Mutant]:
         *_wrong_sampler(bench),
         *_wrong_flow(bench),
         *_wrong_around(bench),
+        *column_mutants(bench),
     ]
 
 

@@ -42,7 +42,8 @@ def names_finding(name: str, convert: Callable[[Sequence[Row]], Any], epsilon: F
     for added in ADDED:
         touched = added.decode(errors="ignore") if _is_text(added) else "no name"
         path = grouped_path(name, convert, touched, epsilon=epsilon, bounds=(0.0, 10.0), keys=KEYS)
-        found = greybox_finding(path, [(f"a row of {added!r}", BASE, [*BASE, (added, 10.0)])])
+        pair = (f"a row of {added!r}", BASE, [*BASE, (added, 10.0)])
+        found = greybox_finding(path, [pair], thorough=added == ADDED[0])
         if not found.holds:
             return found
     words = f"{len(ADDED)} odd names, only the group of the name differs, by at most one record"

@@ -27,6 +27,7 @@ __all__ = [
     "memory_paths",
     "path_of_totals",
     "person_path",
+    "present",
     "sampler_of",
     "table_paths",
 ]
@@ -86,7 +87,12 @@ def _path(
         found: Release = mean(convert(values), column, bits=bits, **question)
         return found.to_dict()
 
-    return Path(f"{name} ({question['algorithm']})", run)
+    return Path(f"{name} ({question['algorithm']})", run, counted=present)
+
+
+def present(value: float) -> int:
+    """How many records a value is: one, or none if it is missing."""
+    return int(value == value)
 
 
 def _masked(values: Sequence[Any]) -> Any:

@@ -20,6 +20,8 @@ __all__ = ["audit_bounds", "audit_groups", "bounds_finding", "group_pairs"]
 #: The public names of the groups: two with rows, one without; and a row of each, or of none.
 KEYS: Final = ("north", "south", "empty")
 TOUCHED: Final = (*KEYS, "unlisted")
+#: Fewer rows than that are left to the paths without groups.
+MANY: Final = 100
 #: Candidates for bounds: few, so that every bucket is reached.
 CANDIDATES: Final = (-5.0, 0.0, 2.5, 9.0, 40.0)
 #: A question for bounds about these values.
@@ -29,10 +31,12 @@ Ask = Callable[[Sequence[float]], BoundsQuestion]
 def group_pairs(
     bounds: tuple[float, float], touched: str
 ) -> list[tuple[str, list[Any], list[Any]]]:
-    """The pairs of neighbours with one row more in the group that is touched."""
+    """Pairs of neighbours, no rows or many, with one row more in the group that is touched."""
     found = []
     bases: dict[int, list[Any]] = {}  # one base for all its neighbours: it is recorded once
     for name, values, added in neighbours(*bounds):
+        if 0 < len(values) < MANY:
+            continue
         rows = bases.setdefault(len(values), [(KEYS[i % 2], x) for i, x in enumerate(values)])
         found.append((name, rows, [*rows, (touched, added[-1])]))
     return found

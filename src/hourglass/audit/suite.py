@@ -17,6 +17,7 @@ from ..noise import Hourglass
 from ..noise.bits import Bits
 from ..noise.ladder import Ladder
 from .around import keys_finding, ledger_finding, persons_finding
+from .column_mutants import box_sampler
 from .empirical import ALPHA, LowerBound, Progress, empirical_finding, lower_bound
 from .exact import exact_audit
 from .finding import Finding
@@ -76,6 +77,7 @@ def audit_samplers() -> Iterator[Finding]:
     yield sampler_finding(
         "hourglass, grid 1", lambda bits: law.sample(bits=bits), joint, support, longest=7
     )
+    yield box_sampler(lambda box, bits: box.sample(bits=bits))
 
 
 def audit_empirical(

@@ -31,7 +31,9 @@ __all__ = ["audit"]
 KINDS: Final = ("exact", "empirical", "greybox", "mutants", "all")
 CHECKS: Final = ("exact", "sampler", "empirical", "grey box", "ledger")
 #: About as many as there are, for the progress bar.
-MUTANTS: Final = 18
+MUTANTS: Final = 34
+#: The algorithm that answers several columns together.
+COLUMNS: Final = "hourglass"
 SMALL_GRIDS: Final = (1, 2, 3, 7, 16)
 
 
@@ -89,8 +91,8 @@ def audit(
     rows: list[MutantRow] = []
     bounds: list[LowerBound] = []
     steps = {
-        "exact": len(grids) * len(names) + 12,
-        "empirical": samples * (2 if release else 4 * len(names)),
+        "exact": len(grids) * (len(names) + 1) + 16,
+        "empirical": samples * (2 if release else 4 * len(names) + 2),
         "mutants": MUTANTS,
     }
     with progress(steps) as tick:
@@ -120,14 +122,18 @@ def audit(
 
 
 def _exact(epsilon: Fraction, grids: list[int], names: list[str]) -> Iterator[Finding]:
+    from ..audit.boxes import audit_boxes
     from ..audit.suite import audit_exact, audit_keys, audit_samplers
 
     yield from audit_exact(epsilon, grids, names)
+    if COLUMNS in names:
+        yield from audit_boxes(epsilon, grids)
     yield from audit_samplers()
     yield from audit_keys(epsilon)
 
 
 def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[Finding]:
+    from ..audit.columns import greybox_columns
     from ..audit.paths import memory_paths, table_paths
     from ..audit.searches import audit_bounds, audit_groups
     from ..audit.suite import audit_around, audit_greybox
@@ -139,6 +145,8 @@ def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[
                 yield from audit_greybox(memory_paths(*given, name))
                 yield from audit_greybox(table_paths(*given, Path(folder), name))
         yield from audit_greybox([_command_path(epsilon, (0.0, 10.0), grid, Path(folder))])
+        if COLUMNS in names:
+            yield from greybox_columns(epsilon, grid, Path(folder))
         yield from audit_groups(epsilon, Path(folder))
         yield from audit_bounds(epsilon, Path(folder))
     yield from audit_around(epsilon)
@@ -149,6 +157,7 @@ def _command_path(
 ) -> AuditPath:
     """The command ``hourglass mean`` on a file, its noise replaced by the audit's."""
     from ..audit import Path as AuditPath
+    from ..audit.paths import present
     from . import main
 
     ask = ["--bounds", str(bounds[0]), str(bounds[1]), "--epsilon", str(epsilon)]
@@ -162,7 +171,7 @@ def _command_path(
             main(["mean", str(file), "x", *ask, "--format", "json"], bits=bits)
         return json.loads(printed.getvalue())
 
-    return AuditPath("hourglass mean (command line)", run)
+    return AuditPath("hourglass mean (command line)", run, counted=present)
 
 
 Target = Callable[[Fraction, int, float, Tick, "list[LowerBound]"], "list[Finding]"]
@@ -172,22 +181,21 @@ def _own(names: list[str], grid: int) -> Target:
     def run(
         epsilon: Fraction, samples: int, delta: float, tick: Tick, bounds: list[LowerBound]
     ) -> list[Finding]:
+        from ..audit.columns import empirical_columns
         from ..audit.suite import audit_empirical
 
-        findings = []
+        given: dict[str, Any] = {
+            "samples": samples,
+            "progress": lambda rows: tick("empirical", rows),
+        }
+        found: list[tuple[Finding, LowerBound]] = []
         for name in names:
-            if ALGORITHMS[name].adjacency != "add-remove":
-                continue
-            for finding, bound in audit_empirical(
-                epsilon,
-                grid,
-                samples=samples,
-                algorithm=name,
-                progress=lambda rows: tick("empirical", rows),
-            ):
-                findings.append(finding)
-                bounds.append(bound)
-        return findings
+            if ALGORITHMS[name].adjacency == "add-remove":
+                found += audit_empirical(epsilon, grid, algorithm=name, **given)
+        if COLUMNS in names:
+            found += empirical_columns(epsilon, grid, **given)
+        bounds += (bound for _, bound in found)
+        return [finding for finding, _ in found]
 
     return run
 

@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ..core.exact import DEFAULT_BITS, Enclosure
 from ..core.grid import Grid
@@ -25,6 +26,10 @@ __all__ = ["HourglassColumn", "HourglassColumns", "box_lattice"]
 
 #: A box of at most so many cells on its sides together is audited at every point.
 _FULL_SIDES: Final = 12
+#: On a larger box, points are taken around these stairs of each column.
+_STAIRS: Final = (0, 1, 2, 1_000_003)
+#: A column of more cells than that is audited at the moves of a record that matter.
+_FULL_MOVES: Final = 7
 
 
 @register
@@ -167,21 +172,28 @@ def box_lattice(
     """The law with the moves of a record; a mutant has another level, or moves no record makes."""
     small = sum(law.grids) <= _FULL_SIDES
     sides = list(zip(law.grids, law.centres, strict=True))
+    stairs = max(2, 11 - 3 * law.columns)  # a window of 8, 5 or 2 stairs on either side
+    reach = stairs + 2 if small else 4
     if moves is None:
-        cells = [range(G + 1) if small else _ends(G, c) for G, c in sides]
+        cells = (some_cells(G, c, full=_FULL_MOVES) for G, c in sides)
         moves = [(*q, 1) for q in product(*cells)]
-    own: Callable[..., int] = lambda *point: law.level(point[:-1], point[-1])  # noqa: E731
     return Lattice(
         f"{HourglassColumns.name} of {law.columns} columns",
         law.epsilon,
-        (Part(level or own, law.epsilon),),
+        (_part(law) if level is None else Part(level, law.epsilon),),
         tuple(moves),
-        (*(span(c + 2 * G + 1) if small else () for G, c in sides), span(4)),
+        (*(span(c + stairs * G + 1) if small else () for G, c in sides), span(reach)),
         (lambda *point: law.pmf(point[:-1], point[-1])) if level is None else None,
-        None if small else (*(outer_edges(G, c) for G, c in sides), ()),
+        None if small else (*(outer_edges(G, c, _STAIRS) for G, c in sides), ()),
     )
 
 
-def _ends(G: int, c: int) -> Sequence[int]:
-    """The cells of a record at which a column's stairs change."""
-    return some_cells(G, c) if G <= 4 else sorted({0, 1, G // 2, G - 1, G})
+def _part(law: HourglassBox) -> Part:
+    def level(*point: int) -> int:
+        return law.level(point[:-1], point[-1])
+
+    def levels(*axes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        *x, k = np.broadcast_arrays(*axes)
+        return law.levels(np.stack(x, axis=-1), k)
+
+    return Part(level, law.epsilon, levels)

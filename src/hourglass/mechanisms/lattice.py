@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+import numpy.typing as npt
 
 from ..core.exact import Enclosure
 from ..noise import DiscreteLaplace
@@ -38,10 +41,14 @@ FULL_GRID = 128
 
 @dataclass(frozen=True)
 class Part:
-    """A factor exp(-rate * level) of a law."""
+    """A factor exp(-rate * level) of a law.
+
+    ``levels``, where a law has it, takes an array for each coordinate in place of a number.
+    """
 
     level: Level
     rate: Fraction
+    levels: Callable[..., npt.NDArray[Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -89,23 +96,25 @@ def product_lattice(
     )
 
 
-def some_cells(G: int, c: int = 0) -> Sequence[int]:
-    """All cells of a record, or on a fine grid those around which anything can happen.
+def some_cells(G: int, c: int = 0, *, full: int = FULL_GRID) -> Sequence[int]:
+    """All cells of a record, or on a grid above ``full`` those around which anything can happen.
 
     The stairs (j, j') before and after a move q are fixed by where x and x+q lie against the
     edges. A pair of stairs is reached by an interval of q, whose ends are differences of edges
-    cut off at 0 and G: here they are, each with its two neighbours.
+    cut off at 0 and G: here they are, each with its two neighbours. A centre may be wider than
+    the grid; edges lie G apart, so the differences are taken modulo G.
     """
-    if G <= FULL_GRID:
+    if full >= G:
         return range(G + 1)
-    ends = (0, c, 2 * c + 1, G - 2 * c - 1, G - c, G // 2, G)
+    ends = (0, c % G, (2 * c + 1) % G, -(2 * c + 1) % G, -c % G, G // 2, G)
     near = {end + step for end in ends for step in (-1, 0, 1)}
     return sorted(q for q in near if 0 <= q <= G)
 
 
-def outer_edges(G: int, c: int) -> tuple[int, ...]:
-    """The last cells of the first three stairs on either side, and of stairs far out."""
-    stairs = (0, 1, 2, 3, 100, 1_000_003)
+def outer_edges(
+    G: int, c: int, stairs: Sequence[int] = (0, 1, 2, 3, 100, 1_000_003)
+) -> tuple[int, ...]:
+    """The last cells of the first stairs on either side, and of stairs far out."""
     right = [c + i * G for i in stairs]
     return tuple(sorted({0, *right, *(-x for x in right)}))
 
