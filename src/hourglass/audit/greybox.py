@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 from ..noise.bits import Bits
@@ -25,7 +26,9 @@ Run = Callable[[Sequence[Any], Bits], Mapping[str, Any]]
 Problem = str
 
 #: What may differ between neighbours; all of it must follow from the noisy totals.
-DERIVED: Final = frozenset({"mean", "sum", "count", "intervals", "expected_error", "noisy_totals"})
+DERIVED: Final = frozenset({
+    "mean", "sum", "count", "std", "variance", "few", "intervals", "expected_error", "noisy_totals",
+})  # fmt: skip
 
 
 #: On a coarse grid two draws agree now and then; so many in a row do not.
@@ -203,14 +206,12 @@ def _compare_columns(
     return problems
 
 
-def _size(answer: Mapping[str, Any]) -> int | float:
-    """The noisy number of records: a whole number, unless something is wrong."""
+def _size(answer: Mapping[str, Any]) -> Fraction:
+    """The noisy number of records, exactly: a whole number for the hourglass."""
     if "columns" in answer:
         return _size(next(iter(answer["columns"].values())))
-    totals, G = answer["noisy_totals"], answer["grid"]
-    whole: int
-    whole, part = divmod(totals["cells"] + totals["rest"], totals["parts"] * G)
-    return whole if not part else whole + part / (totals["parts"] * G)
+    totals = answer["noisy_totals"]
+    return Fraction(totals["cells"] + totals["rest"], totals["parts"] * answer["grid"])
 
 
 def _rebuilt(answer: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -236,4 +237,8 @@ def _moved(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> l
         return [f"the count moved by {records}, and may move by {path.records} at most"]
     if not 0 <= q <= records * G:
         return [f"the sum moved by {q} cells for {records} records of 0..{G} cells"]
+    if "squares" in totals and path.records == 1:
+        squares, fold = others["squares"] - totals["squares"], parts // (2 * G)
+        if squares != fold * q * q:
+            return [f"the sum of squares moved by {squares}, and not by {fold} times {q} squared"]
     return []

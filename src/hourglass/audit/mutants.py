@@ -36,6 +36,7 @@ from .lines import MISREAD, misread_finding
 from .names import Row, names_finding
 from .paths import memory_paths, sampler_of
 from .scripts import sampler_finding
+from .spreads import spread_mutants
 
 __all__ = ["mutants", "run_mutants"]
 
@@ -57,6 +58,7 @@ def mutants(bench: Bench) -> list[Mutant]:
         *_wrong_flow(bench),
         *_wrong_around(bench),
         *column_mutants(bench),
+        *spread_mutants(bench),
     ]
 
 

@@ -31,7 +31,7 @@ __all__ = ["audit"]
 KINDS: Final = ("exact", "empirical", "greybox", "mutants", "all")
 CHECKS: Final = ("exact", "sampler", "empirical", "grey box", "ledger")
 #: About as many as there are, for the progress bar.
-MUTANTS: Final = 34
+MUTANTS: Final = 38
 #: The algorithm that answers several columns together.
 COLUMNS: Final = "hourglass"
 SMALL_GRIDS: Final = (1, 2, 3, 7, 16)
@@ -91,8 +91,8 @@ def audit(
     rows: list[MutantRow] = []
     bounds: list[LowerBound] = []
     steps = {
-        "exact": len(grids) * (len(names) + 1) + 16,
-        "empirical": samples * (2 if release else 4 * len(names) + 2),
+        "exact": len(grids) * (len(names) + 2) + 17,
+        "empirical": samples * (2 if release else 4 * len(names) + 3),
         "mutants": MUTANTS,
     }
     with progress(steps) as tick:
@@ -123,11 +123,13 @@ def audit(
 
 def _exact(epsilon: Fraction, grids: list[int], names: list[str]) -> Iterator[Finding]:
     from ..audit.boxes import audit_boxes
+    from ..audit.spreads import audit_spreads
     from ..audit.suite import audit_exact, audit_keys, audit_samplers
 
     yield from audit_exact(epsilon, grids, names)
     if COLUMNS in names:
         yield from audit_boxes(epsilon, grids)
+        yield from audit_spreads(epsilon, grids)
     yield from audit_samplers()
     yield from audit_keys(epsilon)
 
@@ -136,6 +138,7 @@ def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[
     from ..audit.columns import greybox_columns
     from ..audit.paths import memory_paths, table_paths
     from ..audit.searches import audit_bounds, audit_groups
+    from ..audit.spreads import greybox_spread
     from ..audit.suite import audit_around, audit_greybox
 
     with TemporaryDirectory() as folder:
@@ -147,6 +150,7 @@ def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[
         yield from audit_greybox([_command_path(epsilon, (0.0, 10.0), grid, Path(folder))])
         if COLUMNS in names:
             yield from greybox_columns(epsilon, grid, Path(folder))
+            yield greybox_spread(epsilon)
         yield from audit_groups(epsilon, Path(folder))
         yield from audit_bounds(epsilon, Path(folder))
     yield from audit_around(epsilon)
@@ -182,6 +186,7 @@ def _own(names: list[str], grid: int) -> Target:
         epsilon: Fraction, samples: int, delta: float, tick: Tick, bounds: list[LowerBound]
     ) -> list[Finding]:
         from ..audit.columns import empirical_columns
+        from ..audit.spreads import empirical_spread
         from ..audit.suite import audit_empirical
 
         given: dict[str, Any] = {
@@ -194,6 +199,7 @@ def _own(names: list[str], grid: int) -> Target:
                 found += audit_empirical(epsilon, grid, algorithm=name, **given)
         if COLUMNS in names:
             found += empirical_columns(epsilon, grid, **given)
+            found += empirical_spread(epsilon, **given)
         bounds += (bound for _, bound in found)
         return [finding for finding, _ in found]
 
