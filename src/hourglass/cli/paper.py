@@ -21,7 +21,7 @@ __all__ = ["paper"]
 def paper(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Which: e1 to e8, balls, space, density, ...; all if none is named."),
+        typer.Argument(help="Which: e1 to e9, balls, space, density, ...; all if none is named."),
     ] = None,
     runs: Annotated[
         int | None, typer.Option(help="Runs a point; 100,000 unless given, as in the paper.")

@@ -3,13 +3,25 @@
 Kulesza, Suresh, Wang, "Mean estimation in the add-remove model of differential privacy"
 (ICML 2024). An exhibit makes a table of points with standard errors from the product's own
 noise, draws it, and judges the claims that rest on it. ``experiments`` holds E1 to E8, made of
-``sweeps``, ``charts`` and ``claims``; every other exhibit has a module of its own. ``run``
-makes the files, ``index`` the page.
+``sweeps``, ``charts`` and ``claims``; every other exhibit has a module of its own (E9, several
+columns, is ``columns``, held against what is in ``rivals``). ``run`` makes the files, ``index``
+the page.
 """
 
 from typing import Final
 
-from . import balls, centre, density, estimators, grids, intervals, parabola, space
+from . import (
+    balls,
+    centre,
+    columns,
+    density,
+    estimators,
+    grids,
+    intervals,
+    levels,
+    parabola,
+    space,
+)
 from .exhibit import FULL_RUNS, Claim, Exhibit, Point, Settings, Table
 from .experiments import EXPERIMENTS
 from .run import QUICK_RUNS, Shown, chosen, run
@@ -42,5 +54,7 @@ EXHIBITS: Final[dict[str, Exhibit]] = {
         estimators.EXHIBIT,
         intervals.EXHIBIT,
         centre.EXHIBIT,
+        levels.EXHIBIT,
+        columns.EXHIBIT,
     )
 }

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-__all__ = ["EPSILON", "draw_series", "marks", "over_epsilon", "over_means", "over_records"]
+__all__ = [
+    "EPSILON",
+    "draw_series",
+    "legend",
+    "marks",
+    "over_epsilon",
+    "over_means",
+    "over_records",
+]
 
 EPSILON = "privacy parameter ε"
 ERROR = "normalised error  n² ε² MSE / 2"

@@ -89,13 +89,15 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def figure(width: float, height: float, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
-    """A figure of that many inches and its axes in a row: one, or a list."""
+def figure(
+    width: float, height: float, columns: int = 1, *, rows: int = 1, **options: Any
+) -> tuple[Figure, Any]:
+    """A figure of that many inches and its axes: one, a list of a row, or a list of rows."""
     _matplotlib()
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=(width, height), layout="constrained")
-    return drawn, drawn.subplots(1, columns, **options)
+    return drawn, drawn.subplots(rows, columns, **options)
 
 
 def _matplotlib() -> Any:
