@@ -128,6 +128,9 @@ def test_arrays_of_two_dimensions(kind: Any) -> None:
     assert found["1"].mean == pytest.approx(6, abs=0.01)
     only = hg.mean(kind(data), ["1"], bounds=(0, 10), epsilon=60)
     assert list(only) == ["1"]
+    one = hg.mean(kind(data), "1", bounds=(0, 10), epsilon=60)
+    assert isinstance(one, hg.Release)
+    assert one.mean == pytest.approx(6, abs=0.01)
     assert only.count == 2
 
 
@@ -153,8 +156,10 @@ def test_lists_of_columns() -> None:
         ({"column": ["delay", "delay"]}, "each once"),
         ({"column": ["delay", 3]}, "does not name columns"),
         ({"column": ["delay", "dealy"]}, "dealy"),
-        ({"bounds": {"delay": (0, 1), "late": (0, 1)}}, "column 'distance' has none"),
+        ({"bounds": {"delay": (0, 1), "late": (0, 1)}}, "column 'distance' has no bounds"),
         ({"bounds": {**BOUNDS, "x": (0, 1)}}, "'x' is not one of the columns asked"),
+        ({"bounds": {**BOUNDS, "late": (5, 5)}}, "column 'late': bounds=(5, 5)"),
+        ({"bounds": [(0, 1), (0, 1), (0, 1)]}, "a dict with a pair for each"),
         ({"missing": {"delay": 999}}, "outside the bounds"),
         ({"missing": {"z": 0}}, "missing: 'z'"),
         ({"grid": {"delay": 0}}, "grid=0"),
@@ -344,7 +349,7 @@ def test_the_command_takes_several_columns(tmp_path: Path) -> None:
     ("words", "told"),
     [
         (["delay", "distance", "--bounds-of", "delay", "0"], "--bounds-of takes 3 values"),
-        (["delay", "distance", "--bounds-of", "delay", "0", "9"], "'distance' has none"),
+        (["delay", "distance", "--bounds-of", "delay", "0", "9"], "'distance' has no bounds"),
         (["delay", "--bounds-of", "delay", "0", "9"], "is about several columns"),
         (["delay", "late", "--bounds", "0", "9", "--missing-of", "x", "1"], "missing: 'x'"),
         (["delay", "--bounds", "0", "9", "--missing-of", "delay", "1"], "--missing"),

@@ -93,22 +93,23 @@ def mean(
     bits: Bits = SECURE,
     **options: Any,
 ) -> Release | Releases | Columns | str:
-    """The differentially private mean, with its sum and count; by group if asked.
+    """The differentially private mean of one column or several, with sums and a count.
 
     Parameters
     ----------
     data
-        A column of numbers (list, NumPy array, Series, Arrow array, iterator), or a table: a
-        pandas, Polars or PyArrow frame, a DuckDB relation, a Spark DataFrame, a path or glob
-        (Parquet, CSV, TSV, JSON lines, Arrow), or ``hg.sql(url, table)``. The totals are
-        computed where the table lives.
+        A column of numbers (list, NumPy array, Series, Arrow array, iterator), several of them
+        (an array with two dimensions, a list of arrays), or a table: a pandas,
+        Polars or PyArrow frame, a DuckDB relation, a Spark DataFrame, a path or glob (Parquet,
+        CSV, TSV, JSON lines, Arrow), or ``hg.sql(url, table)``. The totals are computed where
+        the table lives.
     column
-        The name of the column to average, where ``data`` is a table; or a list of names, for
-        several columns that share one epsilon and one count. The columns of an array of two
-        dimensions, and of a list of arrays, are named "0", "1", ...
+        If ``data`` is a table, the name of the column to average, or a list of names: several
+        columns then share one epsilon and one count. The columns of an array with two
+        dimensions, or of a list of arrays, are named "0", "1", ...; all are averaged by default.
     bounds
         The public range of the values, to which they are clamped. There is no default. For
-        several columns, one pair for all or a dict with a pair for each.
+        several columns, a pair for all of them, or a dict with a pair for each.
     epsilon
         The privacy parameter; smaller is more private. There is no default.
     by
@@ -129,14 +130,15 @@ def mean(
         or "posterior" (well inside).
     grid
         The number of cells that the range is cut into. By default a column of integers with
-        integer bounds keeps its own grid, and everything else gets 2^32. For several columns
-        one number, or a dict.
+        integer bounds keeps its own grid, and everything else gets 2^32. For several columns,
+        a number for all of them, or a dict.
     missing
-        "drop", or the value that a missing one counts as. For several columns a dict says so
-        for each; a row that lacks a value in any column without one is left out of all.
+        "drop", or the value that replaces a missing one. For several columns, one of these for
+        all of them, or a dict. A row is left out of all columns if a value is missing in one
+        that has no replacement.
     parse
         How a column of text is read: "real" or "integer". Text that is not such a number is
-        missing. For several columns one word, or a dict.
+        missing. For several columns, a word for all of them, or a dict.
     spread
         Also the variance and the standard deviation of the values, from the same epsilon: the
         mean's squared error grows by about a fifth. One column at a time.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from ..core.grid import Grid
+from ..core.grid import Bounds, Grid
 from ..core.numbers import MIN_EPSILON, exact_delta
 from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
@@ -14,7 +14,8 @@ from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..read.open import columns_in_memory, is_table
 
 __all__ = [
-    "asked_columns", "asked_statistic", "check_algorithm", "check_parse", "epsilon_per_record",
+    "asked_columns", "asked_statistic", "bounds_of_each", "check_algorithm", "check_parse",
+    "epsilon_per_record",
     "exact_delta_of", "missing_cell", "names_of", "of_each",
 ]  # fmt: skip
 
@@ -74,7 +75,7 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
                 f"column={shown(column)} is not the name of a column; give it as text, or a list "
                 "of names for several columns"
             )
-        return (column,), columns_in_memory(data) is not None
+        return (column,), False
     if is_table(data):
         raise DataError("data is a table; name the column, as in mean(data, 'age', ...)")
     for option, value in of_tables.items():
@@ -98,9 +99,27 @@ def asked_statistic(several: bool, spread: Any) -> str:
 def _check_names(names: Any) -> None:
     if not names or any(type(name) is not str for name in names) or len(set(names)) < len(names):
         raise DataError(
-            f"column={shown(names)} does not name columns; give one name, or a list of names, "
-            "each once"
+            f"column={shown(names)} does not name columns; give one name, or a list of names as "
+            'text, each once (the columns of an array are named "0", "1", ...)'
         )
+
+
+def bounds_of_each(value: Any, columns: tuple[Any, ...], several: bool) -> list[Bounds]:
+    """The bounds of each column; an error about a pair in a dict names its column."""
+    if several and isinstance(value, list | tuple) and len(value) != 2:
+        raise BoundsError(
+            f"bounds={shown(value)} is not a pair; give one pair for all columns, or a dict with a "
+            'pair for each, as in bounds={"age": (0, 120), "height": (0, 250)}'
+        )
+    found = []
+    for name, pair in zip(columns, of_each("bounds", value, columns, several), strict=True):
+        try:
+            found.append(Bounds.of(pair))
+        except BoundsError as error:
+            if several and isinstance(value, Mapping):
+                raise BoundsError(f"column {name!r}: {error}") from None
+            raise
+    return found
 
 
 def of_each(
@@ -112,10 +131,14 @@ def of_each(
     for name in value:
         if name not in columns:
             names = ", ".join(map(repr, columns))
-            raise OptionError(f"{option}: {shown(name)} is not one of the columns asked: {names}")
+            raise OptionError(
+                f"{option}: {shown(name)} is not one of the columns asked for: {names}"
+            )
     missing = [name for name in columns if name not in value]
     if missing and option == "bounds":
-        raise BoundsError(f"bounds: column {missing[0]!r} has none; give a pair for each column")
+        raise BoundsError(
+            f"bounds: column {missing[0]!r} has no bounds; give a pair for each column"
+        )
     return [value.get(name, absent) for name in columns]
 
 

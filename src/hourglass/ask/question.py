@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.grid import DEFAULT_GRID, Bounds
+from ..core.grid import DEFAULT_GRID
 from ..core.keys import sort_key
 from ..core.numbers import exact_epsilon
 from ..core.totals import Groups, Sum, Totals
@@ -30,6 +30,7 @@ from ..release.releases import Releases
 from .options import (
     asked_columns,
     asked_statistic,
+    bounds_of_each,
     check_algorithm,
     check_parse,
     epsilon_per_record,
@@ -194,7 +195,7 @@ def mean_question(
     check_estimator(estimator, algorithm, statistic)
     check_algorithm(algorithm, names, exact, whose, statistic)
     each = epsilon_per_record(price, whose, bool(names))
-    ranges = [Bounds.of(pair) for pair in of_each("bounds", bounds, columns, several)]
+    ranges = bounds_of_each(bounds, columns, several)
     fills = of_each("missing", missing, columns, several, "drop")
     rules = of_each("parse", parse, columns, several)
     cuts = of_each("grid", grid, columns, several)

@@ -1,4 +1,4 @@
-"""``hourglass mean``: the private mean of a column, by group if asked."""
+"""``hourglass mean``: private means of one column or several, by group if asked."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def mean(
         list[str] | None,
         typer.Option(
             metavar="COLUMN LOWER UPPER",
-            help="The range of one of several columns; given for each, or for those that differ "
-            "from --bounds.",
+            help="The range of one of several columns; may be given again. Columns without one "
+            "have the range of --bounds.",
         ),
     ] = None,
     bounds_from: Annotated[
@@ -97,7 +97,8 @@ def mean(
     missing_of: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN VALUE", help="What a missing value counts as in one of several columns."
+            metavar="COLUMN VALUE",
+            help="What a missing value counts as in one of several columns; may be given again.",
         ),
     ] = None,
     parse: options.Parse = None,
@@ -128,11 +129,11 @@ def mean(
 ) -> None:
     """The differentially private mean of a column, with its sum and count.
 
-    Several columns are answered together: one epsilon, one count, each mean with far less error
-    than asked by itself for a part of epsilon.
+    Several columns are answered together, for one epsilon and with one count. Each mean then has
+    far less error than if it were asked for by itself at its part of epsilon.
 
-    The totals are computed where the data lives; only they are looked at, once, and exact
-    noise is added to them before anything is printed.
+    The totals are computed where the data lives, in one pass, and exact noise is added to them
+    before anything is printed.
     """
     _check_output(format_, output, plot, by)
     check_targets(
@@ -238,7 +239,8 @@ def _bounds(
     ends = tuple(number_of("bounds", end) for end in bounds) if bounds else None
     if not each:
         if ends is None:
-            raise OptionError("give one of --bounds LOWER UPPER and --bounds-from FILE")
+            of_each = "" if len(columns) == 1 else ", or --bounds-of for each column"
+            raise OptionError(f"give one of --bounds LOWER UPPER and --bounds-from FILE{of_each}")
         return ends
     if len(columns) == 1:
         raise OptionError("--bounds-of is about several columns; give --bounds LOWER UPPER")

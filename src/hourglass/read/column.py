@@ -142,7 +142,7 @@ def _one_dimension(values: Any) -> None:
     if values.ndim != 1:
         raise DataError(
             f"values has {values.ndim} dimensions; give one column, such as values[:, 0] "
-            "or values.ravel()"
+            "or values.ravel(), or an array of two dimensions, a column beside the other"
         )
 
 

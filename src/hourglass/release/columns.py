@@ -22,11 +22,11 @@ __all__ = ["Columns"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Columns(Presented, Mapping[Any, Any]):
-    """Private means and sums of several columns, with the count that they share, at one price.
+    """Private means and sums of several columns, and the count that they share, for one epsilon.
 
-    Without groups it is a mapping from the name of a column to its :class:`Release`:
-    ``r["delay"].mean``. By group it is a mapping from the key of a group to such a mapping,
-    ``r["UA"]["delay"].mean``; :meth:`column` has one column of all groups.
+    Without groups it maps the name of each column to its :class:`Release`: ``r["delay"].mean``.
+    By group it maps the key of each group to such a mapping: ``r["UA"]["delay"].mean``. Use
+    :meth:`column` for one column of all groups.
     """
 
     _parts: Mapping[str, Any]
@@ -44,13 +44,13 @@ class Columns(Presented, Mapping[Any, Any]):
 
     @property
     def epsilon(self) -> Fraction:
-        """What the whole answer costs."""
+        """The epsilon that the whole answer costs."""
         found: Fraction = self._first.epsilon
         return found
 
     @property
     def delta(self) -> Fraction:
-        """What it costs besides; 0 for pure epsilon-DP."""
+        """The delta that it costs; 0 for pure epsilon-DP."""
         found: Fraction = self._first.delta
         return found
 
@@ -62,7 +62,7 @@ class Columns(Presented, Mapping[Any, Any]):
 
     @property
     def groups(self) -> tuple[tuple[Any, ...], ...]:
-        """The keys of the groups; one empty key where there are none."""
+        """The keys of the groups; a single empty key if the answer is not by group."""
         found: tuple[tuple[Any, ...], ...] = self._first.groups
         return found
 
@@ -74,7 +74,7 @@ class Columns(Presented, Mapping[Any, Any]):
 
     @property
     def estimator(self) -> str:
-        """How means are read off the noisy totals."""
+        """How means are computed from the noisy totals."""
         return str(self._first.estimator)
 
     @property
@@ -104,7 +104,7 @@ class Columns(Presented, Mapping[Any, Any]):
 
     @property
     def count(self) -> Any:
-        """The number of records, one for all columns; an array of them by group."""
+        """The number of records, shared by all columns; by group, an array with one for each."""
         return self._first._count
 
     # --- a mapping --------------------------------------------------------------------------
@@ -112,6 +112,8 @@ class Columns(Presented, Mapping[Any, Any]):
     def __getitem__(self, key: Any) -> Any:
         if not self.by:
             return self._parts[key]
+        if key in self._parts and key not in self._first:
+            raise KeyError(f"{key!r} is a column, not a group; see column({key!r})")
         return Columns({name: part[key] for name, part in self._parts.items()})
 
     def __iter__(self) -> Iterator[Any]:
@@ -132,10 +134,11 @@ class Columns(Presented, Mapping[Any, Any]):
     ) -> dict[str, Interval]:
         """The interval of each column's mean (or its "sum", or the "count"), by name.
 
-        Each holds with this confidence by itself; ``simultaneous`` ones hold all at once.
+        Each interval holds by itself with this confidence. With ``simultaneous=True`` they are
+        wider and all hold at once.
         """
         if self.by:
-            raise TypeError("the answer is by group; take one group, as in r[key].intervals()")
+            raise TypeError("the answer is by group; ask one group, as in r[key].intervals()")
         return {
             name: part.interval(confidence, of=of, simultaneous=simultaneous)
             for name, part in self._parts.items()
@@ -149,9 +152,9 @@ class Columns(Presented, Mapping[Any, Any]):
         """The answer as columns, with a row for each group and column.
 
         The keys come first, then "column", mean, sum, count and expected_error. With a
-        ``confidence``, the interval of the mean stands in mean_low and mean_high;
-        ``simultaneous`` ones of a group's columns hold all at once. The last column, few, marks
-        rows whose number of records may be below ``fewest``.
+        ``confidence``, mean_low and mean_high are the ends of the interval of the mean. With
+        ``simultaneous=True`` the intervals of a group's columns all hold at once. The
+        last column, few, marks rows whose number of records may be below ``fewest``.
         """
         together = len(self.names) if simultaneous else 1
         figures = [
@@ -171,7 +174,7 @@ class Columns(Presented, Mapping[Any, Any]):
         return found
 
     def to_dict(self, confidence: float | None = None) -> dict[str, Any]:
-        """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
+        """Everything as plain values that JSON can hold; :meth:`from_dict` restores them."""
         given = () if confidence is None else (confidence,)
         return {
             "columns": {name: part.to_dict(*given) for name, part in self._parts.items()},
@@ -184,7 +187,7 @@ class Columns(Presented, Mapping[Any, Any]):
 
     @classmethod
     def from_dict(cls, answer: Mapping[str, Any]) -> Columns:
-        """The answer that ``to_dict`` wrote down: the same noise, the same figures."""
+        """The answer that ``to_dict`` wrote: the same noise, the same figures."""
         parts: dict[str, Any] = {}
         for name, stored in answer["columns"].items():
             kind: Any = Releases if "by" in stored else Release

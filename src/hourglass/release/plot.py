@@ -91,7 +91,8 @@ def plot_means(
     foot = [part for note in notes for part in textwrap.wrap(note, 96)]
     if shown < len(labels):
         foot.insert(0, f"The first {shown} of {len(labels):,} groups.")
-    across = min(len(panels), ACROSS) if named else 1
+    # Four panels are two above two, not three above one.
+    across = (2 if len(panels) == 4 else min(len(panels), ACROSS)) if named else 1
     down = -(-len(panels) // across)
     line = 0.30 if shown <= 20 else 0.21
     above, below, axis = 0.52, 0.20 + 0.17 * len(foot), 0.42 + (0.26 if len(panels) > 1 else 0.0)
