@@ -161,7 +161,7 @@ def _totals(data: Any, question: Question, engine: str | None) -> dict[Any, tupl
     return {
         key: (int(count), float(first))
         for key, (count, first, *_) in sorted(zip(keys, totals, strict=True), key=repr)
-        if count  # an engine's order is not told: see MeanQuestion
+        if count  # and sorted: no answer is in the engine's order
     }
 
 
