@@ -18,8 +18,20 @@ from ..noise import Hourglass
 from ..noise.bits import SECURE, Bits
 from .base import Moments, OnGrid, addable, draws, make, register
 from .lattice import FULL_GRID, Lattice, Level, Part, Point, outer_edges, some_cells, span
-from .tails import FAR, SLACK, TOUCH, Floats, Line, blocks, distinct, laplace_upper, merged, summed
-from .tails import summed_above, table_block
+from .tails import (
+    FAR,
+    SLACK,
+    TOUCH,
+    Floats,
+    Line,
+    blocks,
+    distinct,
+    laplace_upper,
+    merged,
+    summed,
+    summed_above,
+    table_block,
+)
 
 __all__ = ["COARSE", "MOST_PARTS", "HourglassMean", "hourglass_lattice"]
 

@@ -56,6 +56,8 @@ FAR: Final = 30.0
 NODES: Final = 4096
 #: The same where the tail is tabled at hundreds of places at once.
 TABLE_NODES: Final = 512
+#: There, values with about this little beyond them are left out: less than the slack.
+TABLE_FAR: Final = 24.0
 #: So many numbers are worked on at once: they fit a processor's cache.
 BATCH: Final = 2**15
 #: An event on the edge is counted even if doubles put it this part beyond.
@@ -100,8 +102,8 @@ def distinct(first: Line, second: Line) -> tuple[Line, ...]:
 
 
 @lru_cache(maxsize=64)
-def _blocks(rate: float, most: int) -> tuple[Floats, int]:
-    far = math.ceil(FAR / rate) + 1
+def _blocks(rate: float, most: int, left: float = FAR) -> tuple[Floats, int]:
+    far = math.ceil(left / rate) + 1
     block = max(1, far // most) | 1
     middles = np.arange(1 + block // 2, far + block, block, dtype=np.float64)
     return np.concatenate([[0.0], middles]), block
@@ -156,7 +158,7 @@ def _start(a: float, b: float, reach: float, y: Floats) -> Floats:
 
 def table_block(rate: float) -> int:
     """How many neighbours are merged where the tail is tabled."""
-    return _blocks(rate, TABLE_NODES)[1]
+    return _blocks(rate, TABLE_NODES, TABLE_FAR)[1]
 
 
 def summed_above(
@@ -170,7 +172,7 @@ def summed_above(
 
     ``weight`` is what each block of :data:`TABLE_NODES` is multiplied by.
     """
-    (a, b), middles = pair, _blocks(rate, TABLE_NODES)[0]
+    (a, b), middles = pair, _blocks(rate, TABLE_NODES, TABLE_FAR)[0]
     y = np.concatenate([middles, -middles[1:]])
     mass = np.concatenate([[1.0], np.full(len(y) - 1, weight)])
     lean, rows = b * y + TOUCH * abs(b) * np.abs(y), max(1, BATCH // len(y))
