@@ -36,7 +36,7 @@ from .interval import Interval, _records, _values, check_confidence
 from .lines import Floats, Tail, count_reach, mean_line, tail
 from .sampling import bounded, convolved, many_yes_no, yes_no
 
-__all__ = ["Seen", "kind_of", "population", "records_mean", "studentised"]
+__all__ = ["Seen", "kind_of", "margin", "population", "records_mean", "studentised"]
 
 #: The part of 1 - confidence that is spent on the number of records.
 SPENT: Final = 1 / 50
@@ -200,6 +200,21 @@ def sampled(seen: Seen, low: float, high: float, flip: bool) -> float:
 
         return yes_no(least, most, high, table, at)
     return convolved(many_yes_no(least, most, high), table, pivot - off)
+
+
+def margin(mechanism: MeanMechanism, records: int, mean: float | None, confidence: float) -> float:
+    """How far the interval of a population's mean reaches on its longer side, to be expected.
+
+    ``mean`` is a share of the range; left out, the worst of the middle and the two ends.
+    """
+    check_confidence(confidence)
+    found = []
+    for place in (0.0, 0.5, 1.0) if mean is None else (mean,):
+        seen = Seen(mechanism, place * records, float(records), float(confidence))
+        low, high = shares(seen, sampled)
+        found.append(max(place - low, high - place))
+    grid = mechanism.grid
+    return max(found) * to_double(grid.bounds.width) + to_double(grid.slack)
 
 
 def studentised(
