@@ -122,12 +122,13 @@ def bounded(most: int, mu: float, width: float = 1.0) -> Steps:
     With a ``width`` the draws less their mean lie in [-width mu, width (1 - mu)].
     """
     hinges, excess = _excess(most, mu)
-    far = float(hinges[-1]) + 2.0
-    places = np.linspace(0.0, far, STEPS + 1)
-    gap = places[:, None] - hinges
-    with np.errstate(divide="ignore"):
-        ratio = np.where(gap > 0, excess / np.maximum(gap, 1e-300), 1.0)
-    heights = np.minimum(1.0, ratio.min(axis=1) * (1 + 1e-9) + LEFT_OUT)
+    places = np.linspace(0.0, float(hinges[-1]) + 2.0, STEPS + 1)
+    # From here on the next hinge is better: E (B - h)+ is convex in h, so these places rise.
+    falls = np.maximum(excess[:-1] - excess[1:], 1e-300)
+    turns = (hinges[1:] * excess[:-1] - hinges[:-1] * excess[1:]) / falls
+    best = np.searchsorted(np.maximum.accumulate(turns), places)
+    gap = np.maximum(places - hinges[best], 1e-300)  # any hinge gives a bound
+    heights = np.minimum(1.0, excess[best] / gap * (1 + 1e-9) + LEFT_OUT)
     return Steps(places * width, np.minimum.accumulate(heights))
 
 
@@ -138,7 +139,7 @@ def _excess(most: int, mu: float) -> tuple[Floats, Floats]:
         values, mass = binomial(most, mu)
         tails = np.cumsum(mass[::-1])[::-1]
         excess = np.append(np.cumsum(tails[:0:-1])[::-1], 0.0)  # E (B - s)+ at the values s
-        thin = np.unique(np.linspace(0, len(values) - 1, min(len(values), HINGES)).astype(int))
+        thin = np.linspace(0, len(values) - 1, min(len(values), HINGES)).astype(np.int64)
         return values[thin] - most * mu, excess[thin] + far * LEFT_OUT
     steps = many_yes_no(0.0, float(most), mu)
     # E (B - h)+ is the integral of the tail, which falls: the left sum is no less. Below the mean,

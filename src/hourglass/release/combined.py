@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.exact import to_double
-from ..core.shown import shown
 from ..core.totals import NoisyTotals
-from ..errors import OptionError
+from ..errors import OptionError, shown
 from ..estimate import pairs, point
 from ..estimate.differences import difference
 from ..estimate.interval import Interval, _records, _values, check_confidence, interval
