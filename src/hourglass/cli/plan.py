@@ -10,7 +10,7 @@ import typer
 from ..core.grid import Bounds
 from ..core.numbers import exact_epsilon
 from ..errors import OptionError
-from ..estimate.accuracy import compare, expected_error
+from ..estimate.accuracy import Plan, compare, expected_error
 from ..estimate.accuracy import plan as planned
 from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import decimals_for, number, text_table
@@ -42,6 +42,16 @@ def plan(
     columns: Annotated[
         int, typer.Option(help="How many columns are asked together, for one epsilon.")
     ] = 1,
+    population: Annotated[
+        bool,
+        typer.Option(
+            "--population",
+            help="The error is the margin of the population's mean: noise and sampling both.",
+        ),
+    ] = False,
+    confidence: Annotated[
+        float, typer.Option(help="With --population: how sure the margin is.")
+    ] = 0.95,
     whole: Annotated[
         bool, typer.Option("--whole", help="The column holds whole numbers, on their own grid.")
     ] = False,
@@ -49,7 +59,8 @@ def plan(
     """The expected error of each algorithm, or what a wanted error takes.
 
     Give --records and --epsilon to see the errors; give --error and one of the two to find
-    the other.
+    the other. With --population, the error is how far the interval of the mean of the population
+    may reach that the records are a random sample of.
     """
     range_ = Bounds(*(number_of("bounds", end) for end in bounds))
     if whole and not range_.whole:
@@ -58,14 +69,19 @@ def plan(
     if error is not None:
         found = planned(
             range_, error, epsilon=epsilon, records=records, mean=at_mean, grid=grid,
-            columns=columns,
+            columns=columns, population=population, confidence=confidence,
         )  # fmt: skip
+        if population:
+            _print_population(found, confidence)
+            return
         of_each = f" of each of {columns} columns" if columns > 1 else ""
         print(
             f"epsilon {float(found.epsilon):g} with {found.records:,} records: expected error"
             f"{of_each} {number(found.error, decimals_for(found.error))} ({found.algorithm})"
         )
         return
+    if population:
+        raise OptionError("--population takes --error and one of --records and --epsilon")
     if records is None or epsilon is None:
         raise OptionError("plan takes --records and --epsilon, or --error and one of the two")
     if records < 1:
@@ -84,6 +100,15 @@ def plan(
         for name, e in errors.items()
     ]
     print(text_table(["algorithm", "expected error", "to hourglass"], rows))
+
+
+def _print_population(found: Plan, confidence: float) -> None:
+    reach = number(found.error, decimals_for(found.error))
+    print(
+        f"epsilon {float(found.epsilon):g} with {found.records:,} records: the "
+        f"{100 * confidence:g} % interval of the population's mean reaches {reach} to either side "
+        f"({found.algorithm}; from the bounds alone)"
+    )
 
 
 def _print_columns(

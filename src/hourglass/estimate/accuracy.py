@@ -2,7 +2,7 @@
 
 Errors are those of the noise, to leading order in one over the number of records: exact in
 the limit, and within a few per cent once n * epsilon is above about 20. Clamping and the
-sampling of the data itself are not in them.
+sampling of the data itself are not in them; :func:`plan` takes the sampling in if asked.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..core.grid import Bounds, Grid
 from ..core.numbers import MAX_EPSILON, MIN_EPSILON, exact_epsilon
 from ..errors import OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
+from .population import margin
 
 __all__ = ["Plan", "compare", "expected_error", "gamma", "leading_error", "plan", "sigma2"]
 
@@ -159,13 +160,18 @@ def _place(grid: Grid, mean: Any) -> Any:
 
 @dataclass(frozen=True)
 class Plan:
-    """What it takes: ``records`` records and ``epsilon`` give ``error`` (RMSE of the mean)."""
+    """What it takes: ``records`` records and ``epsilon`` give ``error``.
+
+    That is the root mean squared error of the mean; if ``population``, how far the interval of the
+    population's mean reaches on its longer side.
+    """
 
     epsilon: Fraction
     records: int
     error: float
     bounds: Bounds
     algorithm: str
+    population: bool = False
 
 
 def plan(
@@ -178,11 +184,17 @@ def plan(
     mean: float | None = None,
     grid: int | None = None,
     columns: int = 1,
+    population: bool = False,
+    confidence: float = 0.95,
 ) -> Plan:
     """The epsilon that a wanted error needs, or the number of records: give the other one.
 
     ``columns`` is how many columns are asked together. Epsilon is rounded up to three digits, so
     that the error is met.
+
+    With ``population``, ``error`` is the margin wanted for the mean of the population that the
+    records are a random sample of: how far ``interval(confidence, of="population")`` may reach.
+    It rests on the bounds alone, and with ``grid=1`` on yes/no data.
     """
     if (epsilon is None) == (records is None):
         raise OptionError("plan takes one of epsilon and records, and finds the other")
@@ -195,11 +207,16 @@ def plan(
         )
 
     def reached(eps: Fraction, n: int) -> float:
-        return expected_error(
-            n, range_, eps, algorithm=algorithm, mean=mean, grid=grid, columns=columns
-        )
+        mechanism = _mechanism(algorithm, eps, range_, grid, columns)
+        if population:
+            place = None if mean is None else float(_place(mechanism.grid, mean))
+            return margin(mechanism, n, place, confidence)
+        return error_at(mechanism, n, mean)
 
-    if epsilon is not None:
+    if epsilon is not None and population:
+        exact = exact_epsilon(epsilon)
+        records = _least_records(lambda n: reached(exact, n) <= error, error)
+    elif epsilon is not None:
         exact = exact_epsilon(epsilon)
         lead = leading_error(
             exact, algorithm=algorithm, mean=mean, bounds=range_, grid=grid, columns=columns
@@ -210,7 +227,23 @@ def plan(
         if isinstance(records, bool) or not isinstance(records, int) or records < 1:
             raise OptionError(f"records={shown(records)} is not a whole number of 1 or more")
         exact = _least_epsilon(lambda eps: reached(eps, records) <= error, error, records)
-    return Plan(exact, records, reached(exact, records), range_, algorithm)
+    return Plan(exact, records, reached(exact, records), range_, algorithm, population)
+
+
+def _least_records(enough: Any, error: float) -> int:
+    """Double until it is enough, then bisect, to three digits."""
+    low, high = 1, 2
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > 2**50:
+            raise OptionError(
+                f"error={shown(error)} is not reached with any number of records; ask for a larger "
+                "margin, or a finer grid"
+            )
+    while high - low > max(1, high // 1000):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def _least_epsilon(enough: Any, error: float, records: int) -> Fraction:

@@ -49,12 +49,17 @@ BATCH: Final = 64
 
 @dataclass(frozen=True)
 class Interval:
-    """[low, high], which holds the data's ``of`` with at least this confidence."""
+    """[low, high], which holds ``of`` with at least this confidence.
+
+    ``kind`` is "exact" where the laws themselves were inverted, "valid" where a proved bound on
+    them was (wider than need be), "approximate" where it holds for many records, not for few.
+    """
 
     low: float
     high: float
     confidence: float = 0.95
     of: str = "mean"
+    kind: str = "exact"
 
     def __iter__(self):  # type: ignore[no-untyped-def]
         return iter((self.low, self.high))
@@ -92,9 +97,10 @@ def interval(
         kinds |= {"variance": _variance, "std": _std}
     if of not in kinds:
         more = "; variance and std need spread=True" if of in ("variance", "std") else ""
-        raise OptionError(f"of={shown(of)} is not one of {', '.join(kinds)}{more}")
+        raise OptionError(f"of={shown(of)} is not one of {', '.join(kinds)}, population{more}")
     low, high = kinds[of](mechanism, noisy, (1.0 - float(confidence)) / together)
-    return Interval(min(low, estimate), max(high, estimate), float(confidence), of)
+    kind = "approximate" if of in ("variance", "std") else "exact"
+    return Interval(min(low, estimate), max(high, estimate), float(confidence), of, kind)
 
 
 def mean_ends(

@@ -17,12 +17,26 @@ import numpy as np
 from numpy.polynomial.polynomial import polyval
 
 from ..core.exact import to_double
-from .tails import FAR, SLACK, TOUCH, Floats, Line, blocks, distinct, merged, summed
+from .tails import (
+    FAR,
+    SLACK,
+    TOUCH,
+    Floats,
+    Line,
+    blocks,
+    distinct,
+    merged,
+    summed,
+    summed_above,
+    table_block,
+)
 
 __all__ = ["BodyTails", "GeometricSum"]
 
 #: Where K is left out less than this much mass lies: far below SLACK.
 _LEFT_OUT: Final = 1e-12
+#: Up to so many values of K its law is summed value by value.
+_MOST_COUNTS: Final = 2**20
 #: How a reach is split between the sum and the count where their blocks would be too coarse.
 _SPLITS: Final = (1 / 2, 1 / 8, 1 / 64, 1 / 1024)
 
@@ -59,6 +73,26 @@ class BodyTails:
         else:
             found = 1.0
         return found if block == 1 or slope <= 1 else min(found, self._apart(lines, reach))
+
+    def above(self, line: Line, reaches: Floats) -> Floats:
+        """At least P(line >= reach) for each reach; the same sum over K for one side."""
+        if not line.sum and self.far < _MOST_COUNTS:
+            return self._count_above(reaches / abs(float(line.count)))
+        block = table_block(self.rate)
+        slope = float(line.count / line.sum) if line.sum else math.inf
+        if block > 1 and not 0 <= slope <= 1:  # half of both tails, and 1 up to zero
+            halves = [self.miss(line, line, r) / 2 if r > 0 else 1.0 for r in reaches.tolist()]
+            return np.array(halves)
+        pair = float(line.sum) / self.record, -float(line.count)
+        return summed_above(self.rate, merged(block, self.epsilon), pair, reaches, self.upper)
+
+    def _count_above(self, reaches: Floats) -> Floats:
+        """At least P(K >= reach): the law of K, summed from above."""
+        last = math.ceil(self.far)
+        k = np.arange(-last, last + 1, dtype=np.float64)
+        tail = np.cumsum(self.upper(k, np.full(len(k), -math.inf))[::-1])[::-1]
+        place = np.clip(np.ceil(reaches - TOUCH * np.abs(reaches)) + last, 0, 2 * last)
+        return np.minimum(1.0, tail[place.astype(np.int64)] + SLACK)
 
     def _apart(self, lines: tuple[Line, ...], reach: float) -> float:
         """One of the two errors makes up its part of the reach, wherever it is split."""

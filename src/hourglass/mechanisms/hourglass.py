@@ -18,7 +18,20 @@ from ..noise import Hourglass
 from ..noise.bits import SECURE, Bits
 from .base import Moments, OnGrid, addable, draws, make, register
 from .lattice import FULL_GRID, Lattice, Level, Part, Point, outer_edges, some_cells, span
-from .tails import FAR, SLACK, TOUCH, Floats, Line, blocks, distinct, laplace_upper, merged, summed
+from .tails import (
+    FAR,
+    SLACK,
+    TOUCH,
+    Floats,
+    Line,
+    blocks,
+    distinct,
+    laplace_upper,
+    merged,
+    summed,
+    summed_above,
+    table_block,
+)
 
 __all__ = ["COARSE", "MOST_PARTS", "HourglassMean", "hourglass_lattice"]
 
@@ -155,6 +168,28 @@ class HourglassTails:
         weight = merged(block, self.epsilon * (1 if together else 3))
         pairs = [(float(line.sum) / self.grid, -float(line.count)) for line in lines]
         return summed(self.epsilon, weight, pairs, reach, self.upper)
+
+    def above(self, line: Line, reaches: Floats) -> Floats:
+        """At least P(line >= reach) for each reach; the same sum over K for one side."""
+        if not line.sum:
+            k = np.ceil(reaches / abs(float(line.count)) - TOUCH * np.abs(reaches))
+            tail = np.where(k >= 1, self._count(np.abs(k)), 1 - self._count(np.abs(1 - k)))
+            return np.minimum(1.0, tail + SLACK)
+        block = table_block(self.epsilon)
+        if block > 1 and not 0 <= line.count <= line.sum:  # half of both tails, and 1 up to zero
+            halves = [self.miss(line, line, r) / 2 if r > 0 else 1.0 for r in reaches.tolist()]
+            return np.array(halves)
+        pair = float(line.sum) / self.grid, -float(line.count)
+        near = lambda y, x0: self.upper(y, np.clip(x0, -self.far, self.far))  # noqa: E731
+        return summed_above(self.epsilon, merged(block, self.epsilon), pair, reaches, near)
+
+    def _count(self, k: Floats) -> Floats:
+        """P(K >= k) for k >= 1, the closed form of the law's ``count_tail``."""
+        b = math.exp(-self.epsilon)
+        cells = k + 1 / math.expm1(self.epsilon) + 2 * self.twice
+        cells = 2 * self.centre + 1 + self.grid * cells
+        tail: Floats = self._power(k) * cells / (1 + b) / self.normaliser
+        return tail
 
     def upper(self, y: Floats, x0: Floats) -> Floats:
         """P(K = y, X >= x0): the cells of the first stair from x0 on, and all stairs above it."""

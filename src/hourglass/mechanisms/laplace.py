@@ -11,7 +11,7 @@ from ..noise import DiscreteLaplace
 from ..noise.bits import SECURE, Bits
 from .base import Moments, OnGrid, addable, draws, register
 from .lattice import Lattice, product_lattice, some_cells
-from .tails import Line, ProductTails, distinct
+from .tails import Floats, Line, ProductTails, distinct
 
 __all__ = ["LaplaceMean"]
 
@@ -63,3 +63,9 @@ class LaplaceTails:
         G = self.cells
         pairs = [(float(p.sum - p.count) / G, -float(p.count) / G) for p in distinct(first, second)]
         return self.product.miss(pairs, reach)
+
+    def above(self, line: Line, reaches: Floats) -> Floats:
+        """At least P(line >= reach) for each reach."""
+        G = self.cells
+        pair = float(line.sum - line.count) / G, -float(line.count) / G
+        return self.product.above(pair, reaches)

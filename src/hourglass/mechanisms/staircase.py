@@ -78,9 +78,12 @@ class StaircaseTails:
 
         For large epsilon all of the law lies in a centre that is far narrower than an even block.
         """
+        return self._edges(tails.NODES)
+
+    def _edges(self, nodes: int) -> tuple[Floats, Floats]:
         far = math.ceil(FAR * self.grid / self.epsilon) + 1
-        even = np.linspace(1, far, min(far, tails.NODES))
-        finer = np.geomspace(1, far, tails.NODES // 2)
+        even = np.linspace(1, far, min(far, nodes))
+        finer = np.geomspace(1, far, nodes // 2)
         first = np.unique(np.floor(np.concatenate([[0.0], even, finer])))
         return first, np.append(first[1:] - 1.0, far)
 
@@ -102,6 +105,19 @@ class StaircaseTails:
             tail = self.upper(near, np.ceil(np.minimum.reduce(ends))) * (far - near + 1)
             total += float(tail[0]) + 2.0 * float(tail[1:].sum())
         return min(1.0, total + SLACK)
+
+    def above(self, line: Line, reaches: Floats) -> Floats:
+        """At least P(line >= reach) for each reach, by fewer blocks than :meth:`miss` has."""
+        small, large = sorted((abs(float(line.sum - line.count)), abs(float(line.count))))
+        near, far = self._edges(tails.TABLE_NODES)
+        mass = (far - near + 1) * np.where(near == 0, 0.5, 1.0)  # zero has both signs
+        found = np.full(len(reaches), SLACK)
+        for place, reach in enumerate(reaches.tolist()):
+            least = (reach - TOUCH * abs(reach)) * (self.grid / large)
+            for end in (far, -near):  # where, in a block, the tail of X begins earliest
+                start = np.ceil(least - small / large * (end + TOUCH * far))
+                found[place] += float(self.upper(near, start) @ mass)
+        return np.minimum(1.0, found)
 
     def upper(self, y: Floats, x0: Floats) -> Floats:
         """P(Y = y, X >= x0), from the sum over radii at least |y| + x0."""

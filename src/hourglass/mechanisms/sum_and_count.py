@@ -9,7 +9,7 @@ from ..noise import DiscreteLaplace
 from ..noise.bits import SECURE, Bits
 from .base import Moments, OnGrid, addable, draws
 from .lattice import Lattice, product_lattice, some_cells
-from .tails import Line, ProductTails, distinct
+from .tails import Floats, Line, Pair, ProductTails, distinct
 
 __all__ = ["SumAndCount"]
 
@@ -78,9 +78,12 @@ class SumAndCountTails:
 
     def miss(self, first: Line, second: Line, reach: float) -> float:
         """s x - n y is (s t - (s o + n p G) k) / (p G)."""
+        return self.product.miss([self._pair(p) for p in distinct(first, second)], reach)
+
+    def above(self, line: Line, reaches: Floats) -> Floats:
+        """At least P(line >= reach) for each reach."""
+        return self.product.above(self._pair(line), reaches)
+
+    def _pair(self, line: Line) -> Pair:
         o, unit = self.offset, self.unit
-        pairs = [
-            (float(p.sum / unit), -float((p.sum * o + p.count * unit) / unit))
-            for p in distinct(first, second)
-        ]
-        return self.product.miss(pairs, reach)
+        return float(line.sum / unit), -float((line.sum * o + line.count * unit) / unit)

@@ -6,13 +6,15 @@ import math
 from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
+
 from ..core.totals import NoisyTotals, Totals
 from ..noise import Staircase
 from ..noise.bits import SECURE, Bits
 from ..noise.staircase import stair
 from .base import Moments, OnGrid, addable, draws, register
 from .lattice import FULL_GRID, Lattice, Part, outer_edges, some_cells, span
-from .tails import SLACK, TOUCH, Line
+from .tails import SLACK, TOUCH, Floats, Line
 
 __all__ = ["SwapMean"]
 
@@ -83,3 +85,19 @@ class SwapTails:
         j = max(0, math.ceil((x0 - law.c) / law.grid))
         cells = law.c + j * law.grid - x0 + 1 + law.grid / math.expm1(self.epsilon)
         return min(1.0, 2 * cells * math.exp(-self.epsilon * j) / self.normaliser + SLACK)
+
+    def above(self, line: Line, reaches: Floats) -> Floats:
+        """At least P(line >= reach) for each reach; up to zero the complement of the mirror."""
+        if not line.sum:
+            return np.where(reaches > 0, 0.0, 1.0)
+        x0 = np.ceil((reaches - TOUCH * np.abs(reaches)) * self.law.grid / float(line.sum))
+        tail = self._upper(np.maximum(x0, 1.0 - x0))
+        return np.minimum(1.0, np.where(x0 >= 1, tail, 1.0 - tail) + SLACK)
+
+    def _upper(self, x0: Floats) -> Floats:
+        """P(X >= x0) for x0 >= 1."""
+        G, c = self.law.grid, self.law.c
+        j = np.maximum(0.0, np.ceil((x0 - c) / G))
+        cells = c + j * G - x0 + 1 + G / math.expm1(self.epsilon)
+        tail: Floats = cells * np.exp(-self.epsilon * j) / self.normaliser
+        return tail

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .answer import Answer
+from .combined import Difference, Ratio, Total, compared, total_of
 from .presented import TOO_FEW
 from .release import Release
 from .rendering import label
@@ -98,6 +99,26 @@ class Releases(Answer, Mapping[Any, Release]):
     def expected_errors(self) -> Floats:
         """The expected error of each group's mean."""
         return np.asarray(self._error)
+
+    # --- what follows from it, free of charge -----------------------------------------------
+
+    def total(self, keys: Sequence[Any] | None = None) -> Total:
+        """The groups with these keys, or all of them, taken together: free of epsilon.
+
+        Its intervals come from the law of all their noises together, and are far narrower than
+        the groups' own added up.
+        """
+        return total_of(self, keys)
+
+    def difference(self, a: Any, b: Any) -> Difference:
+        """The mean of group ``a`` less that of group ``b``, with an interval: free of epsilon."""
+        found: Difference = compared(Difference, self, a, b)
+        return found
+
+    def ratio(self, a: Any, b: Any) -> Ratio:
+        """The mean of group ``a`` over that of group ``b``, with an interval: free of epsilon."""
+        found: Ratio = compared(Ratio, self, a, b)
+        return found
 
     def to_dict(self, confidence: float | None = None) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back.

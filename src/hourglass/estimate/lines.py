@@ -1,0 +1,134 @@
+"""The noise of one answer, or of several together, along a line: tables of its upper tail.
+
+An interval asks for P(s x - n y >= r) at hundreds of r, x the error of the sum in widths of the
+range and y that of the count. :class:`Tail` holds this probability at evenly spaced r, each value
+standing for all r up to the next: rounded upwards, like every number in here.
+
+Several answers have independent noises. Their sum is the same law convolved with itself: each
+noise is rounded up to the grid of its table, and the convolution is a power of the Fourier
+transform. What doubles lose in it, and what is left out far away, is below :data:`SLACK`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.exact import to_double
+from ..mechanisms.base import MeanMechanism
+from ..mechanisms.tails import SLACK, Line, above
+
+__all__ = ["COUNT", "Floats", "Tail", "count_reach", "mean_line", "tail"]
+
+Floats = npt.NDArray[np.float64]
+
+#: The error of the count alone.
+COUNT: Final = Line(0.0, 1.0)
+#: The places of a table for each standard deviation of the noise, and the most that it may have.
+PLACES: Final = 24
+MOST_PLACES: Final = 2**15
+#: They are so dense up to NEAR deviations on either side; OUTER more follow until nothing is left.
+NEAR: Final = 5.0
+OUTER: Final = 48
+#: Lines of a mean are tabled at the multiples of 2^-FINE, those of stretches longer than 2^-LONG
+#: at the multiples of 2^-COARSE.
+FINE: Final = 8
+COARSE: Final = 2
+LONG: Final = 6
+#: Beyond W with W^2 = 2 L (variance + W scale) less than exp(-L) is left (Bernstein).
+LEFT: Final = 22.0
+
+
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """At least P(Z >= r), for every r: ``values[i]`` from ``places[i]`` on."""
+
+    places: Floats
+    values: Floats
+
+    def __call__(self, r: Any) -> Any:
+        """At each r; 1 before the table begins, its last value after its end."""
+        place = np.searchsorted(self.places, r - 1e-12 * np.abs(r), side="right") - 1
+        return np.where(place < 0, 1.0, self.values[place])
+
+    def reach(self, miss: float) -> float:
+        """A reach that Z passes with a probability of at most ``miss``."""
+        found = np.nonzero(self.values <= miss)[0]
+        return float(self.places[found[0]]) if len(found) else math.inf
+
+
+def mean_line(low: float, high: float) -> tuple[Line, float]:
+    """A tabled line near the pivots of all alphas in [low, high], and how far off they are.
+
+    The pivot of alpha is x - alpha y; so along the line it is off by that much for each record
+    that the count is off.
+    """
+    cut = 2**FINE if high - low <= 2.0**-LONG else 2**COARSE
+    alpha = min(max(round((low + high) / 2 * cut), 0), cut) / cut
+    return Line(1.0, alpha), max(abs(alpha - low), abs(alpha - high))
+
+
+@lru_cache(maxsize=512)
+def tail(mechanism: MeanMechanism, line: Line, copies: int = 1) -> Tail:
+    """The upper tail of a line of the noise, or of the sum of so many independent copies."""
+    deviation = max(_deviation(mechanism, line), 1e-12)
+    reach = _reach(mechanism, line, deviation)
+    if copies == 1:
+        side = np.append(
+            np.arange(0, min(NEAR * deviation, reach), deviation / PLACES),
+            np.linspace(min(NEAR * deviation, reach), reach, OUTER),
+        )
+        places = np.concatenate([-side[:0:-1], side])
+        return Tail(places, np.minimum.accumulate(above(mechanism.tails, line, places)))
+    each = PLACES * max(1.0, math.sqrt(copies) / 2)
+    half = min(MOST_PLACES // 2, math.ceil(reach / deviation * each))
+    places = reach / half * np.arange(-half, half + 1)
+    one = Tail(places, np.minimum.accumulate(above(mechanism.tails, line, places)))
+    return _summed(one, deviation, copies)
+
+
+@lru_cache(maxsize=512)
+def count_reach(mechanism: MeanMechanism, miss: float, copies: int = 1) -> float:
+    """The count is off by this much or more, either way, with a probability of at most ``miss``."""
+    if not mechanism.tails.miss(COUNT, COUNT, 0.5):  # the number of records is public
+        return 0.0
+    return tail(mechanism, COUNT, copies).reach(miss / 2)
+
+
+def _deviation(mechanism: MeanMechanism, line: Line) -> float:
+    moments = mechanism.moments
+    x, rest, both = (to_double(m) for m in (moments.cells, moments.rest, moments.both))
+    s, n = float(line.sum), float(line.count)
+    return math.sqrt(max(0.0, s * s * x + n * n * (x + rest + 2 * both) - 2 * s * n * (x + both)))
+
+
+def _reach(mechanism: MeanMechanism, line: Line, deviation: float) -> float:
+    """Where nothing is left but the slack."""
+    tried = deviation * 4.0 * 1.25 ** np.arange(40)
+    found = np.nonzero(above(mechanism.tails, line, tried) <= 8 * SLACK)[0]
+    return float(tried[found[0]]) if len(found) else float(tried[-1])
+
+
+def _summed(one: Tail, deviation: float, copies: int) -> Tail:
+    """Each copy at the end of its step; the sum on a circle too wide for it to come round."""
+    half, step = len(one.places) // 2, float(one.places[-1] - one.places[-2])
+    mass = one.values - np.append(one.values[1:], one.values[-1])
+    mass[0] += 1.0 - one.values[0]
+    lost = copies * (float(one.values[-1]) + 1e-12)
+    first = 1 - half  # the place of the first mass, in steps
+    centre = float(mass @ np.arange(first, first + len(mass)))
+    scale = 1.25 * half
+    wide = scale + math.sqrt(scale**2 + 2 * LEFT * copies * (deviation / step) ** 2)
+    wide += copies * (1 + abs(centre))
+    size = 1 << math.ceil(math.log2(2 * wide + 2))
+    circle = np.zeros(size)
+    np.add.at(circle, (first + np.arange(len(mass))) % size, mass)
+    power = np.roll(np.fft.irfft(np.fft.rfft(circle) ** copies, size), size // 2)
+    values = np.cumsum(power[::-1])[::-1] + lost + SLACK
+    values = np.clip(np.maximum.accumulate(values[::-1])[::-1], 0.0, 1.0)
+    return Tail(step * np.arange(-(size // 2), size - size // 2), values)

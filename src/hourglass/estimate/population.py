@@ -1,0 +1,247 @@
+"""Intervals for the mean of the population that the records are a random sample of.
+
+The records are taken as n independent draws from a population on the range, of mean mu (a share of
+the range); n is fixed and secret. Then, with the noise (x, y) on the sum and the count,
+
+    S'/G - mu N' = A + x - mu y,    A = the sum of (draw - mu),
+
+and mu is excluded where so large a value of this pivot, or so small a one, is too unlikely,
+whatever n is. **n** is known to within the reach of the count's noise: a part of 1 - confidence,
+:data:`SPENT`, is spent on the event that it is not (Berger and Boos 1994); within it the worst n
+counts, and |y| is at most that reach. What A does is in :mod:`hourglass.estimate.sampling`.
+
+**Whole stretches of mu** are excluded at once. For every mu in [a, b], draws of mean mu are
+stochastically below (yes/no data) or below in the increasing convex order (all data) yes/no draws
+of mean b; the pivot is linear in mu, so it is nowhere below the lesser of its two ends; and the
+noise of each mu is that of one tabled line but for the reach of the count times the distance. So
+nothing between two values tried is missed. From below, stretches that end closer and closer to the
+end of the interval are excluded, from above their mirror image.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+
+from ..core.exact import to_double
+from ..core.totals import NoisyTotals
+from ..mechanisms.base import MeanMechanism
+from .interval import Interval, _records, _values, check_confidence
+from .lines import Floats, Tail, count_reach, mean_line, tail
+from .sampling import bounded, convolved, many_yes_no, yes_no
+
+__all__ = ["Seen", "kind_of", "margin", "population", "records_mean", "studentised"]
+
+#: The part of 1 - confidence that is spent on the number of records.
+SPENT: Final = 1 / 50
+#: An end of an interval is found to this part of its half-width.
+PRECISION: Final = 1 / 256
+#: Up to so many numbers, of records times values, binomial laws are summed as they are.
+MOST_SUMMED: Final = 2**13
+#: What doubles lose in the pivot, in parts of the records.
+LOST: Final = 2.0**-48
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Noisy totals in records, of one answer or of ``copies`` answers together, and what is spent.
+
+    ``miss`` is what is left of 1 - confidence for each of the two sides.
+    """
+
+    mechanism: MeanMechanism
+    cells: float
+    size: float
+    confidence: float
+    copies: int = 1
+    together: int = 1
+
+    @property
+    def _spent(self) -> float:
+        return SPENT * (1.0 - self.confidence) / self.together
+
+    @property
+    def miss(self) -> float:
+        """Of each side."""
+        return (1.0 - self.confidence) / self.together * (1 - SPENT) / 2
+
+    @cached_property
+    def reach(self) -> float:
+        """How far the count may be off, unless what is spent on it was needed."""
+        return count_reach(self.mechanism, self._spent, self.copies)
+
+    @property
+    def least(self) -> int:
+        """The fewest records that there may be."""
+        return max(0, math.ceil(self.size - self.reach - 1e-6))
+
+    @property
+    def most(self) -> int:
+        """The most records that there may be."""
+        return max(1, math.floor(self.size + self.reach + 1e-6))
+
+    @property
+    def estimate(self) -> float:
+        """The mean as a share of the range."""
+        return min(max(self.cells / self.size, 0.0), 1.0) if self.size > 0 else 0.5
+
+    @property
+    def mirrored(self) -> Seen:
+        """With the two bounds exchanged."""
+        return Seen(
+            self.mechanism, self.size - self.cells, self.size, self.confidence, self.copies,
+            self.together,
+        )  # fmt: skip
+
+    @property
+    def lost(self) -> float:
+        """What doubles lose, in records."""
+        return LOST * (abs(self.cells) + abs(self.size) + self.most)
+
+
+#: P(so large a pivot) for some mu in [a, b], at most; ``flip`` if the bounds were exchanged.
+Chance = Callable[[Seen, float, float, bool], float]
+
+
+def kind_of(mechanism: MeanMechanism) -> str:
+    """What kind of interval a population's mean has: exact for yes/no data."""
+    return "exact" if mechanism.grid.cells == 1 else "valid"
+
+
+@lru_cache(maxsize=4096)
+def population(
+    mechanism: MeanMechanism,
+    noisy: NoisyTotals,
+    confidence: float,
+    estimate: float,
+    together: int = 1,
+    copies: int = 1,
+) -> Interval:
+    """The interval of the population's mean; ``estimate`` always lies inside it.
+
+    ``together`` so many intervals hold at once; ``copies`` answers were added up.
+    """
+    check_confidence(confidence)
+    seen = Seen(mechanism, *_records(noisy), float(confidence), copies, together)
+    low, high = shares(seen, sampled)
+    low, high = _values(mechanism.grid, low, high)
+    kind = kind_of(mechanism)
+    return Interval(min(low, estimate), max(high, estimate), float(confidence), "population", kind)
+
+
+def records_mean(seen: Seen) -> tuple[float, float]:
+    """The interval of the mean of the records themselves, in shares of the range."""
+    return shares(seen, noise_alone)
+
+
+def shares(seen: Seen, chance: Chance) -> tuple[float, float]:
+    """The interval in shares of the range."""
+    width = half_width(seen, chance is sampled)
+    low = _end(seen, chance, False, width)
+    return low, 1.0 - _end(seen.mirrored, chance, True, width)
+
+
+def half_width(seen: Seen, sampling: bool) -> float:
+    """About half the width of the interval: where to look for its ends."""
+    moments, a = seen.mechanism.moments, seen.estimate
+    V1, V2, C = (to_double(m) for m in (moments.cells, moments.rest, moments.both))
+    noise = (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
+    variance = seen.copies * noise + (seen.most * a * (1 - a) + 1.0 if sampling else 0.0)
+    return min(1.0, 2 * math.sqrt(max(variance, 0.0)) / max(seen.size, 1.0))
+
+
+def _end(seen: Seen, chance: Chance, flip: bool, width: float) -> float:
+    """Up to where everything from 0 on is excluded: by steps that halve where one fails."""
+    place, top = 0.0, min(seen.estimate, 1.0 - 1e-12)
+    step = top - 1.25 * width if top > 2 * width else top / 2
+    while step > PRECISION * width and place + step < 1.0:
+        if chance(seen, place, place + step, flip) <= seen.miss:
+            place += step
+            step = min(step, max((top - place) / 2, PRECISION * width * 2))
+        else:
+            step /= 2
+    return place
+
+
+def _noise(seen: Seen, low: float, high: float, flip: bool) -> tuple[Tail, float]:
+    """The tabled noise of the stretch, and how far its pivots may be off."""
+    line, off = mean_line(1.0 - high, 1.0 - low) if flip else mean_line(low, high)
+    return tail(seen.mechanism, line, seen.copies), off * seen.reach
+
+
+def noise_alone(seen: Seen, low: float, high: float, flip: bool) -> float:
+    """P(so large a pivot) where the mean is that of the records: noise and nothing else."""
+    table, off = _noise(seen, low, high, flip)
+    pivot = min(seen.cells - low * seen.size, seen.cells - high * seen.size)
+    return float(table(pivot - off - seen.lost))
+
+
+def sampled(seen: Seen, low: float, high: float, flip: bool) -> float:
+    """P(so large a pivot) where the records are draws from a population of that mean."""
+    table, off = _noise(seen, low, high, flip)
+    off += seen.lost
+    least, most = seen.least, seen.most
+    # The pivot at the upper end of the stretch; for a lower mu each record takes some of it away.
+    pivot = min(seen.cells - high * seen.size, seen.cells - low * seen.size - most * (high - low))
+    if seen.mechanism.grid.cells > 1:
+        return convolved(bounded(most, high), table, pivot - off)
+    values = 2 * math.sqrt(40 * most * high * (1 - high)) + 40
+    if (most - least + 1) * min(values, most) <= MOST_SUMMED and most <= 4 * MOST_SUMMED:
+
+        def at(n: Floats) -> Floats:
+            ends = [seen.cells - mu * (seen.size - n) for mu in (low, high)]
+            return np.minimum(*ends) - off
+
+        return yes_no(least, most, high, table, at)
+    return convolved(many_yes_no(least, most, high), table, pivot - off)
+
+
+def margin(mechanism: MeanMechanism, records: int, mean: float | None, confidence: float) -> float:
+    """How far the interval of a population's mean reaches on its longer side, to be expected.
+
+    ``mean`` is a share of the range; left out, the worst of the middle and the two ends.
+    """
+    check_confidence(confidence)
+    found = []
+    for place in (0.0, 0.5, 1.0) if mean is None else (mean,):
+        seen = Seen(mechanism, place * records, float(records), float(confidence))
+        low, high = shares(seen, sampled)
+        found.append(max(place - low, high - place))
+    grid = mechanism.grid
+    return max(found) * to_double(grid.bounds.width) + to_double(grid.slack)
+
+
+def studentised(
+    mean: float,
+    variance: float,
+    n: float,
+    *,
+    noise: float,
+    confidence: float,
+    bounds: tuple[float, float],
+) -> Interval:
+    """An approximate interval for a population's mean, from an estimated variance.
+
+    ``mean``, ``variance`` and ``n`` are private estimates, ``noise`` is the expected error of the
+    mean that the noise causes. Both errors are added as if they were normal; the quantile is that
+    of Student's law with n - 1 degrees of freedom, by its expansion. It holds for many records; for
+    few of them, or a law with a long tail, its coverage can be below the confidence.
+    """
+    check_confidence(confidence)
+    lower, upper = bounds
+    if n <= 1:
+        return Interval(lower, upper, float(confidence), "population", "approximate")
+    z = NormalDist().inv_cdf((1 + float(confidence)) / 2)
+    freedom = max(n - 1, 1.0)
+    quantile = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    most = (upper - lower) ** 2 / 4
+    sampling = min(max(variance, 0.0), most) / n
+    half = quantile * math.sqrt(sampling + noise**2)
+    low, high = max(lower, mean - half), min(upper, mean + half)
+    return Interval(min(low, mean), max(high, mean), float(confidence), "population", "approximate")

@@ -1,0 +1,300 @@
+"""What follows from answers by group at no further cost: a total, a difference, a ratio.
+
+The noises of groups are independent of each other, whoever is in the groups: also where a person
+is in several of them. So all of it is post-processing of what was released.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.exact import to_double
+from ..core.totals import NoisyTotals
+from ..errors import OptionError, shown
+from ..estimate import pairs, point
+from ..estimate.differences import difference
+from ..estimate.interval import Interval, _records, _values, check_confidence, interval
+from ..estimate.lines import count_reach, tail
+from ..estimate.population import Seen, population, records_mean
+from ..mechanisms.base import MeanMechanism
+from ..mechanisms.tails import Line
+from .rendering import counted, decimals_for, label, number, text_table
+
+if TYPE_CHECKING:
+    from .releases import Releases
+
+__all__ = ["Difference", "Ratio", "Total", "compared", "total_of"]
+
+
+@dataclass(frozen=True)
+class Total:
+    """Several groups taken together: the mean, the sum and the count of all their records.
+
+    Each noisy total is the sum of the groups' own. A record in several groups counts in each.
+    """
+
+    keys: tuple[Any, ...]
+    noisy_totals: NoisyTotals
+    _algorithm: MeanMechanism
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values, clamped to the bounds."""
+        return float(point.mean(self.noisy_totals, self._algorithm, "projected"))
+
+    @property
+    def sum(self) -> float:
+        """The sum of the values, clamped to the bounds."""
+        return float(point.sum_(self.noisy_totals, self._algorithm.grid))
+
+    @property
+    def count(self) -> int:
+        """The number of records."""
+        return int(point.count(self.noisy_totals))
+
+    def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
+        """An interval for the mean of these records, their "sum" or "count", or the "population".
+
+        From the law of the sum of all groups' noises. The noise of a group is rounded up to a fine
+        grid first, and for several groups the interval is a little wider than need be: "valid".
+        """
+        check_confidence(confidence)
+        copies, algorithm, noisy = len(self.keys), self._algorithm, self.noisy_totals
+        if of == "population":
+            found = population(algorithm, noisy, confidence, self.mean, copies=copies)
+            return found if copies == 1 else _valid(found.low, found.high, found)
+        if of not in ("mean", "sum", "count"):
+            raise OptionError(f"of={shown(of)} is not one of mean, sum, count, population")
+        value = getattr(self, of)
+        if copies == 1:
+            return interval(algorithm, noisy, confidence, of, value)
+        low, high = getattr(self, f"_{of}")(1.0 - float(confidence))
+        return Interval(min(low, value), max(high, value), float(confidence), of, "valid")
+
+    def _mean(self, miss: float) -> tuple[float, float]:
+        seen = Seen(self._algorithm, *_records(self.noisy_totals), 1.0 - miss, len(self.keys))
+        return _values(self._algorithm.grid, *records_mean(seen))
+
+    def _count(self, miss: float) -> tuple[int, int]:
+        reach = count_reach(self._algorithm, miss, len(self.keys))
+        size = to_double(self.noisy_totals.size)
+        return max(0, math.floor(size - reach) + 1), max(0, math.ceil(size + reach) - 1)
+
+    def _sum(self, miss: float) -> tuple[float, float]:
+        """Width times the error of the cells, and the lower bound times that of the count."""
+        grid, noisy = self._algorithm.grid, self.noisy_totals
+        lower, width = Fraction(grid.bounds.lower), grid.bounds.width
+        largest = max(abs(lower), abs(lower + width))
+        line = Line(width / largest, -lower / largest)
+        reach = largest * Fraction(tail(self._algorithm, line, len(self.keys)).reach(miss / 2))
+        if grid.slack:  # a record was moved by the slack at most
+            reach += grid.slack * max(1, self._count(miss / 50)[1])
+        middle = lower * noisy.size + grid.step * Fraction(noisy.cells, noisy.parts)
+        return to_double(middle - reach), to_double(middle + reach)
+
+    def text(self, confidence: float = 0.95) -> str:
+        """A table for people."""
+        places = {"mean": 0, "sum": 0, "count": 0}
+        for of in ("mean", "sum"):
+            low, high = self.interval(confidence, of=of)
+            places[of] = decimals_for((high - low) / 4)
+        rows = [
+            [of, *(number(v, places[of]) for v in (getattr(self, of), *self._ends(of, confidence)))]
+            for of in places
+        ]
+        head = [f"total of {counted(len(self.keys), 'group')}", "private", *_percent(confidence)]
+        return text_table(head, rows)
+
+    def _ends(self, of: str, confidence: float) -> tuple[float, float]:
+        found = self.interval(confidence, of=of)
+        return found.low, found.high
+
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """The figures and their intervals as plain values that JSON can hold."""
+        parts = ("mean", "sum", "count")
+        return {
+            "groups": [_plain(key) for key in self.keys],
+            **{of: getattr(self, of) for of in parts},
+            "intervals": {of: stored(self.interval(confidence, of=of)) for of in parts},
+        }
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two groups of one answer, compared."""
+
+    keys: tuple[Any, Any]
+    means: tuple[float, float]
+    noisy_totals: tuple[NoisyTotals, NoisyTotals]
+    _algorithm: MeanMechanism
+
+    def _seen(self, confidence: float, of: str) -> tuple[Seen, Seen]:
+        check_confidence(confidence)
+        if of not in ("mean", "population"):
+            raise OptionError(f"of={shown(of)} is not one of mean, population")
+        first, second = (
+            Seen(self._algorithm, *_records(noisy), float(confidence))
+            for noisy in self.noisy_totals
+        )
+        return first, second
+
+    @property
+    def value(self) -> float:
+        """The figure itself."""
+        raise NotImplementedError
+
+    def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
+        """An interval for the two groups' own records, or ``of="population"`` for theirs."""
+        raise NotImplementedError
+
+    def _named(self) -> str:
+        raise NotImplementedError
+
+    def text(self, confidence: float = 0.95) -> str:
+        """A table for people."""
+        found = self.interval(confidence)
+        finite = found.high - found.low if math.isfinite(found.high - found.low) else self.value
+        places = decimals_for(abs(finite) / 4)
+        row = [self._named(), *(number(v, places) for v in (self.value, found.low, found.high))]
+        return text_table(["", "private", *_percent(confidence)], [row])
+
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """The figure and its interval as plain values that JSON can hold; no end where infinite."""
+        return {
+            "groups": [_plain(key) for key in self.keys],
+            type(self).__name__.lower(): self.value,
+            "interval": stored(self.interval(confidence)),
+        }
+
+
+@dataclass(frozen=True)
+class Difference(_Pair):
+    """The mean of one group less the mean of another."""
+
+    @property
+    def value(self) -> float:
+        """The same as :attr:`difference`."""
+        return self.difference
+
+    @property
+    def difference(self) -> float:
+        """The first mean less the second."""
+        return self.means[0] - self.means[1]
+
+    def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
+        """An interval for the difference of the two means, of these records or of populations.
+
+        Valid for every number of records, by both groups' noises together.
+        """
+        seen = self._seen(confidence, of)
+        low, high = difference(*seen, of == "population")
+        grid = self._algorithm.grid
+        width, slack = to_double(grid.bounds.width), 2 * to_double(grid.slack)
+        low, high = max(-width, low * width - slack), min(width, high * width + slack)
+        value = self.difference
+        return Interval(min(low, value), max(high, value), float(confidence), of, "valid")
+
+    def _named(self) -> str:
+        return f"mean of {label([self.keys[0]])} less that of {label([self.keys[1]])}"
+
+
+@dataclass(frozen=True)
+class Ratio(_Pair):
+    """The mean of one group over the mean of another."""
+
+    @property
+    def value(self) -> float:
+        """The same as :attr:`ratio`."""
+        return self.ratio
+
+    @property
+    def ratio(self) -> float:
+        """The first mean over the second; not a number if that is zero."""
+        return self.means[0] / self.means[1] if self.means[1] else math.nan
+
+    def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
+        """An interval for the ratio of the two means, of these records or of populations.
+
+        Valid for every number of records. It is unbounded where the second mean may be zero.
+        """
+        seen = self._seen(confidence, of)
+        grid = self._algorithm.grid
+        lower, width = float(grid.bounds.lower), to_double(grid.bounds.width)
+        low, high = pairs.ratio(*seen, of == "population", lower, width)
+        if grid.slack and math.isfinite(low):
+            low, high = self._rounded(low, high, to_double(grid.slack))
+        value = self.ratio
+        if not math.isnan(value):
+            low, high = min(low, value), max(high, value)
+        return Interval(low, high, float(confidence), of, "valid")
+
+    def _rounded(self, low: float, high: float, slack: float) -> tuple[float, float]:
+        """Wider by what rounding to the grid may have moved the two means."""
+        least = abs(self.means[1]) / 2
+        if slack > least / 8:
+            return -math.inf, math.inf
+        more = slack * (1 + max(abs(low), abs(high))) / least * 2
+        return low - more, high + more
+
+    def _named(self) -> str:
+        return f"mean of {label([self.keys[0]])} over that of {label([self.keys[1]])}"
+
+
+def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
+    """Of the groups with these keys, or of all."""
+    chosen = list(releases) if keys is None else list(keys)
+    if not chosen:
+        raise OptionError("keys: name at least one group to add up")
+    if len(set(chosen)) < len(chosen):
+        raise OptionError("keys: a group is named twice; its records would count twice")
+    places = [_place(releases, key) for key in chosen]
+    noisy = releases.noisy_totals.take(np.array(places))
+    cells, rest = (sum(int(v) for v in part) for part in (noisy.cells, noisy.rest))
+    whole = NoisyTotals(cells, rest, noisy.grid, noisy.parts)
+    return Total(tuple(chosen), whole, releases._algorithm)
+
+
+def compared(kind: Any, releases: Releases, a: Any, b: Any) -> Any:
+    """The difference or the ratio of two groups."""
+    places = _place(releases, a), _place(releases, b)
+    if places[0] == places[1]:
+        raise OptionError(f"a={shown(a)} and b={shown(b)} are the same group; name two")
+    first, second = releases[a], releases[b]
+    return kind(
+        (a, b),
+        (first.mean, second.mean),
+        (first.noisy_totals, second.noisy_totals),
+        releases._algorithm,
+    )
+
+
+def _place(releases: Releases, key: Any) -> int:
+    if key not in releases:
+        raise OptionError(f"{shown(key)} is not among the groups of this answer; see its keys()")
+    return releases._places[key]
+
+
+def _valid(low: float, high: float, like: Interval) -> Interval:
+    return Interval(low, high, like.confidence, like.of, "valid")
+
+
+def stored(found: Interval) -> dict[str, Any]:
+    """An interval as JSON holds it."""
+    ends = [end if math.isfinite(end) else None for end in (found.low, found.high)]
+    return {"confidence": found.confidence, "low": ends[0], "high": ends[1], "kind": found.kind}
+
+
+def _percent(confidence: float) -> list[str]:
+    return [f"{100 * confidence:g} % from", "to"]
+
+
+def _plain(key: Any) -> Any:
+    if isinstance(key, tuple):
+        return [_plain(part) for part in key]
+    return key.isoformat() if hasattr(key, "isoformat") else key
