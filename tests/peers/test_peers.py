@@ -140,7 +140,7 @@ def results(accuracy: list[dict[str, Any]]) -> dict[str, Any]:
 def wide() -> dict[str, Any]:
     """Ours, and a peer with three times our error by its means and twice by its sums."""
     cells = [(cell.title, e) for cell in measure.WIDE for e in measure.WIDE_EPSILONS]
-    ours = [
+    ours: list[dict[str, Any]] = [
         {"cell": title, "epsilon": e, "way": "means", "mse": 1e-6 / e**2, "error": 1e-8 / e**2}
         for title, e in cells
     ]
@@ -171,7 +171,7 @@ def test_rows_of_answers_count_by_their_mean_squared_error() -> None:
 
 def test_the_section_on_several_columns_replaces_itself_alone() -> None:
     found = results([])
-    section = report._columns(found)
+    section = wide_report.section(found)
     assert "(3x)" in section
     assert "- 10 columns, one count and the sums, by hand: from 2 to 2 times" in section
     page = "# A page\n\n## Accuracy\n\nx\n\n## Speed and memory\n\ny\n"

@@ -106,7 +106,8 @@ def repeat_means(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list
 
     dp.enable_features("contrib")
     names, ends = data.collect_schema().names(), tuple(map(float, bounds))
-    means = [pl.col(name).fill_nan(0.0).fill_null(0.0).dp.mean(ends) for name in names]
+    columns: list[Any] = [pl.col(name).fill_nan(0.0).fill_null(0.0) for name in names]
+    means = [column.dp.mean(ends) for column in columns]
     return _together(data, means, epsilon, names)
 
 
@@ -116,7 +117,8 @@ def repeat_sums(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[
 
     names, half = data.collect_schema().names(), (bounds[1] - bounds[0]) / 2
     centred = data.select(pl.all() - middle(bounds))
-    sums = [pl.col(name).fill_nan(0.0).fill_null(0.0).dp.sum((-half, half)) for name in names]
+    columns: list[Any] = [pl.col(name).fill_nan(0.0).fill_null(0.0) for name in names]
+    sums = [column.dp.sum((-half, half)) for column in columns]
     found = _together(centred, [dp.len(), *sums], epsilon, ["len", *names], data)
     return [ratios(row[1:], row[0], bounds) for row in found]
 
