@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -63,6 +62,8 @@ class SQLite:
         path = Path(self._path)
         if not path.is_file():
             raise DataError(f"url: there is no SQLite file {self._path!r}")
+        import sqlite3
+
         connection = sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)
         try:
             connection.execute("PRAGMA temp_store = MEMORY")  # nothing is spilled to a file
@@ -142,7 +143,7 @@ def _field(name: str, declared: str) -> Field:
     return Field(name, "other", declared or "undeclared")
 
 
-def _define_functions(connection: sqlite3.Connection) -> None:
+def _define_functions(connection: Any) -> None:
     """MD5, and functions that read the bytes of a text; none of them ever fails."""
     (encoding,) = connection.execute("PRAGMA encoding").fetchone()
 
