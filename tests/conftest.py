@@ -243,14 +243,18 @@ def check_needed(config: pytest.Config, engine: str) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep to the engines asked for; all of Spark goes to one worker, which starts it once."""
+    """Keep to the engines asked for; one worker has the Spark session, which it starts once.
+
+    Tests that start Spark in a process of its own say so with a group of their own: they need not
+    wait for that worker.
+    """
     wanted = set(config.getoption("--engine"))
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
         engines = engines_of(item)
         (left if wanted and engines - wanted else kept).append(item)
-        if "spark" in engines:
+        if "spark" in engines and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group("spark"))
     if left:
         config.hook.pytest_deselected(items=left)

@@ -17,7 +17,7 @@ from tests.read.places import QUICK_JAVA, java_17
 
 CANARY = "canary-7f3a"
 
-pytestmark = pytest.mark.engine("spark")
+pytestmark = [pytest.mark.engine("spark"), pytest.mark.xdist_group("spark processes")]
 
 PROGRAM = """
 import sys

@@ -239,6 +239,7 @@ def test_old_time_is_not_waited_for(place: Path) -> None:
 
 
 @pytest.mark.engine("spark")
+@pytest.mark.xdist_group("spark processes")
 def test_a_session_of_our_own_spills_to_the_same_place(place: Path) -> None:
     reason = places.java_17()
     if reason:

@@ -79,8 +79,9 @@ def several(columns: list[list[float]]) -> Any:
 def repeat_means(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[float]]:
     names = list(data.columns[1:])
     query = ", ".join(f"AVG({name}) AS m{name}" for name in names)
-    exact = {f"sum_{name}": float(data[name].clip(*bounds).sum()) for name in names}
-    exact |= {f"count_{name}": len(data) for name in names}
+    exact: dict[str, float] = {}
+    for name in names:
+        exact |= {f"sum_{name}": float(data[name].clip(*bounds).sum()), f"count_{name}": len(data)}
     return _together(data, query, exact, bounds, epsilon / (2 * len(names)), runs)
 
 
@@ -88,7 +89,7 @@ def repeat_sums(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[
     names, half = list(data.columns[1:]), (bounds[1] - bounds[0]) / 2
     query = "COUNT(*) AS n, " + ", ".join(f"SUM({name}) AS s{name}" for name in names)
     centred = {f"sum_{n}": float((data[n] - middle(bounds)).sum()) for n in names}
-    exact = {"count_all": len(data)} | centred
+    exact = {"count_star": len(data)} | centred
     found = _together(data, query, exact, (-half, half), epsilon / (len(names) + 1), runs)
     return [ratios(row[1:], row[0], bounds) for row in found]
 
