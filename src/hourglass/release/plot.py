@@ -87,7 +87,7 @@ def plot_means(
     names = [textwrap.shorten(label, 28, placeholder="…") or "(empty)" for label in labels[:shown]]
     named = any(labels)
     if any(panel.hollow[:shown].any() for panel in panels):
-        notes = [*notes, "Hollow: too few records; the interval may reach beyond the picture."]
+        notes = [*notes, "Pale and hollow: too few records; they may reach beyond the picture."]
     foot = [part for note in notes for part in textwrap.wrap(note, 96)]
     if shown < len(labels):
         foot.insert(0, f"The first {shown} of {len(labels):,} groups.")
