@@ -110,6 +110,16 @@ def test_a_link_to_nothing(tmp_path: Path) -> None:
         total(str(tmp_path / "*.csv"), "duckdb")
 
 
+def test_pipes_and_devices_are_refused(tmp_path: Path, engine: str) -> None:
+    """Opened for its header, a pipe would wait for ever, or have no rows left."""
+    for ending in formats(engine):
+        os.mkfifo(tmp_path / f"a{ending}")
+        os.symlink("/dev/null", tmp_path / f"b{ending}")
+        for name in (f"a{ending}", f"b{ending}", f"*{ending}"):
+            with pytest.raises(hg.DataError, match="a pipe, a socket or a device"):
+                total(str(tmp_path / name), engine)
+
+
 def test_directories_make_no_columns(tmp_path: Path, engine: str) -> None:
     for month in (1, 2):
         (tmp_path / f"month={month}" / "x=7").mkdir(parents=True)

@@ -10,6 +10,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
+from tests.tools import everything
 
 
 @pytest.fixture(params=["duckdb", "spark"])
@@ -81,6 +82,8 @@ def test_a_person_is_the_one_of_their_own_column(tmp_path: Path, engine: str) ->
         ("", {"column": "x"}, "no header line"),
         ("\r", {"column": "x"}, "no header line"),
         ("x\0,g", {"column": "g"}, "not UTF-8"),
+        ("x\ry,g", {"column": "g"}, "holds a carriage return"),
+        ("x,g\r5,a\r6,b\r", {"column": "g"}, "holds a carriage return"),
         (f"x,{'y' * 2**20}", {"column": "x"}, "longer than"),
     ],
 )
@@ -101,6 +104,20 @@ def test_a_header_that_is_not_utf_8(tmp_path: Path, engine: str) -> None:
     (tmp_path / "b.csv").write_bytes("x,g\n5,5\n".encode("utf-16"))
     with pytest.raises(hg.DataError, match="not UTF-8"):
         total(tmp_path / "b.csv", "x", engine=engine)
+
+
+@pytest.mark.parametrize("lines", ["ann,7301\nbob,7302\n", "ann,7301\rbob,7302\r"])
+def test_a_record_in_the_place_of_a_header_is_not_quoted(
+    tmp_path: Path, engine: str, lines: str
+) -> None:
+    (tmp_path / "a.csv").write_bytes(lines.encode())
+    grouped = {"column": "ann", "by": "group", "delta": 1e-6}
+    for asked in ({"column": "x"}, {"column": "730"}, grouped):
+        with pytest.raises(hg.DataError) as caught:
+            hg.mean(tmp_path / "a.csv", bounds=(0, 9), epsilon=1, engine=engine, **asked)
+        shown = everything(caught.value).partition("DataError")[2]
+        assert "7301" not in shown
+        assert "bob" not in shown
 
 
 def test_files_of_a_glob_name_the_same_columns(tmp_path: Path, engine: str) -> None:
