@@ -234,3 +234,22 @@ def _holds(wide: Kind, part: Kind) -> bool:
         and wide.scale >= part.scale
         and wide.precision - wide.scale >= part.precision - part.scale
     )
+
+
+def test_text_that_is_declared_as_json(tmp_path: Path) -> None:
+    """DuckDB's reader of Parquet ends at a cell that is not JSON: refused before the charge."""
+    cells = pa.array(['{"a": 1}', "not JSON", None])
+    table = pa.table({"x": [1.0] * 3, "g": pa.ExtensionArray.from_storage(pa.json_(), cells)})
+    placed = write(tmp_path / "g", "duckdb", table, table)
+    one = {"data": str(tmp_path / "g" / "0.parquet"), "engine": "duckdb"}
+    keys = ["not JSON", '{"a": 1}', None]
+    asked: dict[str, Any] = {"column": "x", "bounds": (0, 1), "epsilon": 60, "by": "g"}
+    for given in (placed, one):
+        assert total(given)[1] in (3, 6)
+        with pytest.raises(hg.DataError, match="of type JSON"):
+            hg.mean(**given, **asked, keys=keys)
+        with pytest.raises(hg.DataError, match="of type JSON"):
+            hg.mean(**{**given, **asked, "column": "g", "by": None}, parse="real")
+    for given in ({"data": table}, {**one, "engine": "datafusion"}):
+        found = hg.mean(**given, **asked, keys=keys)
+        assert [found[key].count for key in keys] == [1, 1, 1]

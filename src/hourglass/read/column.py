@@ -289,7 +289,8 @@ def _arrow_capsule(values: Any) -> Column:
 
 def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
     """Chunks of doubles. What is not a number is NaN: an error would tell of a value."""
-    while chunk := list(islice(values, _OBJECTS)):
+    failed = "values: the iterator failed"  # its own message may quote a value
+    while chunk := guarded(failed, lambda: list(islice(values, _OBJECTS))):
         if {type(x) for x in chunk} <= {float, int, bool}:
             try:
                 yield np.array(chunk, dtype=np.float64), 0
@@ -300,11 +301,14 @@ def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
 
 
 def _number(x: Any) -> float:
-    if not isinstance(x, int | float | np.integer | np.floating | np.bool_ | Decimal | Fraction):
-        return math.nan
+    """The number that an object is, NaN where it is none, or fails to tell."""
+    kinds = (int, float, np.integer, np.floating, np.bool_, Decimal, Fraction)
     try:
-        return float(x)
-    except OverflowError:
-        return float("inf") if x > 0 else float("-inf")
-    except ValueError:  # a signalling NaN of Decimal
+        if not isinstance(x, kinds):
+            return math.nan
+        try:
+            return float(x)
+        except OverflowError:
+            return float("inf") if x > 0 else float("-inf")
+    except Exception:  # a signalling NaN of Decimal, or whatever an object of one's own does
         return math.nan

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from ...core.grid import Bounds
@@ -91,7 +92,11 @@ class DuckDB:
     def _fields(self) -> list[Field]:
         relation = self._connection.sql(f"SELECT * FROM {self._scan}")
         names = self._own_names(relation.columns)
-        return [_field(n, t) for n, t in zip(names, relation.types, strict=True)]
+        fields = [_field(n, t) for n, t in zip(names, relation.types, strict=True)]
+        if self._footer is None:
+            return fields
+        # The reader of Parquet ends at a cell of this type that is not JSON.
+        return [replace(f, kind="other") if f.declared == "JSON" else f for f in fields]
 
     def _own_names(self, names: list[str]) -> list[str]:
         """The names as a Parquet file has them: DuckDB gives the second of two alike another."""
@@ -217,7 +222,9 @@ def _field(name: str, dtype: Any) -> Field:
     if kind in ("double", "float", "null"):
         return Field(name, "real", declared, exact=kind == "double")
     if kind in ("varchar", "enum", "uuid"):
-        return Field(name, "text", declared if kind != "enum" else "ENUM", exact=kind == "varchar")
+        # JSON and other names for VARCHAR have comparisons and casts of their own.
+        exact = declared == "VARCHAR"
+        return Field(name, "text", declared if kind != "enum" else "ENUM", exact=exact)
     return Field(name, kind if kind in ("boolean", "date") else "other", declared)
 
 

@@ -169,7 +169,7 @@ def _kind(declared: str) -> Kind:
     """A DuckDB type by its name."""
     import duckdb
 
-    if declared == "nested":
+    if declared in ("nested", "JSON"):  # whose reader ends at a cell that is not JSON
         return Kind("other", declared)
     dtype = duckdb.sqltype(declared)
     name = str(dtype.id)
