@@ -249,7 +249,8 @@ def test_text_that_is_declared_as_json(tmp_path: Path) -> None:
         with pytest.raises(hg.DataError, match="of type JSON"):
             hg.mean(**given, **asked, keys=keys)
         with pytest.raises(hg.DataError, match="of type JSON"):
-            hg.mean(**{**given, **asked, "column": "g", "by": None}, parse="real")
-    for given in ({"data": table}, {**one, "engine": "datafusion"}):
-        found = hg.mean(**given, **asked, keys=keys)
-        assert [found[key].count for key in keys] == [1, 1, 1]
+            hg.mean(**given, column="g", bounds=(0, 1), epsilon=1, parse="real")
+    with pytest.raises(hg.DataError, match="of type JSON"):
+        hg.mean(table, **asked, keys=keys)
+    found = hg.mean(one["data"], engine="datafusion", **asked, keys=keys)
+    assert [found[key].count for key in keys] == [1, 1, 1]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,20 @@ def test_a_link_to_nothing(tmp_path: Path) -> None:
         total(str(tmp_path / "*.csv"), "duckdb")
 
 
+@pytest.fixture
+def soon() -> Iterator[None]:
+    """What waits for ever is ended."""
+
+    def end(*_: Any) -> None:
+        raise AssertionError("it waits")
+
+    signal.signal(signal.SIGALRM, end)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+
+
+@pytest.mark.usefixtures("soon")
 def test_pipes_and_devices_are_refused(tmp_path: Path, engine: str) -> None:
     """Opened for its header, a pipe would wait for ever, or have no rows left."""
     for ending in formats(engine):

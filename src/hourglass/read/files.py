@@ -13,7 +13,8 @@ from typing import Any, Final
 from ..core.shown import shown
 from ..core.urls import shown_url
 from ..errors import DataError, OptionError
-from .lines import open_binary, split_line
+from .blocks import open_binary
+from .lines import split_line
 from .schema import Field, Schema
 
 __all__ = ["FileSet", "Multiline", "check_case", "is_path", "multiline", "text_schema"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 from ...core.grid import Bounds
@@ -92,11 +91,7 @@ class DuckDB:
     def _fields(self) -> list[Field]:
         relation = self._connection.sql(f"SELECT * FROM {self._scan}")
         names = self._own_names(relation.columns)
-        fields = [_field(n, t) for n, t in zip(names, relation.types, strict=True)]
-        if self._footer is None:
-            return fields
-        # The reader of Parquet ends at a cell of this type that is not JSON.
-        return [replace(f, kind="other") if f.declared == "JSON" else f for f in fields]
+        return [_field(n, t) for n, t in zip(names, relation.types, strict=True)]
 
     def _own_names(self, names: list[str]) -> list[str]:
         """The names as a Parquet file has them: DuckDB gives the second of two alike another."""
@@ -221,10 +216,8 @@ def _field(name: str, dtype: Any) -> Field:
         return Field(name, "decimal", declared, digits=dict(dtype.children)["precision"])
     if kind in ("double", "float", "null"):
         return Field(name, "real", declared, exact=kind == "double")
-    if kind in ("varchar", "enum", "uuid"):
-        # JSON and other names for VARCHAR have comparisons and casts of their own.
-        exact = declared == "VARCHAR"
-        return Field(name, "text", declared if kind != "enum" else "ENUM", exact=exact)
+    if kind in ("varchar", "enum", "uuid") and declared != "JSON":  # not read where it is not JSON
+        return Field(name, "text", kind.upper(), exact=declared == "VARCHAR")
     return Field(name, kind if kind in ("boolean", "date") else "other", declared)
 
 

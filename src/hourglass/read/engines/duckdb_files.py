@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from ...errors import DataError
 from ..arrow_stream import TextStream
+from ..blocks import blocks
 from ..files import FileSet, check_case, text_schema
 from ..frames import frame_of
-from ..lines import Views, blocks, records
+from ..lines import Views, records
 from ..schema import Schema
 from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
