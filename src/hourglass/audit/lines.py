@@ -22,7 +22,8 @@ from .greybox import Path as AuditPath
 from .greybox import greybox_finding
 
 __all__ = [
-    "MEMBERS", "MISREAD", "audit_lines", "csv_of", "json_of", "lines_finding", "misread_finding",
+    "FIELDS", "MEMBERS", "MISREAD", "audit_lines", "csv_of", "json_of", "lines_finding",
+    "misread_finding",
 ]  # fmt: skip
 
 #: Makes a table with a column x of lines without their ends.
