@@ -129,10 +129,13 @@ def test_files_of_a_glob_name_the_same_columns(tmp_path: Path, engine: str) -> N
         total(str(tmp_path / "*.csv"), "x", engine=engine)
 
 
-@pytest.mark.parametrize("cut", [12, 30, -9, -1])
-def test_a_compressed_file_that_was_cut_off(tmp_path: Path, engine: str, cut: int) -> None:
+@pytest.mark.parametrize(("rows", "cut"), [(99, 12), (99, 30), (99, -9), (200_000, -9)])
+def test_a_compressed_file_that_was_cut_off(
+    tmp_path: Path, engine: str, rows: int, cut: int
+) -> None:
+    """In its header, in its rows or in its checksum, and far past what is read for the header."""
     path = tmp_path / "a.csv.gz"
-    whole = gzip.compress(b"x,g\n" + b"".join(b"%d,a\n" % (i * i) for i in range(99)))
+    whole = gzip.compress(b"x,g\n" + b"".join(b"%d,a\n" % (i * i) for i in range(rows)), 1)
     path.write_bytes(whole[:cut])
     budget = hg.create_budget(str(tmp_path / "ledger.db"), "b", epsilon=1)
     with pytest.raises(hg.DataError, match=r"a\.csv\.gz' ends early"):
@@ -142,7 +145,7 @@ def test_a_compressed_file_that_was_cut_off(tmp_path: Path, engine: str, cut: in
     with pytest.raises(hg.DataError, match=r"damaged|cannot be read|ends early"):
         total(path, "x", engine=engine)
     path.write_bytes(whole)
-    assert total(path, "x", engine=engine)[1] == 99
+    assert total(path, "x", engine=engine)[1] == rows
 
 
 def test_a_file_that_is_cut_off_while_it_is_read(tmp_path: Path) -> None:
