@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
-from typing import Any, Final
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
-__all__ = ["BLOCK", "LONGEST", "MOST", "PAD", "blocks", "open_binary"]
+__all__ = ["BLOCK", "LONGEST", "MOST", "PAD", "ahead", "blocks", "open_binary"]
+
+Made = TypeVar("Made")
 
 #: A longer line is not a record: it would have to be held in memory as a whole.
 LONGEST: Final = 1 << 26
@@ -16,6 +21,9 @@ LONGEST: Final = 1 << 26
 MOST: Final = 1 << 20
 #: Bytes read at once; a batch of this size keeps all threads of the engine busy.
 BLOCK: Final = 1 << 20
+#: Threads that take blocks apart (NumPy drops the lock), and how many bytes they may be ahead.
+THREADS: Final = 4
+AHEAD: Final = 8 * BLOCK
 #: So many zeros follow a block, for views that look past the end of a short field.
 PAD: Final = 12
 _BOM: Final = b"\xef\xbb\xbf"
@@ -71,3 +79,23 @@ def _cut(block: bytes, multiline: bool) -> int:
     quotes = np.cumsum(kinds == _QUOTE)
     ends = places[(kinds == _LF) & (quotes % 2 == 0)]
     return int(ends[-1]) + 1 if len(ends) else 0
+
+
+def ahead(work: Callable[[bytes], Made], parts: Iterable[bytes]) -> Iterator[Made]:
+    """``work`` of each part in their order, done by threads that are a few parts ahead."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    waiting: deque[tuple[Future[Made], int]] = deque()
+    size = 0
+    pool = ThreadPoolExecutor(min(THREADS, cores))
+    try:
+        for part in parts:
+            while waiting and size + len(part) > AHEAD:
+                done, length = waiting.popleft()
+                size -= length
+                yield done.result()
+            waiting.append((pool.submit(work, part), len(part)))
+            size += len(part)
+        while waiting:
+            yield waiting.popleft()[0].result()
+    finally:
+        pool.shutdown(cancel_futures=True)

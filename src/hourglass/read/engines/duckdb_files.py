@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ...errors import DataError
 from ..arrow_stream import TextStream
-from ..blocks import blocks
+from ..blocks import ahead, blocks
 from ..files import FileSet, check_case, text_schema
 from ..frames import frame_of
 from ..lines import Views, records
@@ -51,21 +51,20 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
 
 def _fields(files: FileSet, picks: list[int], headers: frozenset[bytes]) -> Iterator[Views]:
     separator, multiline = files.separator.encode(), files.multiline
-    for path in files.paths:
-        for block in blocks(path, multiline=multiline):
-            found = records(block, picks, separator=separator, headers=headers, multiline=multiline)
-            if found.rows:
-                yield found
+
+    def fields(block: bytes) -> Views:
+        return records(block, picks, separator=separator, headers=headers, multiline=multiline)
+
+    parts = (block for path in files.paths for block in blocks(path, multiline=multiline))
+    return (found for found in ahead(fields, parts) if found.rows)
 
 
 def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     check_case(wanted)
 
     def lines() -> Iterator[Views]:
-        for path in files.paths:
-            for block in blocks(path):
-                if (found := records(block, None)).rows:
-                    yield found
+        parts = (block for path in files.paths for block in blocks(path))
+        return (found for found in ahead(lambda b: records(b, None), parts) if found.rows)
 
     # What is not an object, or not JSON at all, has none of the columns.
     if not all(map(_PLAIN.fullmatch, wanted)):
