@@ -213,4 +213,4 @@ def test_many_crowds_on_spark(start: int, temporary: Path, spark_session: Any) -
 @pytest.mark.long
 @pytest.mark.engine("spark")
 def test_many_crowds_on_connect(tmp_path: Path) -> None:
-    assert on_connect(range(1000, 1060), tmp_path) == []
+    assert on_connect(range(1000, 1030), tmp_path) == []
