@@ -273,3 +273,35 @@ def test_a_question_fails_before_the_charge_or_not_at_all(
             str(found)
         assert budget.balance().spent.epsilon == spent, ask
     assert answered > 50
+
+
+ASKS: dict[str, Any] = {
+    "mean": lambda budget: hg.mean(TABLE, **GOOD, budget=budget),
+    "groups": lambda budget: hg.mean(TABLE, **GOOD, by="g", keys=["a"], budget=budget),
+    "bounds": lambda budget: hg.find_bounds(TABLE, "x", epsilon=1, budget=budget),
+}
+
+
+@pytest.mark.parametrize(
+    ("ask", "broken"),
+    [
+        ("mean", "mechanisms.hourglass.HourglassMean.noise"),
+        ("mean", "estimate.point.sum_"),
+        ("mean", "release.release.Release.to_dict"),
+        ("groups", "mechanisms.hourglass.HourglassMean.noise"),
+        ("groups", "release.releases.Releases.to_dict"),
+        ("bounds", "mechanisms.scan.Search.sample"),
+    ],
+)
+def test_what_fails_without_data_fails_before_the_charge(
+    budget: hg.Budget, monkeypatch: pytest.MonkeyPatch, ask: str, broken: str
+) -> None:
+    """Each step after the reading is tried out first: one that cannot work costs nothing."""
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise OverflowError("too large")
+
+    monkeypatch.setattr(f"hourglass.{broken}", fails)
+    with pytest.raises(OverflowError):
+        ASKS[ask](budget)
+    assert budget.history() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path as Folder
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from hourglass.ask.search import BoundsQuestion, bounds_question
 from hourglass.audit import Path, RecordingBits, greybox_finding, neighbours
 from hourglass.audit.column_paths import NAMES, complete, frame_of, row_neighbours
 from hourglass.audit.greybox import compare
+from hourglass.audit.lines import FIELDS, MEMBERS, csv_of, json_of, lines_finding
 from hourglass.audit.searches import (
     CANDIDATES,
     KEYS,
@@ -36,6 +38,9 @@ BOUNDS = (0.0, 10.0)
 PAIRS = list(neighbours(*BOUNDS))
 #: At, beyond, infinite and missing, added to many rows: where a query for each is dear.
 FEW = [pair for pair in PAIRS if pair[0].startswith("many")]
+#: An unclosed quote, too many fields, no UTF-8, carriage returns; an array, half an object.
+SOME_FIELDS = (FIELDS[0], [b'5,"a', b"5" + b",a" * 30_000, b"5,\xff", b"5,a\r5,a\r5,a"])
+SOME_MEMBERS = (MEMBERS[0], [b"[" + b",".join([b'{"x": 5}'] * 1000) + b"]", b'{"x": 5', b"[5, 5]"])
 ENGINES = ["duckdb", "sqlite", "datafusion", "postgres", "spark"]
 
 
@@ -91,6 +96,24 @@ def asked_with(
     told = command(*words, bits=bits)
     assert told.code == 0, told.err
     return json.loads(told.out)
+
+
+# --- odd lines ------------------------------------------------------------------------------
+
+
+def test_odd_lines_on_spark(spark_session: Any, tmp_path: Folder) -> None:
+    """One odd line in the middle; all of them go through DuckDB in ``hourglass audit``."""
+    made = [
+        lines_finding(
+            "CSV on Spark", lambda rows: csv_of(rows, tmp_path), Fraction(1), lines=SOME_FIELDS,
+            engine="spark", places=(25,),
+        ),
+        lines_finding(
+            "JSON on Spark", lambda rows: json_of(rows, tmp_path), Fraction(1), lines=SOME_MEMBERS,
+            engine="spark", places=(25,),
+        ),
+    ]  # fmt: skip
+    assert [found.detail for found in made if not found.holds] == []
 
 
 # --- a mean ---------------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +17,19 @@ from typing import Any
 
 import hourglass as hg
 from hourglass.core.grid import Bounds
+from hourglass.core.unit import Unit
+from hourglass.read.database import SqlSource
 from hourglass.read.open import open_source
 from hourglass.read.sql.query import Query, Value
+from tests.tools import command
 
 LOWER, UPPER = 0, 100
-#: Sums closer than this are equal: at an epsilon of 50 or 60 a record the noise is smaller, and
-#: clean cells are whole numbers. The chance of a false alarm has not been computed.
+#: The least epsilon a record that is asked with.
+EPSILON = 50
+#: Sums closer than this are equal: clean cells are whole numbers. At an epsilon of 50 a record the
+#: noise on a sum stays below half of this, and that on a count is zero, except with a probability
+#: below 1e-12 for each group of an answer (``test_the_tolerance_on_sums`` computes it exactly).
+#: The long form looks at fewer than 1e6 groups: the chance of any false alarm is below 1e-6.
 NOISE = 1e-3
 
 
@@ -43,6 +52,7 @@ class Seen:
     """Everything that the adversary sees."""
 
     error: str = ""
+    code: int = 0
     shape: str = ""
     output: str = ""
     logged: list[str] = field(default_factory=list)
@@ -52,7 +62,8 @@ class Seen:
     groups: dict[Any, tuple[int, float]] = field(default_factory=dict)
 
     def besides(self) -> tuple[Any, ...]:
-        return self.error, self.output, self.logged, self.charged, self.left, self.threshold
+        shown = self.error, self.code, self.output, self.logged
+        return *shown, self.charged, self.left, self.threshold
 
 
 class _Records(logging.Handler):
@@ -86,8 +97,12 @@ def _streams(seen: Seen, folder: Path) -> Iterator[None]:
             seen.output = file.read().decode(errors="replace")
 
 
+#: A way to ask: fills in what is seen of the answer.
+Ask = Callable[[Seen, Any, Question, hg.Budget, str | None], None]
+
+
 def observe(
-    data: Any, question: Question, budget: hg.Budget, folder: Path, engine: str | None
+    data: Any, question: Question, budget: hg.Budget, folder: Path, engine: str | None, ask: Ask
 ) -> Seen:
     """Ask, and note all there is to note. ``folder`` is where temporary files go."""
     seen, records = Seen(), _Records()
@@ -96,7 +111,7 @@ def observe(
     try:
         with _streams(seen, folder.parent), warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            _ask(seen, data, question, budget, engine)
+            ask(seen, data, question, budget, engine)
     finally:
         logging.getLogger().removeHandler(records)
     seen.logged = records.kept + [f"{w.category.__name__}: {w.message}" for w in warned]
@@ -115,7 +130,10 @@ def _file(path: Path) -> str:
     return f"{path.suffix} {path.stat().st_size if path.is_file() else 'folder'}"
 
 
-def _ask(seen: Seen, data: Any, question: Question, budget: hg.Budget, engine: str | None) -> None:
+def in_python(
+    seen: Seen, data: Any, question: Question, budget: hg.Budget, engine: str | None
+) -> None:
+    """Ask by ``hg.mean`` or ``hg.find_bounds``."""
     more = dict(question.options, budget=budget)
     if engine:
         more["engine"] = engine
@@ -126,15 +144,8 @@ def _ask(seen: Seen, data: Any, question: Question, budget: hg.Budget, engine: s
         if question.bounds_only:
             found = hg.find_bounds(data, "x", **more)
             seen.shape = type(found).__name__
-            return
-        answer = hg.mean(data, "x", bounds=(LOWER, UPPER), **more)
-        if isinstance(answer, hg.Release):
-            seen.groups = {(): (answer.count, answer.sum)}
-            seen.shape = str((type(answer).__name__, answer.grid, answer.to_arrow().schema))
-        elif isinstance(answer, hg.Releases):
-            seen.groups = {key: (one.count, one.sum) for key, one in answer.items()}
-            seen.threshold = answer.threshold or 0
-            seen.shape = str((type(answer).__name__, answer.grid, answer.to_arrow().schema))
+        else:
+            _note(seen, hg.mean(data, "x", bounds=(LOWER, UPPER), **more))
     except Exception as error:
         cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         seen.error = f"{type(error).__name__}: {error} (from {cause!r})"
@@ -163,6 +174,72 @@ def _totals(data: Any, question: Question, engine: str | None) -> dict[Any, tupl
         for key, (count, first, *_) in sorted(zip(keys, totals, strict=True), key=repr)
         if count  # and sorted: no answer is in the engine's order
     }
+
+
+def _note(seen: Seen, answer: hg.Release | hg.Releases) -> None:
+    """What an answer says."""
+    if isinstance(answer, hg.Release):
+        seen.groups = {(): (answer.count, answer.sum)}
+    else:
+        seen.groups = {key: (one.count, one.sum) for key, one in answer.items()}
+        seen.threshold = answer.threshold or 0
+    seen.shape = str((type(answer).__name__, answer.grid, answer.to_arrow().schema))
+
+
+# --- the command ----------------------------------------------------------------------------
+
+
+def through_command(ledger: str) -> Ask:
+    """Ask by ``hourglass mean`` or ``hourglass bounds``, which charge the budget in ``ledger``."""
+
+    def ask(
+        seen: Seen, data: Any, question: Question, budget: hg.Budget, engine: str | None
+    ) -> None:
+        asked = words(data, question, engine)
+        told = command(*asked, "--budget", budget.name, "--ledger", ledger, "--format", "json")
+        seen.code = told.code
+        print(_unnumbered(told.err), file=sys.stderr)
+        if told.code:
+            seen.error = _unnumbered(told.err)
+            return
+        found = json.loads(told.out)
+        seen.shape = str(sorted(found))
+        if not question.bounds_only:
+            kind = hg.Releases if question.options.get("by") else hg.Release
+            _note(seen, kind.from_dict(found))
+
+    return ask
+
+
+def words(data: Any, question: Question, engine: str | None) -> list[str]:
+    """A question as the words of a command."""
+    found = ["bounds"] if question.bounds_only else ["mean"]
+    if isinstance(data, SqlSource):
+        found += [data.url, "x", "--table", data.relation.replace('"', "")]
+    else:
+        found += [str(data), "x"]
+    if not question.bounds_only:
+        found += ["--bounds", str(LOWER), str(UPPER)]
+    if engine:
+        found += ["--engine", engine]
+    for name, value in question.options.items():
+        if isinstance(value, Unit):
+            found += ["--person", str(value.person)]
+            found += [] if value.rows is None else ["--rows", str(value.rows)]
+            found += ["--groups", str(value.groups)] if value.groups > 1 else []
+        elif isinstance(value, list):
+            found += [f"--{name}", ",".join(map(str, value))]
+        else:
+            found += [f"--{name}", str(value)]
+    return found
+
+
+def _unnumbered(text: str) -> str:
+    """A message without the number of its charge."""
+    return re.sub(r"charge-\d+", "charge-N", text)
+
+
+# --- what may differ ------------------------------------------------------------------------
 
 
 def complaints(

@@ -6,7 +6,7 @@ import gzip
 import random
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +46,20 @@ class Target:
     #: How many records a row is: more than one if it is several lines.
     records: Callable[[Any], int] = lambda _: 1
     clean: list[str] = field(default_factory=lambda: list(CLEAN))
+    #: Asked by the command, and not in Python.
+    command: bool = False
 
 
 def questions(
-    *, parse: str | None = None, keys: list[Any] | None, real: bool = True
+    *, parse: str | None = None, keys: list[Any] | None, pairs: bool = True
 ) -> list[Question]:
-    """A mean of all, by public and by secret groups, by persons; with and without ``missing``."""
+    """A mean of all, by public and by secret groups, by persons; with and without ``missing``.
+
+    What is asked with epsilon 60 has that a record; the others have 50. ``pairs``: persons are
+    text, and are asked for together with groups.
+    """
     base: dict[str, Any] = {"epsilon": 60} | ({"parse": parse} if parse else {})
-    twice = hg.per_person("p", rows=2)
+    twice, both = hg.per_person("p", rows=2), hg.per_person("p", groups=2)
     found = [
         Question("all", base),
         Question("missing", base | {"missing": 3}),
@@ -69,11 +75,21 @@ def questions(
             Question("public", public),
             Question("public missing", public | {"missing": 3}),
             Question("twice", public | {"unit": twice, "epsilon": 100}, each=2, person=True),
-        ]
+            Question("both", public | {"unit": both, "epsilon": 100}, each=2, person=True),
+            Question("secret both", base | {"by": "g", "delta": 1e-6, "unit": both,
+            "epsilon": 100}, each=2, person=True),
+        ]  # fmt: skip
+        if pairs:
+            some = [(key, person) for key in keys for person in ("q", "p0", "p4")]
+            found.append(Question("pairs", base | {"by": ["g", "p"], "keys": some}))
     scale = {"scale": [0, 1, 10, 50, 100, 1000]} | base
-    if real:
-        found.append(Question("bounds", scale, bounds_only=True))
-    return found
+    return [*found, Question("bounds", scale, bounds_only=True)]
+
+
+def by_command(target: Target) -> Target:
+    """The same target, asked by the command: keys of two columns it takes from files alone."""
+    kept = [question for question in target.questions if question.name != "pairs"]
+    return replace(target, command=True, questions=kept)
 
 
 PUBLIC = [*SHARED, *CLEAN, "zz"]
@@ -193,7 +209,9 @@ def typed(
         lambda i: {name: clean_cell(name, kind, i) for name, kind in kinds.items()},
         lambda r: poisoned(r, kinds),
         lambda rows: place(_arrow(rows, kinds)),
-        questions(parse=parse, keys=PUBLIC if named else None),
+        questions(
+            parse=parse, keys=PUBLIC if named else None, pairs=pa.types.is_string(kinds["p"])
+        ),
         engine,
         clean=list(CLEAN) if named else [],
     )
@@ -325,3 +343,28 @@ def postgres(rng: random.Random, folder: Path, url: str) -> Target:
         return hg.sql(url, "attacked.t")
 
     return served(rng, run, "postgres")
+
+
+def on_spark(session: Any) -> Callable[[random.Random, Path], Target]:
+    """Text and Parquet files that Spark reads, and DataFrames of its session."""
+
+    def make(rng: random.Random, folder: Path) -> Target:
+        kind = rng.choice(["text", "text", "binary", "frame", "frame"])
+        if kind == "text":
+            return text(rng, folder, "spark")
+        if kind == "binary":
+            return binary(rng, folder, "spark")
+        return spark_frame(rng, folder, session)
+
+    return make
+
+
+def spark_frame(rng: random.Random, folder: Path, session: Any) -> Target:
+    """A DataFrame; one of the user's own takes its rows from a file."""
+
+    def place(table: pa.Table) -> Any:
+        path = folder / f"{rng.getrandbits(64)}.parquet"  # Spark remembers files by their names
+        pq.write_table(table, path, row_group_size=4)
+        return session.read.parquet(f"file://{path}")
+
+    return typed(rng, place)

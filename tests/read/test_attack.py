@@ -8,10 +8,12 @@ as good as nil, so that counts and sums are read as they are.
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,13 +22,16 @@ from typing import Any
 import pytest
 
 import hourglass as hg
+from hourglass.noise import Hourglass
+from tests.cli.running import spawn
 from tests.read import targets
-from tests.read.observer import Question, complaints, observe
-from tests.read.targets import Target
+from tests.read.attacking import NEIGHBOURS, Maker, run
+from tests.read.observer import EPSILON, NOISE, UPPER, Seen, complaints, words
+from tests.read.places import QUICK_JAVA, java_17
+from tests.read.targets import Target, by_command
 
 pytestmark = pytest.mark.attack
 
-Maker = Callable[[random.Random, Path], Target]
 MAKERS: dict[str, Maker] = {
     "text": lambda rng, folder: targets.text(rng, folder, None),
     "binary": targets.binary,
@@ -35,6 +40,12 @@ MAKERS: dict[str, Maker] = {
     "sqlite": targets.sqlite,
     "relation": targets.relation,
     "datafusion": lambda rng, folder: targets.binary(rng, folder, "datafusion"),
+    "text by the command": lambda rng, folder: by_command(targets.text(rng, folder, None)),
+    "binary by the command": lambda rng, folder: by_command(targets.binary(rng, folder)),
+    "sqlite by the command": lambda rng, folder: by_command(targets.sqlite(rng, folder)),
+    "datafusion by the command": lambda rng, folder: by_command(
+        targets.binary(rng, folder, "datafusion")
+    ),
 }
 PAIRS = {
     "text": 96,
@@ -44,9 +55,11 @@ PAIRS = {
     "sqlite": 48,
     "relation": 48,
     "datafusion": 24,
+    "text by the command": 32,
+    "binary by the command": 16,
+    "sqlite by the command": 16,
+    "datafusion by the command": 8,
 }
-#: Neighbours of one base.
-NEIGHBOURS = 8
 
 
 @pytest.fixture
@@ -57,86 +70,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     return folder
-
-
-def attack(
-    target: Target,
-    question: Question,
-    rng: random.Random,
-    temporary: Path,
-    neighbours: int,
-    crowd: int = 1,
-) -> list[str]:
-    """What tells a base from its neighbours.
-
-    Where a query is dear, a ``crowd`` of poisons is added at once, which touches no clean group.
-    """
-    ledger = str(temporary.parent / f"ledger-{rng.getrandbits(64)}.db")
-    budget = hg.create_budget(ledger, "attacked", epsilon=10_000, delta=0.5)
-    rows = [target.good(i) for i in range(12)]
-    for _ in range(rng.randrange(3)):
-        rows.insert(rng.randrange(len(rows) + 1), target.bad(rng))
-
-    def look(of: list[Any]) -> Any:
-        return observe(target.make(of), question, budget, temporary, target.engine)
-
-    look(rows)  # a process makes its folder for spilling with its first question
-    base, found = look(rows), []
-    for _ in range(neighbours):
-        poison, added, gone, clean = target.bad(rng), 0, 0, target.clean
-        other = list(rows)
-        how = "add" if crowd > 1 else rng.choice(["add", "add", "add", "change", "remove"])
-        place = rng.randrange(len(rows) + (how == "add"))
-        if how != "add":
-            gone = target.records(other.pop(place))
-            clean = [name for name in clean if not _names(rows[place], name)]
-        if how != "remove":
-            added = target.records(poison)
-            other.insert(place, poison)
-        for _ in range(crowd - 1):
-            more = target.bad(rng)
-            added += target.records(more)
-            other.insert(rng.randrange(len(other) + 1), more)
-        wrong = complaints(base, look(other), question, added=added, gone=gone, clean=clean)
-        if wrong:
-            said = str((how, poison if how != "remove" else rows[place]))
-            found.append(
-                f"{question.name} {said[:150]}: {wrong}; {question.options} {str(rows)[:1500]}"
-            )
-    os.unlink(ledger)
-    return found
-
-
-def _names(row: Any, name: str) -> bool:
-    return name in (row.decode(errors="replace") if isinstance(row, bytes) else str(row))
-
-
-def run(
-    make: Maker,
-    seeds: range,
-    temporary: Path,
-    pairs: int = NEIGHBOURS,
-    crowd: int = 1,
-    several: bool = False,
-) -> list[str]:
-    found = []
-    for seed in seeds:
-        rng = random.Random(seed)
-        target = make(rng, temporary.parent)
-        question = target.questions[seed % len(target.questions)]
-        if several:
-            options = {"by": "g"} if seed % 2 else {}
-            parse = target.questions[0].options.get("parse")
-            question = Question("several", options | {"parse": parse}, columns=("x", "p"))
-        wrong = attack(target, question, rng, temporary, pairs, crowd)
-        found += [f"seed {seed}: {one}" for one in wrong]
-    return found
-
-
-def spark_maker(rng: random.Random, folder: Path) -> Target:
-    if rng.random() < 0.7:
-        return targets.text(rng, folder, "spark")
-    return targets.binary(rng, folder, "spark")
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -156,7 +89,8 @@ def test_neighbours_of_several_columns_on_postgres(temporary: Path, postgres_url
 
 
 def test_crowds_of_several_columns_on_spark(temporary: Path, spark_session: Any) -> None:
-    assert run(spark_maker, range(2), temporary, pairs=1, crowd=12, several=True) == []
+    make = targets.on_spark(spark_session)
+    assert run(make, range(2), temporary, pairs=1, crowd=12, several=True) == []
 
 
 def test_neighbours_on_postgres(temporary: Path, postgres_url: str) -> None:
@@ -164,7 +98,81 @@ def test_neighbours_on_postgres(temporary: Path, postgres_url: str) -> None:
 
 
 def test_crowds_on_spark(temporary: Path, spark_session: Any) -> None:
-    assert run(spark_maker, range(4), temporary, pairs=1, crowd=12) == []
+    assert run(targets.on_spark(spark_session), range(6), temporary, pairs=1, crowd=12) == []
+
+
+@pytest.mark.engine("spark")
+def test_crowds_on_connect(tmp_path: Path) -> None:
+    assert on_connect(range(3), tmp_path) == []
+
+
+def on_connect(seeds: range, folder: Path) -> list[str]:
+    """What the attack finds through Spark Connect, in a process of its own."""
+    pytest.importorskip("grpc", reason="grpcio is not installed: pyspark[connect]")
+    reason = java_17()
+    if reason:
+        pytest.skip(reason)
+    told = subprocess.run(
+        [sys.executable, "-m", "tests.read.attacking", f"{seeds.start}-{seeds.stop}", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1200,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": QUICK_JAVA},
+    )
+    assert told.returncode == 0, told.stderr[-2000:]
+    found: list[str] = json.loads(told.stdout.partition("found:")[2])
+    return found
+
+
+def test_a_command_of_its_own(temporary: Path) -> None:
+    """In a process of its own, with what is written there to the two streams and to disk."""
+    seen = []
+    poisons = [b"1,k0,p50", b'"', b"\xff,a,q", b"1" + b",a" * 30_000, b'1,"a\n1,a,q']
+    target = targets.text(random.Random(0), temporary.parent, None, "csv")
+    question = next(one for one in target.questions if one.name == "secret")
+    for poison in poisons:
+        data = target.make([*map(target.good, range(12)), poison])
+        asked = words(data, question, None)
+        told = spawn(*asked, "--format", "csv", TMPDIR=str(temporary), COLUMNS="100")
+        names = [line.split(b",")[0] for line in told.stdout.splitlines()]
+        seen.append((told.returncode, told.stderr, names, sorted(temporary.rglob("*"))))
+    assert seen == seen[:1] * len(poisons)
+    assert seen[0][0] == 0
+    assert seen[0][1] == b""
+
+
+def test_the_tolerance_on_sums() -> None:
+    """A sum is off by half the tolerance, or a count at all, with a probability below 1e-12.
+
+    That is on the grids that are asked with: 2^32 cells, and whole numbers in up to 8 parts.
+    """
+    for G, parts in ((2**32, 1), *((UPPER, parts) for parts in range(1, 9))):
+        law = Hourglass(EPSILON, G * parts)
+        assert law.c * UPPER / (G * parts) < NOISE / 2
+        inside = (2 * law.c + 1) / law.marginal_x.normaliser(400)
+        wrong = 1 - float(inside) + 2 * float(law.count_tail(1))
+        assert float(1 - inside) + 2 * float(law.count_tail(1)) < 1e-12, (G, parts, wrong)
+
+
+def test_what_would_be_seen() -> None:
+    """Each thing that an adversary looks at makes a complaint of its own if it differs."""
+    question = targets.questions(keys=targets.PUBLIC)[0]
+    base = Seen(groups={(): (12, 66.0)}, shape="Release")
+    same = replace(base, groups={(): (13, 166.0)})
+    assert complaints(base, same, question, added=1, gone=0, clean=[]) == []
+    for change in (
+        {"error": "SourceError"}, {"code": 4}, {"shape": "Releases"}, {"output": "a"},
+        {"logged": ["a"]}, {"charged": (1, 0, 1)}, {"left": [".tmp 5"]}, {"threshold": 3},
+        {"groups": {(): (14, 66.0)}}, {"groups": {(): (11, 66.0)}}, {"groups": {(): (12, 167.0)}},
+    ):  # fmt: skip
+        other = replace(base, **change)
+        assert complaints(base, other, question, added=1, gone=0, clean=[]), change
+    grouped = targets.questions(keys=targets.PUBLIC)[2]
+    two = Seen(groups={"k0": (2, 5.0), "a": (2, 5.0)})
+    for groups in ({"k0": (2, 5.01), "a": (2, 5.0)}, {"a": (2, 5.0), "k0": (2, 5.0)}):
+        other = replace(two, groups=groups)
+        assert complaints(two, other, grouped, added=1, gone=0, clean=["k0"]), groups
 
 
 def test_a_swallowed_row_is_seen(temporary: Path) -> None:
@@ -178,15 +186,19 @@ def test_a_swallowed_row_is_seen(temporary: Path) -> None:
     assert any("may" in one or "not touched" in one or "failed" in one for one in found)
 
 
-#: At least 5,000 files in all: bases of each door, with ``NEIGHBOURS`` neighbours each.
+#: Bases of each door, with ``NEIGHBOURS`` neighbours each: some 12,000 files in all.
 LONG = {
     "text": 250,
-    "binary": 100,
-    "frame": 150,
+    "binary": 150,
+    "frame": 200,
     "objects": 60,
-    "sqlite": 100,
-    "relation": 100,
-    "datafusion": 60,
+    "sqlite": 120,
+    "relation": 120,
+    "datafusion": 100,
+    "text by the command": 120,
+    "binary by the command": 60,
+    "sqlite by the command": 60,
+    "datafusion by the command": 30,
 }
 CHUNK = 10
 
@@ -201,7 +213,7 @@ def test_many_neighbours(name: str, start: int, temporary: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("start", range(1000, 1060, CHUNK))
+@pytest.mark.parametrize("start", range(1000, 1120, CHUNK))
 def test_many_neighbours_on_postgres(start: int, temporary: Path, postgres_url: str) -> None:
     make = partial(targets.postgres, url=postgres_url)
     assert run(make, range(start, start + CHUNK), temporary) == []
@@ -210,4 +222,11 @@ def test_many_neighbours_on_postgres(start: int, temporary: Path, postgres_url: 
 @pytest.mark.long
 @pytest.mark.parametrize("start", range(1000, 1060, CHUNK))
 def test_many_crowds_on_spark(start: int, temporary: Path, spark_session: Any) -> None:
-    assert run(spark_maker, range(start, start + CHUNK), temporary, pairs=2, crowd=12) == []
+    make = targets.on_spark(spark_session)
+    assert run(make, range(start, start + CHUNK), temporary, pairs=2, crowd=12) == []
+
+
+@pytest.mark.long
+@pytest.mark.engine("spark")
+def test_many_crowds_on_connect(tmp_path: Path) -> None:
+    assert on_connect(range(1000, 1030), tmp_path) == []

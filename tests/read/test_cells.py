@@ -181,10 +181,10 @@ def test_no_message_holds_a_password(password: str) -> None:
     ):
         with pytest.raises(HourglassError) as caught:
             hg.mean(hg.sql(url, "t"), "x", bounds=(0, 1), epsilon=1)
-        assert "Zq9" not in everything(caught.value)
+        assert "zq9" not in everything(caught.value).lower()
         told = command("mean", url, "x", "--table", "t", "--epsilon", 1, "--bounds", 0, 1)
         assert told.code != 0
-        assert "Zq9" not in told.out + told.err
+        assert "zq9" not in (told.out + told.err).lower()
 
 
 @pytest.mark.parametrize("engine", [None, "duckdb", "datafusion"])
@@ -194,7 +194,7 @@ def test_no_message_holds_a_key_of_a_store(engine: Any, ending: str) -> None:
     url = f"s3a://user:Zq9/b@bucket/t.{ending}"
     with pytest.raises(HourglassError) as caught:
         hg.mean(url, "x", bounds=(0, 1), epsilon=1, engine=engine)
-    assert "Zq9" not in everything(caught.value)
+    assert "zq9" not in everything(caught.value).lower()
 
 
 @pytest.mark.parametrize(

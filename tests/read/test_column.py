@@ -16,6 +16,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
+from hourglass.core.totals import Totals
 from hourglass.read import kernel
 from hourglass.read.column import column
 from tests.tools import grid_of, totals_of
@@ -263,3 +264,51 @@ def test_totals_keep_their_secret() -> None:
         pickle.dumps(totals)
     with pytest.raises(TypeError, match="secret"):
         copy.copy(totals)
+
+
+# --- objects of one's own -------------------------------------------------------------------
+
+
+class Failing(int):
+    def __float__(self) -> float:
+        raise RuntimeError("a canary of 7d20")
+
+
+class Shy:
+    """An object that does not tell its class."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        raise RuntimeError("a canary of 7d20")
+
+
+class Loud(Decimal):
+    def __float__(self) -> float:
+        raise OverflowError
+
+    def __gt__(self, other: Any) -> bool:
+        raise RuntimeError("a canary of 7d20")
+
+
+@pytest.mark.parametrize("kind", [Failing, Shy, Loud])
+def test_an_object_that_fails_is_missing(kind: Any) -> None:
+    odd = kind()
+    for values in ([1.0, odd], np.array([1.0, odd], dtype=object)):
+        assert totals_of(column(values), Grid(Bounds(0, 4), 4)) == Totals(1, 1)
+        assert hg.mean(values, bounds=(0, 4), epsilon=60).count == 1
+        hg.find_bounds(values, epsilon=1)
+
+
+def test_an_iterator_that_fails_is_not_quoted() -> None:
+    def cells() -> Any:
+        yield 1.0
+        raise ValueError("a canary of 7d20")
+
+    for ask in (
+        lambda: hg.mean(cells(), bounds=(0, 4), epsilon=1),
+        lambda: hg.find_bounds(cells(), epsilon=1),
+    ):
+        with pytest.raises(hg.SourceError, match=r"the iterator failed \(ValueError\)") as caught:
+            ask()
+        assert caught.value.__cause__ is caught.value.__context__ is None
+        assert "7d20" not in str(caught.value)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
@@ -107,6 +108,45 @@ def test_every_pair_of_types(tmp_path: Path, engine: str) -> None:
             assert total(placed) == (a + b, n + m), (one, two)
 
 
+@pytest.mark.parametrize("format", ["parquet", "feather"])
+def test_every_pair_of_types_in_a_dataset(tmp_path: Path, format: str) -> None:
+    """A dataset of the user's has the first file's types: refused, or right, and never an error."""
+    engine = "arrow" if format == "feather" else "duckdb"
+    answered = 0
+    for one, two in product(TYPES, repeat=2):
+        if "text" in (one, two) and one != two:
+            continue  # no cast leads from one to the other
+        tables = columns(one, swapped=False), columns(two, swapped=False)
+        folder = tmp_path / f"{one} {two}"
+        write(folder, engine, *tables)
+        files = sorted(map(str, folder.iterdir()))
+        own = pyarrow.dataset.dataset(files, format=format)
+        for data in (own, pyarrow.dataset.dataset([own])):
+            try:
+                asked: dict[str, Any] = {"bounds": (0, 1), "grid": 1, "epsilon": 1}
+                if one in (*WHOLE, "text", "boolean"):
+                    mean_question(data, one, **asked, by="x", delta=1e-6).read()
+                found = mean_question(data, "x", **asked).read()
+            except hg.DataError:
+                continue
+            answered += 1
+            parts = [t.column("x").to_pylist() for t in tables]
+            held = [v for part in parts for v in part if v is not None and v == v]
+            assert found.count.tolist() == [len(held)]
+    assert answered >= 2 * len(TYPES)
+
+
+def test_a_dataset_of_text_is_refused(tmp_path: Path) -> None:
+    """PyArrow takes the types of text from the first cells, and ends at one that is not of them."""
+    (tmp_path / "a.csv").write_text("x\n" + "1\n" * 9)
+    (tmp_path / "a.json").write_text('{"x": 1}\n' * 9)
+    for format in ("csv", "json"):
+        data = pyarrow.dataset.dataset(str(tmp_path / f"a.{format}"), format=format)
+        for given in (data, pyarrow.dataset.dataset([data])):
+            with pytest.raises(hg.DataError, match="give the path"):
+                hg.mean(given, "x", bounds=(0, 1), epsilon=1)
+
+
 @pytest.mark.parametrize("value", [4, 2**40, -1])
 def test_a_value_that_the_first_file_could_not_hold(
     tmp_path: Path, engine: str, value: int
@@ -194,3 +234,23 @@ def _holds(wide: Kind, part: Kind) -> bool:
         and wide.scale >= part.scale
         and wide.precision - wide.scale >= part.precision - part.scale
     )
+
+
+def test_text_that_is_declared_as_json(tmp_path: Path) -> None:
+    """DuckDB's reader of Parquet ends at a cell that is not JSON: refused before the charge."""
+    cells = pa.array(['{"a": 1}', "not JSON", None])
+    table = pa.table({"x": [1.0] * 3, "g": pa.ExtensionArray.from_storage(pa.json_(), cells)})
+    placed = write(tmp_path / "g", "duckdb", table, table)
+    one = {"data": str(tmp_path / "g" / "0.parquet"), "engine": "duckdb"}
+    keys = ["not JSON", '{"a": 1}', None]
+    asked: dict[str, Any] = {"column": "x", "bounds": (0, 1), "epsilon": 60, "by": "g"}
+    for given in (placed, one):
+        assert total(given)[1] in (3, 6)
+        with pytest.raises(hg.DataError, match="of type JSON"):
+            hg.mean(**given, **asked, keys=keys)
+        with pytest.raises(hg.DataError, match="of type JSON"):
+            hg.mean(**given, column="g", bounds=(0, 1), epsilon=1, parse="real")
+    with pytest.raises(hg.DataError, match="of type JSON"):
+        hg.mean(table, **asked, keys=keys)
+    found = hg.mean(one["data"], engine="datafusion", **asked, keys=keys)
+    assert [found[key].count for key in keys] == [1, 1, 1]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,30 @@ def test_a_link_to_nothing(tmp_path: Path) -> None:
     os.symlink(tmp_path / "gone.csv", tmp_path / "b.csv")
     with pytest.raises(hg.DataError, match=r"b\.csv' cannot be read"):
         total(str(tmp_path / "*.csv"), "duckdb")
+
+
+@pytest.fixture
+def soon() -> Iterator[None]:
+    """What waits for ever is ended."""
+
+    def end(*_: Any) -> None:
+        raise AssertionError("it waits")
+
+    signal.signal(signal.SIGALRM, end)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+
+
+@pytest.mark.usefixtures("soon")
+def test_pipes_and_devices_are_refused(tmp_path: Path, engine: str) -> None:
+    """Opened for its header, a pipe would wait for ever, or have no rows left."""
+    for ending in formats(engine):
+        os.mkfifo(tmp_path / f"a{ending}")
+        os.symlink("/dev/null", tmp_path / f"b{ending}")
+        for name in (f"a{ending}", f"b{ending}", f"*{ending}"):
+            with pytest.raises(hg.DataError, match="a pipe, a socket or a device"):
+                total(str(tmp_path / name), engine)
 
 
 def test_directories_make_no_columns(tmp_path: Path, engine: str) -> None:

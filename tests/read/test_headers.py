@@ -10,6 +10,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
+from tests.tools import everything
 
 
 @pytest.fixture(params=["duckdb", "spark"])
@@ -81,6 +82,8 @@ def test_a_person_is_the_one_of_their_own_column(tmp_path: Path, engine: str) ->
         ("", {"column": "x"}, "no header line"),
         ("\r", {"column": "x"}, "no header line"),
         ("x\0,g", {"column": "g"}, "not UTF-8"),
+        ("x\ry,g", {"column": "g"}, "holds a carriage return"),
+        ("x,g\r5,a\r6,b\r", {"column": "g"}, "holds a carriage return"),
         (f"x,{'y' * 2**20}", {"column": "x"}, "longer than"),
     ],
 )
@@ -103,6 +106,20 @@ def test_a_header_that_is_not_utf_8(tmp_path: Path, engine: str) -> None:
         total(tmp_path / "b.csv", "x", engine=engine)
 
 
+@pytest.mark.parametrize("lines", ["ann,7301\nbob,7302\n", "ann,7301\rbob,7302\r"])
+def test_a_record_in_the_place_of_a_header_is_not_quoted(
+    tmp_path: Path, engine: str, lines: str
+) -> None:
+    (tmp_path / "a.csv").write_bytes(lines.encode())
+    grouped = {"column": "ann", "by": "group", "delta": 1e-6}
+    for asked in ({"column": "x"}, {"column": "730"}, grouped):
+        with pytest.raises(hg.DataError) as caught:
+            hg.mean(tmp_path / "a.csv", bounds=(0, 9), epsilon=1, engine=engine, **asked)
+        shown = everything(caught.value).partition("DataError")[2]
+        assert "7301" not in shown
+        assert "bob" not in shown
+
+
 def test_files_of_a_glob_name_the_same_columns(tmp_path: Path, engine: str) -> None:
     written(tmp_path / "1.csv", "x,g", "5,a")
     (tmp_path / "2.csv").write_bytes(b'\xef\xbb\xbf"x","g"\r\n5,a\r\nx,g\r\n')
@@ -112,10 +129,13 @@ def test_files_of_a_glob_name_the_same_columns(tmp_path: Path, engine: str) -> N
         total(str(tmp_path / "*.csv"), "x", engine=engine)
 
 
-@pytest.mark.parametrize("cut", [12, 30, -9, -1])
-def test_a_compressed_file_that_was_cut_off(tmp_path: Path, engine: str, cut: int) -> None:
+@pytest.mark.parametrize(("rows", "cut"), [(99, 12), (99, 30), (99, -9), (200_000, -9)])
+def test_a_compressed_file_that_was_cut_off(
+    tmp_path: Path, engine: str, rows: int, cut: int
+) -> None:
+    """In its header, in its rows or in its checksum, and far past what is read for the header."""
     path = tmp_path / "a.csv.gz"
-    whole = gzip.compress(b"x,g\n" + b"".join(b"%d,a\n" % (i * i) for i in range(99)))
+    whole = gzip.compress(b"x,g\n" + b"".join(b"%d,a\n" % (i * i) for i in range(rows)), 1)
     path.write_bytes(whole[:cut])
     budget = hg.create_budget(str(tmp_path / "ledger.db"), "b", epsilon=1)
     with pytest.raises(hg.DataError, match=r"a\.csv\.gz' ends early"):
@@ -125,7 +145,7 @@ def test_a_compressed_file_that_was_cut_off(tmp_path: Path, engine: str, cut: in
     with pytest.raises(hg.DataError, match=r"damaged|cannot be read|ends early"):
         total(path, "x", engine=engine)
     path.write_bytes(whole)
-    assert total(path, "x", engine=engine)[1] == 99
+    assert total(path, "x", engine=engine)[1] == rows
 
 
 def test_a_file_that_is_cut_off_while_it_is_read(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import gzip
 import json
 import random
 import string
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +22,7 @@ import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
 from hourglass.core.grid import Bounds, Grid
-from hourglass.read import lines
+from hourglass.read import blocks, lines
 from tests.read import reference
 from tests.read.reference import Fields
 from tests.tools import command
@@ -71,7 +73,7 @@ def expected(rows: Counter[Fields]) -> Totals:
 
 def blocks_of(data: bytes, path: Path, size: int) -> list[bytes]:
     path.write_bytes(data)
-    return list(lines.blocks(str(path), size=size))
+    return list(blocks.blocks(str(path), size=size))
 
 
 def read_by_numpy(data: bytes, path: Path, size: int, separator: str = ",") -> Counter[Fields]:
@@ -145,8 +147,8 @@ def test_a_line_at_every_offset_of_a_block(tmp_path: Path) -> None:
 def test_lines_that_are_too_long_are_not_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "LONGEST", 100)
-    monkeypatch.setattr(reference, "LONGEST", 100)
+    for module in (blocks, lines, reference):
+        monkeypatch.setattr(module, "LONGEST", 100)
     for length in (99, 100, 101, 102, 150, 400):
         for end in (b"\n", b"\r\n"):
             data = end.join([b"x,g,h", b"5,a", b"6," + b"y" * (length - 2), b"7,b", b""])
@@ -156,7 +158,77 @@ def test_lines_that_are_too_long_are_not_records(
                 assert read_by_numpy(data, tmp_path / "a.csv", size) == want, (length, size)
 
 
+@pytest.mark.property
+def test_overfull_lines_are_not_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines on both sides of each limit, in blocks of every size around them."""
+    for module in (blocks, lines, reference):
+        monkeypatch.setattr(module, "LONGEST", 60)
+        monkeypatch.setattr(module, "MOST", 20)
+    dice = random.Random(3)
+    for _ in range(300):
+        made = [
+            b"".join(
+                dice.choices([b",", b'"', b"y"], k=dice.choice([3, 19, 20, 21, 22, 59, 60, 61]))
+            )
+            for _ in range(dice.randrange(1, 6))
+        ]
+        data = dice.choice([b"\n", b"\r\n"]).join([b"x,g,h", *made, b"7,b"])
+        want = reference.read(data, [0, 1])
+        for size in (1, 7, 19, 20, 21, 22, 23, 60, 61, 62, 1000):
+            assert read_by_numpy(data, tmp_path / "a.csv", size) == want, (made, size)
+
+
 # --- engines --------------------------------------------------------------------------------
+
+
+def test_lines_with_too_much_in_them(read: Any, tmp_path: Path) -> None:
+    """Beside a line with as much as there may be."""
+    path = tmp_path / "a.csv"
+    full = [b"5,a" + b"," * (blocks.MOST - 1), b"5,a," + b'"' * (blocks.MOST - 2)]
+    over = [b"5,a" + b"," * blocks.MOST, b"5,a," + b'"' * (blocks.MOST - 1), b'5,a,"' * blocks.MOST]
+    path.write_bytes(b"\n".join([b"x,g", b"7,b", *full, b"7,b", *over, b"7,b", b""]))
+    assert read(path) == {"b": (21, 3), "a": (10, 2)}
+
+
+@pytest.mark.slow
+@pytest.mark.attack
+def test_lines_of_any_length(read: Any, tmp_path: Path) -> None:
+    """Beside the longest that is a record, and one past all memory that an engine is given."""
+    path = tmp_path / "a.csv"
+    more = [1, 0x30000000] if read.engine == "spark" else [1, 1 << 20]
+    with path.open("wb") as file:
+        file.write(b"x,g\n7,b\n5,a," + b"y" * (blocks.LONGEST - 4) + b"\n7,b\n")
+        for past in more:
+            file.write(b"5,a,")
+            for _ in range(-(-(blocks.LONGEST - 4 + past) // (1 << 24))):
+                file.write(b"y" * (1 << 24))
+            file.write(b"\n7,b\n")
+    assert read(path) == {"b": (7 * 4, 4), "a": (5, 1)}
+
+
+PROGRAM = """
+import resource, sys
+import hourglass as hg
+limit = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert hg.mean(sys.argv[1], "x", bounds=(0, 9), epsilon=60, by="g", keys=["b"])["b"].count == 2
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - limit) >> 10)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.attack
+@pytest.mark.parametrize("what", [b",", b'"', b'","', b"y", b"[", b'{"x":'])
+def test_a_line_takes_a_few_times_its_length_of_memory(tmp_path: Path, what: bytes) -> None:
+    """Or else one record of the longest could end a process on a small machine."""
+    json_like = what[0] in b"[{"
+    path = tmp_path / ("a.jsonl" if json_like else "a.csv")
+    row = b'{"x": 7, "g": "b"}' if json_like else b"7,b"
+    line = what * (blocks.LONGEST // len(what))
+    path.write_bytes(b"\n".join([b"" if json_like else b"x,g", row, line, row, b""]))
+    told = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(path)], capture_output=True, text=True, check=True
+    )
+    assert int(told.stdout) < 1200
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
@@ -205,7 +277,7 @@ def test_no_line_speaks_for_another(read: Any, tmp_path: Path, place: str) -> No
         "first": (0, 900),
         "middle": (450, 450),
         "last": (900, 0),
-        "at the end of a block": (lines.BLOCK // 4 - 2, 900),
+        "at the end of a block": (blocks.BLOCK // 4 - 2, 900),
     }[place]
     poisons = POISON
     if read.engine == "spark":  # a query takes seconds there: all at once
@@ -278,7 +350,9 @@ def test_quoted_line_breaks_in_well_formed_files(tmp_path: Path) -> None:
         data = ("x,g\n" + rfc_4180(rows, dice)).encode()
         path.write_bytes(data)
         found: Counter[Fields] = Counter()
-        for block in lines.blocks(str(path), multiline=True, size=dice.choice([1, 9, 40, 1 << 20])):
+        for block in blocks.blocks(
+            str(path), multiline=True, size=dice.choice([1, 9, 40, 1 << 20])
+        ):
             views = lines.records(block, [0, 1], headers=frozenset([b"x,g"]), multiline=True)
             found.update(zip(texts(views, 0), texts(views, 1), strict=True))
         assert found == Counter((x, g) for x, g in rows)

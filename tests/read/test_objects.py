@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import hourglass as hg
+from hourglass.ask.question import mean_question
 
 
 class Mute:
@@ -95,6 +97,55 @@ def test_categories(cells: list[Any], texts: list[str]) -> None:
     found = counts(column, by="k", keys=[*dict.fromkeys(names)])
     assert {key: found[key].count for key in found} == {n: names.count(n) for n in names}
     assert counts(column, unit=hg.per_person("k")).count == len(set(names))
+
+
+#: Categories of every type, and the names that they are as keys.
+TYPED: list[tuple[Any, list[Any]]] = [
+    (pd.Index([3, 1, 2], dtype="int64"), [3, 1, 2]),
+    (pd.Index([3, 1, 2], dtype="uint8"), [3, 1, 2]),
+    (pd.Index([3, 1, 2], dtype="Int32"), [3, 1, 2]),
+    (pd.Index([3, 1, 2], dtype=pd.ArrowDtype(pa.int16())), [3, 1, 2]),
+    (pd.Index([True, False]), [True, False]),
+    (pd.Index([True, False], dtype="boolean"), [True, False]),
+    (pd.Index(["b", "a"], dtype="str"), ["b", "a"]),
+    (pd.Index(["b", "a"], dtype="string[pyarrow]"), ["b", "a"]),
+    (pd.Index(["b", "a"], dtype=pd.ArrowDtype(pa.string())), ["b", "a"]),
+    (pd.interval_range(0, 3), ["(0, 1]", "(1, 2]", "(2, 3]"]),
+    (pd.period_range("2024-01", periods=2, freq="M"), ["2024-01", "2024-02"]),
+]
+
+
+@pytest.mark.parametrize(("index", "keys"), TYPED, ids=range(len(TYPED)))
+def test_a_missing_category_changes_no_type(index: Any, keys: list[Any]) -> None:
+    """pandas makes floats or objects of such a column if one cell is missing."""
+    plans = set()
+    for codes in ([0, 1, 1], [0, 1, -1, 1], [-1], []):
+        column = pd.Series(pd.Categorical.from_codes(codes, index))
+        found = counts(column, by="k", keys=keys)
+        assert [found[key].count for key in keys] == [codes.count(i) for i in range(len(keys))]
+        plans.add(counts(column, by="k", delta=1e-6, explain=True))
+        assert counts(column, by="k", delta=0.5).by == ("k",)
+    assert len(plans) == 1
+
+
+def test_numbers_among_categories_are_averaged_as_such() -> None:
+    for dtype, own in (("int64", True), ("Int8", True), ("float64", False), ("bool", True)):
+        bounds = (0, 1) if dtype == "bool" else (0, 9)
+        for codes in ([0, 1, 1], [0, 1, -1, 1]):
+            column = pd.Categorical.from_codes(codes, pd.Index([0, 1], dtype=dtype))
+            frame = pd.DataFrame({"x": column})
+            question = mean_question(frame, "x", bounds=bounds, epsilon=1)
+            assert question.mechanism.grid.own == own
+            assert question.read().count.tolist() == [3]
+
+
+def test_no_categories_at_all() -> None:
+    """As after the removal of the only row with a name."""
+    for cells in ([None], [None, None], []):
+        for dtype in (object, "str"):
+            column = pd.Series(cells, dtype=pd.CategoricalDtype(pd.Index([], dtype=dtype)))
+            assert counts(column, by="k", keys=["a"])["a"].count == 0
+            assert counts(column, by="k", delta=1e-6).groups == ()
 
 
 def test_text_that_python_keeps() -> None:

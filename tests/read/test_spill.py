@@ -50,11 +50,15 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-#: Asks by group in a memory so small that DuckDB must spill, and says when it does.
+#: Asks by group in a memory so small that the engine must spill, and says when it does.
 PROGRAM = """
 import os, sys, threading, time, tempfile
 from pathlib import Path
-import duckdb
+import datafusion, duckdb
+class Small(datafusion.RuntimeEnvBuilder):
+    def with_disk_manager_specified(self, *paths):
+        return super().with_disk_manager_specified(*paths).with_fair_spill_pool(80_000_000)
+datafusion.RuntimeEnvBuilder = Small
 connect = duckdb.connect
 def small(*arguments, config=None, **more):
     return connect(*arguments, config={**config, "memory_limit": "100MB", "threads": "1"}, **more)
@@ -62,20 +66,25 @@ duckdb.connect = small
 import hourglass as hg
 def watch():
     while True:
-        for file in Path(tempfile.gettempdir()).rglob("*.tmp"):
-            if file.stat().st_size > 10_000_000:
+        for file in Path(tempfile.gettempdir()).rglob("*"):
+            try:
+                size = file.stat().st_size if file.is_file() else 0
+            except FileNotFoundError:
+                continue
+            if size > 5_000_000:
                 print("spilled", flush=True)
                 return
         time.sleep(0.01)
 threading.Thread(target=watch, daemon=True).start()
-hg.mean(sys.argv[1], "x", bounds=(0, 1), epsilon=1, by="g", delta=1e-6, unit=hg.per_person("g"))
+ask = dict(bounds=(0, 1), epsilon=1, by="g", delta=1e-6, unit=hg.per_person("g"))
+hg.mean(sys.argv[1], "x", engine=sys.argv[2], **ask)
 print("answered", flush=True)
 """
 
 
-def started(table: Path) -> subprocess.Popen[str]:
+def started(table: Path, engine: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(table)],
+        [sys.executable, "-c", PROGRAM, str(table), engine],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -86,9 +95,15 @@ def files(place: Path) -> list[Path]:
     return [path for path in place.rglob("*") if path.is_file()]
 
 
+SPILLING = pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
+
+
 @pytest.mark.slow
-def test_spilled_data_is_private_and_is_swept_after_a_kill(place: Path, table: Path) -> None:
-    process = started(table)
+@SPILLING
+def test_spilled_data_is_private_and_is_swept_after_a_kill(
+    place: Path, table: Path, engine: str
+) -> None:
+    process = started(table, engine)
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "spilled\n"
@@ -108,8 +123,9 @@ def test_spilled_data_is_private_and_is_swept_after_a_kill(place: Path, table: P
 
 
 @pytest.mark.slow
-def test_nothing_is_left_after_an_answer(place: Path, table: Path) -> None:
-    process = started(table)
+@SPILLING
+def test_nothing_is_left_after_an_answer(place: Path, table: Path, engine: str) -> None:
+    process = started(table, engine)
     out, error = process.communicate(timeout=300)
     assert out == "spilled\nanswered\n", error
     assert list(place.iterdir()) == []

@@ -21,7 +21,10 @@ from .finding import Finding
 from .greybox import Path as AuditPath
 from .greybox import greybox_finding
 
-__all__ = ["MISREAD", "audit_lines", "lines_finding", "misread_finding"]
+__all__ = [
+    "FIELDS", "MEMBERS", "MISREAD", "audit_lines", "csv_of", "json_of", "lines_finding",
+    "misread_finding",
+]  # fmt: skip
 
 #: Makes a table with a column x of lines without their ends.
 Convert = Callable[[Sequence[bytes]], Any]
@@ -49,9 +52,10 @@ def audit_lines(epsilon: Fraction) -> Iterator[Finding]:
     """Every kind of file with lines, and several files whose types differ."""
     with TemporaryDirectory() as folder:
         place = Path(folder)
-        yield lines_finding("CSV file", lambda lines: _csv(lines, place), epsilon)
+        yield lines_finding("CSV file", lambda lines: csv_of(lines, place), epsilon)
         yield lines_finding("CSV file, gzip", lambda lines: _gzipped(lines, place), epsilon)
-        yield lines_finding("JSON lines", lambda lines: _json(lines, place), epsilon, MEMBERS)
+        yield lines_finding("TSV file", lambda lines: _tsv(lines, place), epsilon)
+        yield lines_finding("JSON lines", lambda lines: json_of(lines, place), epsilon, MEMBERS)
         if importlib.util.find_spec("pyarrow"):
             yield lines_finding(
                 "Parquet files of two types", lambda ns: _two_types(ns, place), epsilon, NUMBERS
@@ -63,24 +67,27 @@ def lines_finding(
     convert: Convert,
     epsilon: Fraction,
     lines: Lines = FIELDS,
+    *,
+    engine: str | None = None,
+    places: Sequence[int] = (0, 25, 50),
 ) -> Finding:
     """Each odd line at the start, in the middle and at the end: the totals move by one record."""
 
     def run(rows: Sequence[Any], bits: Bits) -> Any:
-        found = mean(convert(rows), "x", bounds=(0.0, 10.0), epsilon=epsilon, bits=bits)
-        return found.to_dict()
+        ask: dict[str, Any] = {"bounds": (0.0, 10.0), "epsilon": epsilon, "engine": engine}
+        return mean(convert(rows), "x", bits=bits, **ask).to_dict()
 
     usual, added = lines
     base: list[Any] = [usual] * 50
     pairs = [
         (f"{line[:40]!r} at {place}", base, [*base[:place], line, *base[place:]])
         for line in added
-        for place in (0, 25, 50)
+        for place in places
     ]
     return greybox_finding(AuditPath(f"{name} with odd lines", run), pairs)
 
 
-def _csv(lines: Sequence[bytes], folder: Path) -> Path:
+def csv_of(lines: Sequence[bytes], folder: Path) -> Path:
     """A CSV file of these lines, with columns x and g."""
     file = folder / "lines.csv"
     file.write_bytes(b"\n".join([b"x,g", *lines, b""]))
@@ -93,7 +100,13 @@ def _gzipped(lines: Sequence[bytes], folder: Path) -> Path:
     return file
 
 
-def _json(lines: Sequence[bytes], folder: Path) -> Path:
+def _tsv(lines: Sequence[bytes], folder: Path) -> Path:
+    file = folder / "lines.tsv"
+    file.write_bytes(b"\n".join([b"x,g", *lines, b""]).replace(b",", b"\t"))
+    return file
+
+
+def json_of(lines: Sequence[bytes], folder: Path) -> Path:
     """A file of JSON lines."""
     file = folder / "lines.jsonl"
     file.write_bytes(b"\n".join([*lines, b""]))
@@ -123,7 +136,7 @@ def misread_finding(name: str, epsilon: Fraction) -> Finding:
 
 
 def _quotes_across(lines: Sequence[bytes], folder: Path) -> Any:
-    file = _csv([line for line in lines if b"\xff" not in line], folder)
+    file = csv_of([line for line in lines if b"\xff" not in line], folder)
     read = (
         f"read_csv('{file}', columns={{'x': 'VARCHAR', 'g': 'VARCHAR'}}, header=true, quote='\"', "
         "null_padding=true, strict_mode=false, ignore_errors=true)"
@@ -133,7 +146,7 @@ def _quotes_across(lines: Sequence[bytes], folder: Path) -> Any:
 
 def _elements(lines: Sequence[bytes], folder: Path) -> Any:
     flat = [b"{" + part.strip(b"[]{") for line in lines for part in line.split(b",{")]
-    return _json(flat, folder)
+    return json_of(flat, folder)
 
 
 def _first_type(numbers: Sequence[bytes], folder: Path) -> Any:

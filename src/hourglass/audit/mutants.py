@@ -30,6 +30,7 @@ from .bench import REAL, Bench, Mutant, MutantRow
 from .column_mutants import column_mutants
 from .empirical import Array, Sampler
 from .exact import exact_finding
+from .files import MISTAKEN, mistaken_finding
 from .finding import Finding
 from .greybox import Path
 from .lines import MISREAD, misread_finding
@@ -289,6 +290,7 @@ def _wrong_around(bench: Bench) -> list[Mutant]:
         Mutant("a person's rows not bounded", (lambda: persons_finding(bench.epsilon, per_row()),)),
         *_wrong_names(bench),
         *(Mutant(name, (partial(misread_finding, name, bench.epsilon),)) for name in MISREAD),
+        *(Mutant(name, (partial(mistaken_finding, name, bench.epsilon),)) for name in MISTAKEN),
         Mutant("charged after the release", (lambda: ledger_finding("late", charged_after),)),
         Mutant("new noise for an old request", (lambda: ledger_finding("again", noised_again),)),
     ]

@@ -20,6 +20,7 @@ from .around import keys_finding, ledger_finding, persons_finding
 from .column_mutants import box_sampler
 from .empirical import ALPHA, LowerBound, Progress, empirical_finding, lower_bound
 from .exact import exact_audit
+from .files import audit_files
 from .finding import Finding
 from .greybox import Path, greybox_finding, neighbours
 from .lines import audit_lines
@@ -125,11 +126,12 @@ def audit_keys(epsilon: Fraction) -> Iterator[Finding]:
 
 
 def audit_around(epsilon: Fraction) -> Iterator[Finding]:
-    """Persons with many rows, odd names and lines, and a budget that is charged first and once."""
+    """Persons with many rows, odd names, lines and files, and a budget charged first and once."""
     yield persons_finding(epsilon, per_person("id"))
     yield persons_finding(epsilon, per_person("id", rows=2))
     yield from audit_names(epsilon)
     yield from audit_lines(epsilon)
+    yield from audit_files(epsilon)
     yield ledger_finding("charge, look, store, hand out", run)
 
 

@@ -87,7 +87,7 @@ def tail(mechanism: MeanMechanism, line: Line, copies: int = 1) -> Tail:
         return Tail(places, np.minimum.accumulate(above(mechanism.tails, line, places)))
     each = PLACES * max(1.0, math.sqrt(copies) / 2)
     half = min(MOST_PLACES // 2, math.ceil(reach / deviation * each))
-    places = reach / half * np.arange(-half, half + 1)
+    places = reach / half * np.arange(-half, half + 1, dtype=np.float64)
     one = Tail(places, np.minimum.accumulate(above(mechanism.tails, line, places)))
     return _summed(one, deviation, copies)
 
@@ -109,7 +109,7 @@ def _deviation(mechanism: MeanMechanism, line: Line) -> float:
 
 def _reach(mechanism: MeanMechanism, line: Line, deviation: float) -> float:
     """Where nothing is left but the slack."""
-    tried = deviation * 4.0 * 1.25 ** np.arange(40)
+    tried = deviation * 4.0 * 1.25 ** np.arange(40, dtype=np.float64)
     found = np.nonzero(above(mechanism.tails, line, tried) <= 8 * SLACK)[0]
     return float(tried[found[0]]) if len(found) else float(tried[-1])
 
@@ -131,4 +131,4 @@ def _summed(one: Tail, deviation: float, copies: int) -> Tail:
     power = np.roll(np.fft.irfft(np.fft.rfft(circle) ** copies, size), size // 2)
     values = np.cumsum(power[::-1])[::-1] + lost + SLACK
     values = np.clip(np.maximum.accumulate(values[::-1])[::-1], 0.0, 1.0)
-    return Tail(step * np.arange(-(size // 2), size - size // 2), values)
+    return Tail(step * np.arange(-(size // 2), size - size // 2, dtype=np.float64), values)

@@ -170,8 +170,8 @@ def ratio(first: Seen, second: Seen, population: bool, lower: float, width: floa
         ends = [top / bottom for top in tops for bottom in bottoms]
         low, high = min(ends), max(ends)
         if all(map(math.isfinite, axes)):
-            middles = (lower + width * seen.cells / seen.size for seen in (first, second))
-            inner = _tangents(*middles, width * axes[0], width * axes[1])
+            top, bottom = (lower + width * seen.cells / seen.size for seen in (first, second))
+            inner = _tangents(top, bottom, width * axes[0], width * axes[1])
             low, high = max(low, inner[0]), min(high, inner[1])
         if low <= high:
             lows.append(low)

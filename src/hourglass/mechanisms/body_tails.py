@@ -92,7 +92,8 @@ class BodyTails:
         k = np.arange(-last, last + 1, dtype=np.float64)
         tail = np.cumsum(self.upper(k, np.full(len(k), -math.inf))[::-1])[::-1]
         place = np.clip(np.ceil(reaches - TOUCH * np.abs(reaches)) + last, 0, 2 * last)
-        return np.minimum(1.0, tail[place.astype(np.int64)] + SLACK)
+        found: Floats = np.minimum(1.0, tail[place.astype(np.int64)] + SLACK)
+        return found
 
     def _apart(self, lines: tuple[Line, ...], reach: float) -> float:
         """One of the two errors makes up its part of the reach, wherever it is split."""

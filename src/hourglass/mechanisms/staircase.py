@@ -117,7 +117,8 @@ class StaircaseTails:
             for end in (far, -near):  # where, in a block, the tail of X begins earliest
                 start = np.ceil(least - small / large * (end + TOUCH * far))
                 found[place] += float(self.upper(near, start) @ mass)
-        return np.minimum(1.0, found)
+        capped: Floats = np.minimum(1.0, found)
+        return capped
 
     def upper(self, y: Floats, x0: Floats) -> Floats:
         """P(Y = y, X >= x0), from the sum over radii at least |y| + x0."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ..errors import guarded_schema
+from ..errors import DataError, guarded_schema
 from .files import FileSet
-from .types import Kind, reconciled
+from .types import Kind, common, reconciled
 
-__all__ = ["unified_dataset"]
+__all__ = ["check", "unified_dataset"]
 
 
 def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any:
@@ -33,6 +34,40 @@ def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any
                 at = schema.get_field_index(name)
                 schema = schema.set(at, schema.field(at).with_type(target))
     return pyarrow.dataset.dataset(list(files.absolute), schema=schema, format=format)
+
+
+def check(dataset: Any, wanted: Sequence[str]) -> None:
+    """Refuse a dataset whose types do not hold what its files declare: a cell would end the scan.
+
+    Files of text declare nothing. PyArrow takes their types from the first cells.
+    """
+    for part in getattr(dataset, "children", [dataset]):
+        if part is not dataset:
+            check(part, wanted)
+            continue
+        format = getattr(getattr(dataset, "format", None), "default_extname", "parquet")
+        if format not in ("parquet", "arrow", "ipc", "feather", "orc"):
+            raise DataError(
+                f"data: a dataset of {format} files takes its types from their first cells, and a "
+                "later one would end the query; give the path of the files"
+            )
+        for fragment in dataset.get_fragments():
+            _check_types(fragment, dataset.schema, wanted)
+
+
+def _check_types(fragment: Any, schema: Any, wanted: Sequence[str]) -> None:
+    declared = fragment.physical_schema
+    for name in wanted:
+        if declared.get_field_index(name) < 0:
+            continue  # all of it is missing there
+        one, all_ = declared.field(name).type, schema.field(name).type
+        both = common(_kind(one), _kind(all_))
+        if both is None or both.same != _kind(all_).same:
+            where = getattr(fragment, "path", "a part of it")
+            raise DataError(
+                f"data: column {name!r} is of type {one} in {where!r} and of type {all_} in the "
+                "dataset, which does not hold it; give the dataset a schema that does"
+            )
 
 
 def _kind(kind: Any) -> Kind:

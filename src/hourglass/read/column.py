@@ -294,7 +294,7 @@ def _loaded(failed: str, load: Callable[[], Any]) -> Any:
 
 def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
     """Chunks of doubles. What is not a number is NaN: an error would tell of a value."""
-    while chunk := list(islice(values, _OBJECTS)):
+    while chunk := _next(values):
         if {type(x) for x in chunk} <= {float, int, bool}:
             try:
                 yield np.array(chunk, dtype=np.float64), 0
@@ -304,12 +304,20 @@ def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
         yield np.array([_number(x) for x in chunk], dtype=np.float64), 0
 
 
+def _next(values: Iterator[Any]) -> list[Any]:
+    with guarded("values: the iterator failed"):  # its own message may quote a value
+        return list(islice(values, _OBJECTS))
+
+
 def _number(x: Any) -> float:
-    if not isinstance(x, int | float | np.integer | np.floating | np.bool_ | Decimal | Fraction):
-        return math.nan
+    """The number that an object is, NaN where it is none, or fails to tell."""
+    kinds = (int, float, np.integer, np.floating, np.bool_, Decimal, Fraction)
     try:
-        return float(x)
-    except OverflowError:
-        return float("inf") if x > 0 else float("-inf")
-    except ValueError:  # a signalling NaN of Decimal
+        if not isinstance(x, kinds):
+            return math.nan
+        try:
+            return float(x)
+        except OverflowError:
+            return float("inf") if x > 0 else float("-inf")
+    except Exception:  # a signalling NaN of Decimal, or whatever an object of one's own does
         return math.nan

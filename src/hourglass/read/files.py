@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob as globbing
 import os
+import stat
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any, Final
 
 from ..core.urls import shown_url
 from ..errors import DataError, OptionError, shown
-from .lines import open_binary, split_line
+from .blocks import open_binary
+from .lines import split_line
 from .schema import Field, Schema
 
 __all__ = ["FileSet", "Multiline", "check_case", "is_path", "multiline", "text_schema"]
@@ -148,6 +150,11 @@ class FileSet:
             readable = False
         if not readable:
             raise DataError(f"{path!r}: its header line is not UTF-8; store the file as UTF-8")
+        if b"\r" in line:
+            raise DataError(
+                f"{path!r}: its header line holds a carriage return; lines end with a line feed, "
+                "so store the file with line feeds, or with both"
+            )
         if self.multiline and line.count(b'"') % 2:
             raise DataError(f"{path!r}: its header has a line break in quotes; rename the column")
         return line
@@ -159,7 +166,8 @@ def text_schema(names: tuple[str, ...], wanted: tuple[str, ...]) -> Schema:
     Names that differ in case alone are told apart, unless a question asks for both.
     """
     check_case(tuple(name for name in wanted if name in names))
-    return Schema(tuple(Field(name, "text", "text") for name in names if name))
+    fields = tuple(Field(name, "text", "text") for name in names if name)
+    return Schema(fields, listed=False)  # where a header is lacking, these are a record's cells
 
 
 def check_case(wanted: tuple[str, ...]) -> None:
@@ -186,7 +194,10 @@ def _named(text: str) -> list[str]:
 
 
 def _once(text: str, paths: list[str]) -> list[str]:
-    """Each file once, whatever names and links lead to it."""
+    """Each file once, whatever names and links lead to it.
+
+    A pipe or a device is refused: it can be read once at most, and its header takes one reading.
+    """
     found: dict[tuple[int, int], str] = {}
     for path in paths:
         try:
@@ -194,8 +205,10 @@ def _once(text: str, paths: list[str]) -> list[str]:
         except OSError as error:
             reason = type(error).__name__
         else:
-            found.setdefault((state.st_dev, state.st_ino), path)
-            continue
+            if stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode):
+                found.setdefault((state.st_dev, state.st_ino), path)
+                continue
+            reason = "it is a pipe, a socket or a device; store the rows in a file"
         raise DataError(f"data={shown_url(text)!r}: {path!r} cannot be read ({reason})")
     return list(found.values())
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ..errors import DataError, guarded_schema
 from .arrow_stream import declared
+from .arrow_types import check
 from .objects import clean, holds_objects
 from .objects import declared as declared_types
 
@@ -101,6 +102,8 @@ def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
     if dataset is not None and isinstance(data, dataset.Dataset):
         names = tuple(data.schema.names)
         known = _known(names, wanted)
+        with guarded_schema("data: a file of the dataset cannot be read"):
+            check(data, known)
         types = data.schema.empty_table().select(known)
         scanner = data.scanner(columns=known)
         filled = lambda: _widened(scanner.to_reader(), pyarrow)  # noqa: E731

@@ -4,8 +4,9 @@ A line of the file is a record, and quotes end with it: whatever a line holds, e
 is read as if it were not there. In detail:
 
 - A line ends at a line feed; one carriage return before it is not part of the line.
-- Lines that are empty, that repeat the header, that are not UTF-8, or that are longer than
-  ``LONGEST`` bytes are not records.
+- Lines that are empty, that repeat the header, that are not UTF-8, that are longer than ``LONGEST``
+  bytes, or that hold more than ``MOST`` separators and quotes (of JSON: commas, and brackets and
+  braces that open) are not records.
 - A field that starts with a quote runs to the next single quote, two quotes in a row standing for
   one; what follows up to the separator is added as it is. Without a closing quote it runs to the
   end of the line. A quote anywhere else is a character like any other.
@@ -20,9 +21,8 @@ views without copying them. Lines with escaped or stray quotes take a slower way
 
 from __future__ import annotations
 
-import gzip
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -30,17 +30,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LONGEST", "PAD", "Views", "blocks", "open_binary", "records", "split_line"]
+from .blocks import LONGEST, MOST, PAD
+
+__all__ = ["JSON_MARKS", "Views", "records", "split_line"]
 
 Array = npt.NDArray[Any]
 
-#: A longer line is not a record: it would have to be held in memory as a whole.
-LONGEST: Final = 1 << 26
-#: Bytes read at once; a batch of this size keeps all threads of the engine busy.
-BLOCK: Final = 1 << 20
-#: So many zeros follow a block, for views that look past the end of a short field.
-PAD: Final = 12
-_BOM: Final = b"\xef\xbb\xbf"
+#: What structures a line of JSON.
+JSON_MARKS: Final = b",[{"
 _LF, _CR, _QUOTE = 10, 13, 34
 #: Bytes of a view's three words that belong to a text of 0..12 bytes.
 _INLINE: Final = np.array(
@@ -63,11 +60,6 @@ class Views:
     def present(self, column: int) -> Array:
         """Arrow's validity bits of a column."""
         return np.packbits(self.columns[column][:, 0] > 0, bitorder="little")
-
-
-def open_binary(path: str) -> Any:
-    """The bytes of a file, decompressed if its name says so."""
-    return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb", buffering=0)
 
 
 def split_line(line: bytes, separator: bytes) -> list[bytes]:
@@ -93,48 +85,6 @@ def _unquoted(field: bytes) -> bytes:
     return found[1].replace(b'""', b'"') + field[found.end() + 1 :]
 
 
-# --- blocks of whole records ----------------------------------------------------------------
-
-
-def blocks(path: str, *, multiline: bool = False, size: int = BLOCK) -> Iterator[bytes]:
-    """The file in blocks of whole records, each ended by a line feed; then ``PAD`` zeros."""
-    with open_binary(path) as file:
-        pieces: list[bytes] = []  # of the record that the last block broke off
-        held, first, skipping = 0, True, False
-        while block := file.read(size):
-            if first:
-                first, block = False, block.removeprefix(_BOM)
-            if skipping:
-                _, found, block = block.partition(b"\n")
-                skipping = not found
-            if multiline and pieces:
-                pieces, block = [], b"".join([*pieces, block])
-                held = 0
-            cut = _cut(block, multiline)
-            if cut:
-                yield b"".join([*pieces, memoryview(block)[:cut], bytes(PAD)])
-                pieces, held = [], 0
-            if cut < len(block):
-                pieces.append(block[cut:])
-                held += len(block) - cut
-            if held > LONGEST + 1:  # with a carriage return that may belong to its end
-                pieces, held, skipping = [], 0, True
-        if pieces:
-            yield b"".join([*pieces, b"\n", bytes(PAD)])
-
-
-def _cut(block: bytes, multiline: bool) -> int:
-    """Where the last whole record of a block ends."""
-    if not multiline or b'"' not in block:
-        return block.rfind(b"\n") + 1
-    marks = np.frombuffer(block, np.uint8)
-    places = np.flatnonzero((marks == _LF) | (marks == _QUOTE))
-    kinds = marks[places]
-    quotes = np.cumsum(kinds == _QUOTE)
-    ends = places[(kinds == _LF) & (quotes % 2 == 0)]
-    return int(ends[-1]) + 1 if len(ends) else 0
-
-
 # --- from a block to columns ----------------------------------------------------------------
 
 
@@ -150,8 +100,11 @@ def records(
 
     With ``picks=None`` the one column is the whole line.
     """
+    counted = JSON_MARKS if picks is None else b"" if multiline else separator + b'"'
+    if _is_overfull(block, counted):
+        return Views(0, (np.empty((0, 4), np.uint32),) * len(picks or [0]), (block,))
     lines = _Lines(block, separator if picks is not None else b"", multiline)
-    kept = lines.kept(headers)
+    kept = lines.kept(headers, counted)
     if picks is None:
         spans = [(lines.starts, lines.ends - lines.starts)]
     else:
@@ -254,10 +207,12 @@ class _Lines:
             quotes = np.diff(np.searchsorted(places, np.append(self.starts, len(self.marks))))
             self.slow = odd | (quotes != 2 * around)
 
-    def kept(self, headers: frozenset[bytes]) -> Array:
+    def kept(self, headers: frozenset[bytes], counted: bytes) -> Array:
         """Which lines are records."""
         lengths = self.ends - self.starts
         kept: Array = (lengths > 0) & (lengths <= LONGEST)
+        for i in np.flatnonzero(lengths > MOST).tolist():
+            kept[i] &= _marks(self.line(i), counted) <= MOST
         for header in headers:
             alike = (lengths == len(header)) & (self.marks[self.starts] == header[0])
             for i in np.flatnonzero(alike).tolist():
@@ -290,6 +245,18 @@ class _Lines:
             around = (self.marks[starts] == _QUOTE) & (lengths >= 2)
             starts, lengths = starts + around, lengths - 2 * around
         return starts, lengths
+
+
+def _is_overfull(block: bytes, counted: bytes) -> bool:
+    """Whether a block is one long line with too much in it, found before that takes memory."""
+    if len(block) <= MOST or block.find(b"\n") < len(block) - PAD - 1:
+        return False
+    return _marks(block, counted) > MOST
+
+
+def _marks(line: bytes, counted: bytes) -> int:
+    """How many of these characters there are."""
+    return sum(line.count(mark) for mark in counted)
 
 
 def _is_text(data: bytes) -> bool:

@@ -1,7 +1,11 @@
-"""Columns of Python objects in pandas: text, whatever the objects are.
+"""Columns of Python objects and of categories in pandas.
 
 An object stands for the text that ``str`` makes of it. What makes no text is missing: None, NaN,
 NA, NaT, half of a surrogate pair, an object whose ``str`` fails. DuckDB would end the query there.
+
+Categories that are numbers or booleans make a column of these. DuckDB would take its type from the
+cells: one that is missing turns whole numbers into floats, and booleans into objects. All other
+categories are text.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ __all__ = ["clean", "declared", "holds_objects"]
 
 
 def holds_objects(frame: Any) -> bool:
-    """Whether a column holds Python objects, or categories that do."""
+    """Whether a column holds Python objects or categories."""
     return any(_is_objects(dtype) or _is_categories(dtype) for dtype in frame.dtypes)
 
 
@@ -24,7 +28,8 @@ def declared(frame: Any) -> Any:
     pandas = sys.modules["pandas"]
     empty = frame.iloc[:0].copy()
     for name in _names(frame, _is_categories):
-        empty[name] = pandas.Categorical([], categories=["any"])
+        plain = _plain(frame[name].dtype.categories.dtype)
+        empty[name] = pandas.array([], dtype=plain) if plain else _enum(["any"], [], pandas)
     return empty
 
 
@@ -37,7 +42,9 @@ def clean(frame: Any) -> Any:
         texts = (c if type(c) is str and c.isascii() else _text(c) for c in cells)
         found[name] = np.fromiter(texts, object, len(frame))
     for name in _names(frame, _is_categories):
-        found[name] = _categories(frame[name].array, pandas)
+        column = frame[name].array
+        plain = _plain(column.categories.dtype)
+        found[name] = column.astype(plain) if plain else _categories(column, pandas)
     return found
 
 
@@ -53,8 +60,17 @@ def _is_objects(dtype: Any) -> bool:
 
 
 def _is_categories(dtype: Any) -> bool:
-    categories = getattr(dtype, "categories", None)
-    return categories is not None and _is_objects(categories.dtype)
+    return getattr(dtype, "categories", None) is not None
+
+
+def _plain(dtype: Any) -> str | None:
+    """The type with room for missing values that numbers and booleans among categories have."""
+    kind = dtype.kind if dtype.kind in "biuf" else ""
+    if not isinstance(dtype, np.dtype) or not kind:
+        return str(dtype) if kind else None
+    if kind == "f":
+        return str(dtype)
+    return "boolean" if kind == "b" else str(dtype).replace("u", "U").replace("int", "Int")
 
 
 def _categories(column: Any, pandas: Any) -> Any:
@@ -63,8 +79,12 @@ def _categories(column: Any, pandas: Any) -> Any:
     places = {text: i for i, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}
     found = (-1 if text is None else places[text] for text in texts)
     moved = np.array([*found, -1], dtype=np.int64)
-    kept = pandas.Index(list(places), dtype=object)
-    return pandas.Categorical.from_codes(moved[column.codes], categories=kept)
+    return _enum(list(places) or ["any"], moved[column.codes], pandas)
+
+
+def _enum(names: list[str], codes: Any, pandas: Any) -> Any:
+    kept = pandas.Index(names, dtype=object)
+    return pandas.Categorical.from_codes(codes, categories=kept)
 
 
 def _text(cell: Any) -> str | None:

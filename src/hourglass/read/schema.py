@@ -88,12 +88,14 @@ _REMEDY: Final = {
 class Schema:
     """The columns of a table in their order; ``folds`` if names differing in case are one.
 
-    ``open`` if any name may be asked for, since the format declares none (JSON lines).
+    ``open`` if any name may be asked for, since the format declares none (JSON lines). ``listed``
+    if an error may list the names: the first line of a text file may be no header, but a record.
     """
 
     fields: tuple[Field, ...]
     folds: bool = False
     open: bool = False
+    listed: bool = True
 
     def field(self, name: str, role: str) -> Field:
         """The column of this name; an error suggests the nearest one."""
@@ -107,10 +109,9 @@ class Schema:
                 f"{role}={name!r}: the table has {len(found)} columns of that name; rename one"
             )
         if not found:
-            names = [field.name for field in self.fields]
-            near = [other for other in names if other.casefold() == name.casefold()]
-            near = near or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names[:12])}"
+            near = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
+            near = near or self._near(name)
+            hint = f"did you mean {near[0]!r}?" if near else self._in_place_of_it()
             raise DataError(f"{role}={name!r}: the table has no such column; {hint}")
         if self.folds:
             alike = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
@@ -120,6 +121,17 @@ class Schema:
                     "this engine does not tell apart; rename one"
                 )
         return found[0]
+
+    def _near(self, name: str) -> list[str]:
+        """The name that was meant, if one is near; where names may be cells, a word very near."""
+        names = [f.name for f in self.fields if self.listed or f.name.isidentifier()]
+        return difflib.get_close_matches(name, names, n=1, cutoff=0.5 if self.listed else 0.6)
+
+    def _in_place_of_it(self) -> str:
+        """What there is, where no name is near to the one asked for."""
+        if self.listed:
+            return f"it has {', '.join(field.name for field in self.fields[:12])}"
+        return f"its first line, which is the header, names {len(self.fields)} columns"
 
     def key(self, name: str) -> Field:
         """A column to group by."""

@@ -207,8 +207,8 @@ def _field(name: str, dtype: Any) -> Field:
         return Field(name, "decimal", declared, digits=dict(dtype.children)["precision"])
     if kind in ("double", "float", "null"):
         return Field(name, "real", declared, exact=kind == "double")
-    if kind in ("varchar", "enum", "uuid"):
-        return Field(name, "text", declared if kind != "enum" else "ENUM", exact=kind == "varchar")
+    if kind in ("varchar", "enum", "uuid") and declared != "JSON":  # not read where it is not JSON
+        return Field(name, "text", kind.upper(), exact=declared == "VARCHAR")
     return Field(name, kind if kind in ("boolean", "date") else "other", declared)
 
 

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from ...errors import DataError, guarded_schema
 from ..arrow_stream import TextStream
+from ..blocks import ahead, blocks
 from ..files import FileSet, check_case, text_schema
 from ..frames import frame_of
-from ..lines import Views, blocks, records
+from ..lines import Views, records
 from ..schema import Schema
 from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
@@ -49,12 +50,16 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
 
 
 def _fields(files: FileSet, picks: list[int], headers: frozenset[bytes]) -> Iterator[Views]:
-    separator, multiline = files.separator.encode(), files.multiline
-    for path in files.paths:
-        for block in blocks(path, multiline=multiline):
-            found = records(block, picks, separator=separator, headers=headers, multiline=multiline)
-            if found.rows:
-                yield found
+    multiline = files.multiline
+    fields: partial[Views] = partial(
+        records,
+        picks=picks,
+        separator=files.separator.encode(),
+        headers=headers,
+        multiline=multiline,
+    )
+    parts = (block for path in files.paths for block in blocks(path, multiline=multiline))
+    return (found for found in ahead(fields, parts) if found.rows)
 
 
 def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
@@ -75,10 +80,9 @@ def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
 
 
 def _lines(files: FileSet) -> Iterator[Views]:
-    for path in files.paths:
-        for block in blocks(path):
-            if (found := records(block, None)).rows:
-                yield found
+    parts = (block for path in files.paths for block in blocks(path))
+    whole: partial[Views] = partial(records, picks=None)
+    return (found for found in ahead(whole, parts) if found.rows)
 
 
 # --- Parquet --------------------------------------------------------------------------------
@@ -171,7 +175,7 @@ def _kind(declared: str) -> Kind:
     """A DuckDB type by its name."""
     import duckdb
 
-    if declared == "nested":
+    if declared in ("nested", "JSON"):  # whose reader ends at a cell that is not JSON
         return Kind("other", declared)
     dtype = duckdb.sqltype(declared)
     name = str(dtype.id)

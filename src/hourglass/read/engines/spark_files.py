@@ -13,8 +13,9 @@ from urllib.parse import unquote, urlsplit
 
 from ...core.urls import shown_url
 from ...errors import DataError, OptionError, guarded_schema
+from ..blocks import LONGEST, MOST
 from ..files import FileSet, check_case, text_schema
-from ..lines import LONGEST
+from ..lines import JSON_MARKS
 from ..schema import Schema
 from ..types import Kind, reconciled
 from .spark import Spark, session
@@ -24,6 +25,8 @@ __all__ = ["of_files"]
 _WHAT: Final = "data: Spark cannot read it"
 _BITS: Final = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _BOM: Final = "\ufeff"
+#: Lines of this many bytes and more, their ends included, are skipped and not held in memory.
+_LONGEST_OPTION: Final = "mapreduce.input.linerecordreader.line.maxlength"
 
 
 def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
@@ -41,14 +44,15 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
     if files.format == "json":
         check_case(wanted)
         with guarded_schema(_WHAT):
-            frame = _objects(_lines(reader, paths), wanted)
+            frame = _objects(_lines(reader, paths, JSON_MARKS.decode()), wanted)
         return Spark(frame, text=Schema((), open=True))
     headers = _remote_headers(reader, files, paths) if files.is_remote else files.headers()
     names = files.names(min(headers))
     schema = text_schema(names, wanted)
     known = [name for name in dict.fromkeys(wanted) if name and name in names]
     with guarded_schema(_WHAT):
-        frame = _fields(_lines(reader, paths, headers), files.separator, names, known)
+        lines = _lines(reader, paths, files.separator + '"', headers)
+        frame = _fields(lines, files.separator, names, known)
     return Spark(frame, text=schema)
 
 
@@ -92,17 +96,23 @@ def _literally(path: str) -> str:
 # --- text -----------------------------------------------------------------------------------
 
 
-def _lines(reader: Any, paths: list[str], headers: frozenset[bytes] = frozenset()) -> Any:
-    """A DataFrame of the lines that are records."""
+def _lines(
+    reader: Any, paths: list[str], counted: str, headers: frozenset[bytes] = frozenset()
+) -> Any:
+    """A DataFrame of the lines that are records; of ``counted`` marks they have so many at most."""
     from pyspark.sql import functions as f
 
     value, line = f.col("value"), f.col("line")
-    text = reader.option("lineSep", "\n").schema("value STRING").text(paths)
+    whole = reader.option("lineSep", "\n").option(_LONGEST_OPTION, LONGEST + 3)
+    text = whole.schema("value STRING").text(paths)
     # Checked as a whole: a function of texts that takes off its end could take off what is wrong.
     text = text.filter(f.is_valid_utf8(value))
     ended = f.when(value.endswith("\r"), f.left(value, f.length(value) - 1)).otherwise(value)
     lines = text.select(ended.alias("line"))
     kept = lines.filter(f.octet_length(line).between(1, LONGEST))
+    bare = f.translate(line, counted, "")
+    few = f.length(line) - f.length(bare) <= MOST
+    kept = kept.filter((f.octet_length(line) <= MOST) | few)
     for header in headers:
         name = header.decode()
         kept = kept.filter(~line.isin(name, _BOM + name))

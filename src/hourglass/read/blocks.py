@@ -1,0 +1,101 @@
+"""A text file in blocks of whole records, whose fields :mod:`.lines` finds."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+__all__ = ["BLOCK", "LONGEST", "MOST", "PAD", "ahead", "blocks", "open_binary"]
+
+Made = TypeVar("Made")
+
+#: A longer line is not a record: it would have to be held in memory as a whole.
+LONGEST: Final = 1 << 26
+#: Nor is a line with more of what structures it than this: each part of it takes memory.
+MOST: Final = 1 << 20
+#: Bytes read at once; a batch of this size keeps all threads of the engine busy.
+BLOCK: Final = 1 << 20
+#: Threads that take blocks apart (NumPy drops the lock), and how many bytes they may be ahead.
+THREADS: Final = 4
+AHEAD: Final = 8 * BLOCK
+#: So many zeros follow a block, for views that look past the end of a short field.
+PAD: Final = 12
+_BOM: Final = b"\xef\xbb\xbf"
+_LF, _QUOTE = 10, 34
+
+
+def open_binary(path: str) -> Any:
+    """The bytes of a file, decompressed if its name says so."""
+    return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb", buffering=0)
+
+
+def blocks(path: str, *, multiline: bool = False, size: int = BLOCK) -> Iterator[bytes]:
+    """The file in blocks of whole records, each ended by a line feed; then ``PAD`` zeros."""
+    with open_binary(path) as file:
+        pieces: list[bytes] = []  # of the record that the last block broke off
+        held, first, skipping = 0, True, False
+        while block := file.read(size):
+            if first:
+                first, block = False, block.removeprefix(_BOM)
+            if skipping:
+                _, found, block = block.partition(b"\n")
+                skipping = not found
+            if multiline and pieces:
+                pieces, block = [], b"".join([*pieces, block])
+                held = 0
+            if held > MOST and not multiline:  # a long line is a block of its own
+                line, found, block = block.partition(b"\n")
+                pieces, held = [*pieces, line], held + len(line)
+                if found and held <= LONGEST + 1:
+                    yield b"".join([*pieces, b"\n", bytes(PAD)])
+                if found:
+                    pieces, held = [], 0
+            cut = _cut(block, multiline)
+            if cut:
+                yield b"".join([*pieces, memoryview(block)[:cut], bytes(PAD)])
+                pieces, held = [], 0
+            if cut < len(block):
+                pieces.append(block[cut:])
+                held += len(block) - cut
+            if held > LONGEST + 1:  # with a carriage return that may belong to its end
+                pieces, held, skipping = [], 0, True
+        if pieces:
+            yield b"".join([*pieces, b"\n", bytes(PAD)])
+
+
+def _cut(block: bytes, multiline: bool) -> int:
+    """Where the last whole record of a block ends."""
+    if not multiline or b'"' not in block:
+        return block.rfind(b"\n") + 1
+    marks = np.frombuffer(block, np.uint8)
+    places = np.flatnonzero((marks == _LF) | (marks == _QUOTE))
+    kinds = marks[places]
+    quotes = np.cumsum(kinds == _QUOTE)
+    ends = places[(kinds == _LF) & (quotes % 2 == 0)]
+    return int(ends[-1]) + 1 if len(ends) else 0
+
+
+def ahead(work: Callable[[bytes], Made], parts: Iterable[bytes]) -> Iterator[Made]:
+    """``work`` of each part in their order, done by threads that are a few parts ahead."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    waiting: deque[tuple[Future[Made], int]] = deque()
+    size = 0
+    pool = ThreadPoolExecutor(min(THREADS, cores))
+    try:
+        for part in parts:
+            while waiting and size + len(part) > AHEAD:
+                done, length = waiting.popleft()
+                size -= length
+                yield done.result()
+            waiting.append((pool.submit(work, part), len(part)))
+            size += len(part)
+        while waiting:
+            yield waiting.popleft()[0].result()
+    finally:
+        pool.shutdown(cancel_futures=True)
