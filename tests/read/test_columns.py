@@ -392,9 +392,9 @@ def test_sums_in_any_order_and_of_any_power(engine_place: Any) -> None:
 def test_squares_need_a_grid_that_holds_them() -> None:
     source = open_source(np.zeros((2, 2)), ("0", "1"), None)
     asked: list[Asked] = [
-        ("0", Bounds(0.0, 1.0), 2**16, None),
-        ("1", Bounds(0.0, 1.0), 2**17, None),
+        ("0", Bounds(0.0, 1.0), 2**23, None),
+        ("1", Bounds(0.0, 1.0), 2**24, None),
     ]
     assert query_of(source, asked, sums=(Sum(2, 0), Sum(1, 1)))
-    with pytest.raises(hg.GridError, match=r"grid=131072 is too fine .* at most 65536"):
+    with pytest.raises(hg.GridError, match=r"grid=16777216 is too fine .* at most 8388608"):
         query_of(source, asked, sums=(Sum(2, 1),))
