@@ -17,6 +17,7 @@ from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SECURE
 from ..release.found import FoundBounds
 from . import options
+from .combined import Combined, check_combined
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
 from .delivery import Delivery
 from .many import values_of
@@ -119,6 +120,13 @@ def mean(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the means to this .png, .svg or .pdf.")
     ] = None,
+    total: Annotated[
+        bool, typer.Option("--total", help="Print the groups taken together as well, free.")
+    ] = False,
+    difference: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="A B", help="Print the mean of group A less that of group B, free."),
+    ] = None,
     statement: Annotated[
         Path | None, typer.Option(help="Write the privacy statement to this file, as YAML.")
     ] = None,
@@ -140,6 +148,8 @@ def mean(
         {"output": output, "plot": plot, "statement": statement},
         [source, keys_from, bounds_from, ledger_of(ledger)],
     )
+    public = _keys(keys, keys_from)
+    check_combined(total, difference, by, public, format_)
     if confidence is not None:
         check_confidence(confidence)
     charges = account(budget, ledger, request)
@@ -151,7 +161,7 @@ def mean(
         "bounds": _bounds(column, bounds, values_of(bounds_of), bounds_from),
         "epsilon": epsilon,
         "by": by or None,
-        "keys": _keys(keys, keys_from),
+        "keys": public,
         "delta": delta,
         "unit": unit_of(person, rows, groups),
         "algorithm": algorithm,
@@ -169,7 +179,8 @@ def mean(
         found = hourglass.mean(**ask, budget=charges, request=request, bits=context.obj or SECURE)
     delivery = Delivery(found, charges)
     with delivery.part("output", output):
-        write(found, format_, output, confidence)
+        shown = Combined(found, total, difference) if total or difference else found
+        write(shown, format_, output, confidence)
     if plot:
         with delivery.part("plot", plot):
             found.plot(

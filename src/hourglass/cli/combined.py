@@ -1,0 +1,86 @@
+"""``--total`` and ``--difference``: what follows from an answer by group, printed below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import OptionError
+from ..release.columns import Columns
+from ..release.rendering import label
+
+__all__ = ["Combined", "check_combined"]
+
+
+def check_combined(
+    total: bool, pair: tuple[str, str] | None, by: Any, keys: Any, format_: str
+) -> None:
+    """An error, before anything is charged, if an answer could not be combined as asked."""
+    if not total and not pair:
+        return
+    option = "--total" if total else "--difference"
+    if not by:
+        raise OptionError(f"{option} is about groups; name the column with --by")
+    if format_ not in ("table", "json", "yaml"):
+        raise OptionError(f"{option} goes with --format table, json or yaml; choose one of them")
+    if pair and pair[0] == pair[1]:
+        raise OptionError(f"--difference {pair[0]} {pair[1]} names one group; name two")
+    missing = [name for name in pair or () if isinstance(keys, list) and name not in keys]
+    if missing and len(by) == 1:
+        raise OptionError(f"--difference: {missing[0]!r} is not among --keys; add it there")
+
+
+@dataclass(frozen=True)
+class Combined:
+    """An answer by group with its total and a difference, written as the answer itself is."""
+
+    answer: Any
+    total: bool
+    pair: tuple[str, str] | None
+
+    @property
+    def groups(self) -> Any:
+        """The answer's own."""
+        return self.answer.groups
+
+    def text(self, confidence: float) -> str:
+        """The answer's table, and below it what follows from it."""
+        parts = [self.answer.text(confidence)]
+        for _, name, found in self._found():
+            heading = f"{name}: " if name else ""
+            parts.append(heading + (found if isinstance(found, str) else found.text(confidence)))
+        return "\n\n".join(parts)
+
+    def to_dict(self, confidence: float | None) -> dict[str, Any]:
+        """The answer, with "total" and "difference": one each, or one for each column."""
+        whole: dict[str, Any] = self.answer.to_dict(confidence)
+        sure = 0.95 if confidence is None else confidence
+        for kind, name, found in self._found():
+            stored = None if isinstance(found, str) else found.to_dict(sure)
+            if name:
+                whole.setdefault(kind, {})[name] = stored
+            else:
+                whole[kind] = stored
+        return whole
+
+    def _found(self) -> Iterator[tuple[str, str, Any]]:
+        """What was asked for, the column's name where there are several, and the figure.
+
+        A group with a secret name may not be published: a sentence says so in place of a figure,
+        since nothing may fail once an answer is paid for.
+        """
+        answer = self.answer
+        named = isinstance(answer, Columns)
+        for name in answer.names if named else ("",):
+            part = answer.column(name) if named else answer
+            if self.total:
+                yield "total", name, part.total() if len(part) else _NOTHING
+            if self.pair:
+                labels = {label(group): key for group, key in zip(part.groups, part, strict=True)}
+                both = [labels[each] for each in self.pair if each in labels]
+                yield "difference", name, part.difference(*both) if len(both) == 2 else _ABSENT
+
+
+_NOTHING = "No group was published, so there is no total."
+_ABSENT = "One of the two groups is not in the answer, so there is no difference."
