@@ -269,7 +269,9 @@ def tail_of_sum(mechanism: HourglassMean, alpha: float, copies: int) -> tuple[Ta
     for _ in range(copies - 1):
         law, start = np.convolve(law, one), start + low
     places = (start + np.arange(len(law))) / 64
-    return tail(mechanism, Line(1.0, alpha), copies), Tail(places, np.cumsum(law[::-1])[::-1])
+    return tail(mechanism, Line(1.0, alpha), copies), Tail(
+        places, np.cumsum(law[::-1], dtype=np.float64)[::-1]
+    )
 
 
 @pytest.mark.enumeration

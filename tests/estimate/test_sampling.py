@@ -24,7 +24,7 @@ pytestmark = pytest.mark.enumeration
 NONE = Tail(np.array([-1e18, 1e-300]), np.array([1.0, 0.0]))
 
 
-def law_of(n: int, mu: float) -> np.ndarray:  # type: ignore[type-arg]
+def law_of(n: int, mu: float) -> np.ndarray:
     return np.array([math.comb(n, k) * mu**k * (1 - mu) ** (n - k) for k in range(n + 1)])
 
 
@@ -61,7 +61,7 @@ def test_many_yes_no_bounds_every_number_of_records(least: int, most: int, mu: f
         assert closest < 0.0  # a record further on it has passed the tail: it is no looser
 
 
-def draws_of(values: Sequence[int], mass: Sequence[float], n: int) -> np.ndarray:  # type: ignore[type-arg]
+def draws_of(values: Sequence[int], mass: Sequence[float], n: int) -> np.ndarray:
     """The law of the sum of n draws from whole numbers."""
     one = np.zeros(max(values) + 1)
     for value, part in zip(values, mass, strict=True):
@@ -127,7 +127,7 @@ def test_a_sum_too_long_to_be_made_is_bounded() -> None:
 
 @pytest.mark.parametrize("mu", [0.1, 0.5])
 def test_yes_no_is_the_largest_of_all_numbers_of_records(mu: float) -> None:
-    def at(n: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def at(n: np.ndarray) -> np.ndarray:
         return n * mu + 2.3
 
     true = max(law_of(n, mu)[math.ceil(n * mu + 2.3 - 1e-9) :].sum() for n in range(3, 31))

@@ -100,7 +100,7 @@ def test_merging_neighbours_only_widens_one_sided_tails(
 
     def table(nodes: int) -> Any:
         monkeypatch.setattr(tails, "TABLE_NODES", nodes)
-        law: Any = ALGORITHMS["hourglass"](Fraction(1, 60), grid).tails  # type: ignore[call-arg]
+        law: Any = ALGORITHMS["hourglass"](Fraction(1, 60), grid).tails
         return [above(law, line, reaches) for line in lines]
 
     for exact, merged in zip(table(30_000), table(64), strict=True):
