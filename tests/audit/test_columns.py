@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import hourglass as hg
-from hourglass.audit import greybox_finding
+from hourglass.audit import empirical_finding, greybox_finding
 from hourglass.audit.boxes import SMALL, audit_boxes, boxes_finding, level_steps, small_boxes
 from hourglass.audit.column_mutants import box_sampler
 from hourglass.audit.column_paths import array_paths, complete, row_neighbours, row_paths
@@ -125,24 +125,27 @@ def test_the_sampler_of_a_box_and_a_wrong_one() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("grid", [1, 4, DEFAULT_GRID])
 def test_two_columns_at_epsilon_one(grid: int) -> None:
-    """Each bound is above epsilon with a probability of 1e-6 at most.
+    """A bound is above epsilon with a probability of 1e-6 at most.
 
-    Ten runs had bounds of 0.92 to 0.97 by the mechanism and 0.57 to 0.80 by the public function.
+    Seven runs had bounds of 0.950 to 0.975 by the mechanism: 0.85 is far away.
     """
-    *drawn, public = empirical_columns(ONE, grid, samples=600_000)
+    *drawn, (public, _) = empirical_columns(ONE, grid, samples=600_000)
+    assert public.holds, public.detail
     for finding, bound in drawn:
         assert finding.holds, finding.detail
         assert 0.85 < bound.epsilon <= 1
-    assert public[0].holds
-    assert 0.2 < public[1].epsilon <= 1
 
 
 @pytest.mark.slow
 def test_the_public_function_at_too_small_a_claim() -> None:
-    """What is claimed to be 1/4 and noised for 1 is found out, end to end."""
+    """What is claimed to be 1/4 and noised for 1 is found out, end to end.
+
+    Ten runs had bounds of 0.555 to 0.614, standard deviation 0.018: 1/4 is 18 of them away.
+    """
     finding, bound = public_columns(ONE, samples=6_000)
     assert finding.holds
     assert bound.epsilon > 0.25
+    assert not empirical_finding("two columns", Fraction(1, 4), bound).holds
 
 
 # --- grey box -------------------------------------------------------------------------------

@@ -78,9 +78,9 @@ def public_columns(
 ) -> tuple[Finding, LowerBound]:
     """The same by ``hourglass.mean`` itself: rows of two columns, and one row more."""
 
-    def release(rows: Any) -> tuple[float, ...]:
+    def release(rows: Any) -> tuple[int, ...]:
         found: Any = mean(rows, bounds=(0.0, 1.0), epsilon=epsilon, grid=2)
-        return (*(found[name].sum for name in found), found.count)
+        return (*(round(2 * found[name].sum) for name in found), found.count)  # in whole cells
 
     rows = np.zeros((5, 2))
     more = np.vstack([rows, [[0.0, 1.0]]])

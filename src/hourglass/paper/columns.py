@@ -29,7 +29,7 @@ __all__ = ["EXHIBIT"]
 
 #: Where the mean of every column lies in its range: so far from the bound that no estimate is
 #: clipped, since that would help the noisier ones.
-MEAN: Final = 0.05
+MEAN: Final = 0.1
 EPSILONS: Final = (Fraction(1, 10), Fraction(1), Fraction(4))
 COLUMNS: Final = tuple(range(1, 11))
 #: Where errors are measured; between them there is the closed form.
@@ -248,7 +248,7 @@ def _digits(ratio: float) -> int:
 EXHIBIT = Exhibit(
     "e9",
     "Several columns from one epsilon",
-    "Above: the error of each of d columns, their means at 0.05 of the range, in units of 2/(nε)²; "
+    "Above: the error of each of d columns, their means at 0.1 of the range, in units of 2/(nε)²; "
     "lines are closed forms, marks are measured. Below: the same over the error of the box, at "
     "the worst mean, a bound. Separate hourglasses have ε/d each and a count each. Laplace: values "
     "centred, one count, and ε divided between the sums and the count in the way that is best "
