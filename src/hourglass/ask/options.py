@@ -128,11 +128,11 @@ def of_each(
     """What an option says for each column: the same for all, or by name in a dict."""
     if not (several and isinstance(value, Mapping)):
         return [value] * len(columns)
-    for name in value:
+    for place, name in enumerate(value, 1):
         if name not in columns:
             names = ", ".join(map(repr, columns))
             raise OptionError(
-                f"{option}: {shown(name)} is not one of the columns asked for: {names}"
+                f"{option}: key {place} of the dict is not one of the columns asked for: {names}"
             )
     missing = [name for name in columns if name not in value]
     if missing and option == "bounds":

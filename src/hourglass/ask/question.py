@@ -195,16 +195,19 @@ def mean_question(
     check_estimator(estimator, algorithm, statistic)
     check_algorithm(algorithm, names, exact, whose, statistic)
     each = epsilon_per_record(price, whose, bool(names))
+    wanted = tuple(n for n in dict.fromkeys([*columns, *names, whose.person]) if n is not None)
+    source = open_source(data, wanted, engine)
+    schema = source.schema()
+    if several:
+        schema.check_listed(columns, "column")
+    if not isinstance(by, str):
+        schema.check_listed(names, "by")
     ranges = bounds_of_each(bounds, columns, several)
     fills = of_each("missing", missing, columns, several, "drop")
     rules = of_each("parse", parse, columns, several)
     cuts = of_each("grid", grid, columns, several)
     for rule in rules:
         check_parse(rule)
-
-    wanted = tuple(n for n in dict.fromkeys([*columns, *names, whose.person]) if n is not None)
-    source = open_source(data, wanted, engine)
-    schema = source.schema()
     groups = tuple(schema.key(name) for name in names)
     person = schema.person(whose.person) if whose.person else None
     averaged = person is not None and whose.rows is None

@@ -176,8 +176,8 @@ def check_case(wanted: tuple[str, ...]) -> None:
         for other in wanted[:i]:
             if name.casefold() == other.casefold() and name != other:
                 raise DataError(
-                    f"the columns {other!r} and {name!r} differ in case alone, which SQL does not "
-                    "tell apart; rename one of them in the header"
+                    "two of the columns asked for have names that differ in case alone, which SQL "
+                    "does not tell apart; rename one of them in the header"
                 )
 
 

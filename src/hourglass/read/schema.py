@@ -60,11 +60,9 @@ class Field:
         ``finest`` is the most cells that the statistic can take.
         """
         if self.kind == "boolean" and (bounds.lower, bounds.upper) != (0, 1):
+            named = f" ({self.name!r})" if self.name else ""
             raise BoundsError(
-                f"bounds=({bounds.lower}, {bounds.upper}) do not fit column {self.name!r} of "
-                "booleans; give bounds=(0, 1)"
-                if self.name
-                else f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of booleans; "
+                f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of booleans{named}; "
                 "give bounds=(0, 1)"
             )
         integers = self.kind in ("integer", "boolean", "text as integer")
@@ -97,6 +95,19 @@ class Schema:
     open: bool = False
     listed: bool = True
 
+    def check_listed(self, names: tuple[str, ...], role: str) -> None:
+        """Each of the names is a column; one that is not is told by its place in the list.
+
+        A list given by mistake may hold cells of the data, so its entries are not shown.
+        """
+        known = {field.name for field in self.fields}
+        for place, name in enumerate(names, 1):
+            if not self.open and name not in known:
+                raise DataError(
+                    f"{role}: name {place} of the list is not a column of the table; "
+                    f"{self._hint(name)}"
+                )
+
     def field(self, name: str, role: str) -> Field:
         """The column of this name; an error suggests the nearest one."""
         if self.open:
@@ -109,10 +120,7 @@ class Schema:
                 f"{role}={name!r}: the table has {len(found)} columns of that name; rename one"
             )
         if not found:
-            near = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
-            near = near or self._near(name)
-            hint = f"did you mean {near[0]!r}?" if near else self._in_place_of_it()
-            raise DataError(f"{role}={name!r}: the table has no such column; {hint}")
+            raise DataError(f"{role}={name!r}: the table has no such column; {self._hint(name)}")
         if self.folds:
             alike = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
             if len(alike) > 1:
@@ -132,6 +140,11 @@ class Schema:
         if self.listed:
             return f"it has {', '.join(field.name for field in self.fields[:12])}"
         return f"its first line, which is the header, names {len(self.fields)} columns"
+
+    def _hint(self, name: str) -> str:
+        near = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
+        near = near or self._near(name)
+        return f"did you mean {near[0]!r}?" if near else self._in_place_of_it()
 
     def key(self, name: str) -> Field:
         """A column to group by."""
