@@ -114,7 +114,8 @@ def columns(path: Path, engine: str, average: Callable[[str], Work], turns: int)
                 return average(text)
 
             ours, theirs = in_turns(totals, avg, turns)
-            line(f"{engine}: {len(names)} columns at once, groups: {name}", ours, theirs, None)
+            what = "three columns at once" if len(names) > 1 else "one column"
+            line(f"{engine}: {what}, groups: {name}", ours, theirs, None)
 
 
 def duckdb_average(path: Path) -> Callable[[str], Work]:

@@ -182,6 +182,7 @@ def test_fills(engine_place: Any, fills: tuple[Any, ...]) -> None:
     agree(engine_place, ROWS, KINDS, filled(ASKED, *fills))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS[1:], ids=str)
 @pytest.mark.parametrize("fills", [(None, None, None), (None, 2**53, 1)], ids=["drop", "fill"])
 def test_persons(engine_place: Any, unit: Unit, fills: tuple[Any, ...]) -> None:
@@ -356,6 +357,7 @@ def test_unsigned_integers_of_64_bits(tmp_path: Any) -> None:
 # --- powers ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("fill", [None, 1.0], ids=["drop", "fill"])
 def test_squares_of_one_column(engine_place: Any, unit: Unit | None, fill: Any) -> None:
