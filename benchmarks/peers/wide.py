@@ -57,23 +57,26 @@ def section(results: Results) -> str:
 
 
 def _head(results: Results) -> str:
-    run = results["when"]["columns"]["ours"]
-    made = results["runs"][run]
+    runs = sorted(set(results["when"]["columns"].values()))
+    made = [results["runs"][run] for run in runs]
+    minutes = sorted({each["wide_minutes"] for each in made})
     return (
         f"{HEADING}\n\n"
         "Three and ten columns of reals in (0, 1), each with a mean of 0.1, at one total epsilon "
         "and with a secret n. The figures are n^2 MSE, averaged over the columns, over the "
         "sigma^2 of a single column: at one column ours would be 0.82. In brackets the factor "
-        "over ours; ± is one standard error; n/r: not reached in time.\n\n"
+        "over ours; ± is one standard error; n/r: not reached in time. Where a noisy count comes "
+        "near zero and the ratio is not clipped, rare answers make up the error.\n\n"
         "*Its call for means* is the one that the library offers for several means, or its mean "
         "asked for each column at an equal part of epsilon. *One count and the sums, by hand* is "
         "the best that can be made of its other calls: a noisy count and, for each column, a "
         "noisy sum of the values less the middle of their bounds, each at epsilon over d + 1; the "
         "ratios are taken, and clipped to the bounds, by us. A library that answers column by "
         "column is measured on the first column alone where that saves time; the others are alike."
-        f"\n\nMeasured {run}, {made['machine']}, by `python -m benchmarks.peers --stages columns`: "
-        f"a cell until its relative standard error is below {made['target']:g} or its share of "
-        f"{made['wide_minutes']:g} minutes is spent."
+        f"\n\nMeasured {', '.join(runs)}, {made[0]['machine']}, by `python -m benchmarks.peers "
+        f"--stages columns`: a cell until its relative standard error is below "
+        f"{max(each['target'] for each in made):g}, or its share of the library's "
+        f"{' or '.join(f'{each:g}' for each in minutes)} minutes is spent."
     )
 
 

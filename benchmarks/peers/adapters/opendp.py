@@ -102,12 +102,10 @@ def several(columns: list[list[float]]) -> Any:
 
 def repeat_means(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[float]]:
     import opendp.prelude as dp  # it gives expressions their `.dp`
-    import polars as pl
 
     dp.enable_features("contrib")
     names, ends = data.collect_schema().names(), tuple(map(float, bounds))
-    columns: list[Any] = [pl.col(name).fill_nan(0.0).fill_null(0.0) for name in names]
-    means = [column.dp.mean(ends) for column in columns]
+    means = [_column(name).dp.mean(ends) for name in names]
     return _together(data, means, epsilon, names)
 
 
@@ -117,10 +115,15 @@ def repeat_sums(data: Any, bounds: Any, epsilon: float, runs: int) -> list[list[
 
     names, half = data.collect_schema().names(), (bounds[1] - bounds[0]) / 2
     centred = data.select(pl.all() - middle(bounds))
-    columns: list[Any] = [pl.col(name).fill_nan(0.0).fill_null(0.0) for name in names]
-    sums = [column.dp.sum((-half, half)) for column in columns]
+    sums = [_column(name).dp.sum((-half, half)) for name in names]
     found = _together(centred, [dp.len(), *sums], epsilon, ["len", *names], data)
     return [ratios(row[1:], row[0], bounds) for row in found]
+
+
+def _column(name: str) -> Any:
+    import polars as pl
+
+    return pl.col(name).fill_nan(0.0).fill_null(0.0)
 
 
 def _together(
@@ -132,7 +135,7 @@ def _together(
     key = (id(frame if held is None else held), len(asked), epsilon)
     if key not in _BUILT:
         rows = frame.select(pl.len()).collect().item()
-        copies = max(min(AT_ONCE, COPIED // (rows * len(names))), 1)
+        copies = max(min(AT_ONCE, COPIED // (4 * rows * len(names))), 1)
         keys = pl.LazyFrame({"g": pl.int_range(copies, eager=True)})
         copied = keys.join(frame, how="cross")
         margin = {"by": ["g"], "max_length": rows, "max_groups": copies}
