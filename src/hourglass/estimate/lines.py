@@ -23,7 +23,7 @@ from ..core.exact import to_double
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.tails import SLACK, Line, above
 
-__all__ = ["COUNT", "Floats", "Tail", "count_reach", "mean_line", "tail"]
+__all__ = ["COUNT", "Floats", "Tail", "count_reach", "tabled", "tail"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,11 +35,8 @@ MOST_PLACES: Final = 2**15
 #: They are so dense up to NEAR deviations on either side; OUTER more follow until nothing is left.
 NEAR: Final = 5.0
 OUTER: Final = 48
-#: Lines of a mean are tabled at the multiples of 2^-FINE, those of stretches longer than 2^-LONG
-#: at the multiples of 2^-COARSE.
+#: Pivots are tabled for the multiples of 2^-FINE.
 FINE: Final = 8
-COARSE: Final = 2
-LONG: Final = 6
 #: Beyond W with W^2 = 2 L (variance + W scale) less than exp(-L) is left (Bernstein).
 LEFT: Final = 22.0
 
@@ -62,15 +59,9 @@ class Tail:
         return float(self.places[found[0]]) if len(found) else math.inf
 
 
-def mean_line(low: float, high: float) -> tuple[Line, float]:
-    """A tabled line near the pivots of all alphas in [low, high], and how far off they are.
-
-    The pivot of alpha is x - alpha y; so along the line it is off by that much for each record
-    that the count is off.
-    """
-    cut = 2**FINE if high - low <= 2.0**-LONG else 2**COARSE
-    alpha = min(max(round((low + high) / 2 * cut), 0), cut) / cut
-    return Line(1.0, alpha), max(abs(alpha - low), abs(alpha - high))
+def tabled(alpha: float) -> float:
+    """The nearest alpha in [0, 1] for which the pivot x - alpha y is tabled."""
+    return min(max(round(alpha * 2**FINE), 0), 2**FINE) / 2**FINE
 
 
 @lru_cache(maxsize=512)
@@ -78,18 +69,16 @@ def tail(mechanism: MeanMechanism, line: Line, copies: int = 1) -> Tail:
     """The upper tail of a line of the noise, or of the sum of so many independent copies."""
     deviation = max(_deviation(mechanism, line), 1e-12)
     reach = _reach(mechanism, line, deviation)
-    if copies == 1:
-        side = np.append(
-            np.arange(0, min(NEAR * deviation, reach), deviation / PLACES),
-            np.linspace(min(NEAR * deviation, reach), reach, OUTER),
-        )
-        places = np.concatenate([-side[:0:-1], side])
-        return Tail(places, np.minimum.accumulate(above(mechanism.tails, line, places)))
     each = PLACES * max(1.0, math.sqrt(copies) / 2)
-    half = min(MOST_PLACES // 2, math.ceil(reach / deviation * each))
-    places = reach / half * np.arange(-half, half + 1, dtype=np.float64)
+    step = deviation / min(each, MOST_PLACES / 2 / reach * deviation)
+    half, near = math.ceil(reach / step), math.ceil(min(NEAR * deviation, reach) / step)
+    side = np.unique(np.append(np.arange(near), np.linspace(near, half, OUTER).astype(np.int64)))
+    places = step * np.concatenate([-side[:0:-1], side])
     one = Tail(places, np.minimum.accumulate(above(mechanism.tails, line, places)))
-    return _summed(one, deviation, copies)
+    if copies == 1:
+        return one
+    even = step * np.arange(-half, half + 1)
+    return _summed(Tail(even, one(even)), deviation, copies)
 
 
 @lru_cache(maxsize=512)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from statistics import NormalDist
 from typing import Final
 
@@ -32,8 +32,9 @@ import numpy as np
 from ..core.exact import to_double
 from ..core.totals import NoisyTotals
 from ..mechanisms.base import MeanMechanism
+from ..mechanisms.tails import Line
 from .interval import Interval, _records, _values, check_confidence
-from .lines import Floats, Tail, count_reach, mean_line, tail
+from .lines import Floats, Tail, count_reach, tabled, tail
 from .sampling import bounded, convolved, many_yes_no, yes_no
 
 __all__ = ["Seen", "kind_of", "margin", "population", "records_mean", "studentised"]
@@ -105,8 +106,9 @@ class Seen:
         return LOST * (abs(self.cells) + abs(self.size) + self.most)
 
 
-#: P(so large a pivot) for some mu in [a, b], at most; ``flip`` if the bounds were exchanged.
-Chance = Callable[[Seen, float, float, bool], float]
+#: P(so large a pivot) for some mu in [a, b], at most: of what was seen, the line that the noise is
+#: taken along, whether the bounds were exchanged, a and b.
+Chance = Callable[[Seen, float, bool, float, float], float]
 
 
 def kind_of(mechanism: MeanMechanism) -> str:
@@ -157,34 +159,49 @@ def half_width(seen: Seen, sampling: bool) -> float:
 
 
 def _end(seen: Seen, chance: Chance, flip: bool, width: float) -> float:
-    """Up to where everything from 0 on is excluded: by steps that halve where one fails."""
-    place, top = 0.0, min(seen.estimate, 1.0 - 1e-12)
-    step = top - 1.25 * width if top > 2 * width else top / 2
-    while step > PRECISION * width and place + step < 1.0:
-        if chance(seen, place, place + step, flip) <= seen.miss:
+    """Up to where everything from 0 on is excluded.
+
+    The noise is taken along the tabled line nearest to where the end is expected; if the end is
+    found elsewhere, along the line there, until it stays.
+    """
+    place, line = 0.0, tabled(seen.estimate - 0.9 * width)
+    tried: set[float] = set()
+    while line not in tried:
+        tried.add(line)
+        place = _walk(seen, partial(chance, seen, line, flip), place, width)
+        line = tabled(place)
+    return place
+
+
+def _walk(seen: Seen, chance: Callable[[float, float], float], place: float, width: float) -> float:
+    """Exclude stretch by stretch, in steps that halve where one fails."""
+    top, least = min(seen.estimate, 1.0 - 1e-12), PRECISION * width
+    step = top - place - 1.25 * width if top - place > 2 * width else (top - place) / 2
+    while step > least and place + step < 1.0:
+        if chance(place, place + step) <= seen.miss:
             place += step
-            step = min(step, max((top - place) / 2, PRECISION * width * 2))
+            step = min(step, max((top - place) / 2, 2 * least))
         else:
             step /= 2
     return place
 
 
-def _noise(seen: Seen, low: float, high: float, flip: bool) -> tuple[Tail, float]:
-    """The tabled noise of the stretch, and how far its pivots may be off."""
-    line, off = mean_line(1.0 - high, 1.0 - low) if flip else mean_line(low, high)
-    return tail(seen.mechanism, line, seen.copies), off * seen.reach
+def _noise(seen: Seen, line: float, flip: bool, low: float, high: float) -> tuple[Tail, float]:
+    """The noise along a line, and how far the pivots of the stretch may be off it."""
+    table = tail(seen.mechanism, Line(1.0, 1.0 - line if flip else line), seen.copies)
+    return table, max(abs(line - low), abs(line - high)) * seen.reach
 
 
-def noise_alone(seen: Seen, low: float, high: float, flip: bool) -> float:
+def noise_alone(seen: Seen, line: float, flip: bool, low: float, high: float) -> float:
     """P(so large a pivot) where the mean is that of the records: noise and nothing else."""
-    table, off = _noise(seen, low, high, flip)
+    table, off = _noise(seen, line, flip, low, high)
     pivot = min(seen.cells - low * seen.size, seen.cells - high * seen.size)
     return float(table(pivot - off - seen.lost))
 
 
-def sampled(seen: Seen, low: float, high: float, flip: bool) -> float:
+def sampled(seen: Seen, line: float, flip: bool, low: float, high: float) -> float:
     """P(so large a pivot) where the records are draws from a population of that mean."""
-    table, off = _noise(seen, low, high, flip)
+    table, off = _noise(seen, line, flip, low, high)
     off += seen.lost
     least, most = seen.least, seen.most
     # The pivot at the upper end of the stretch; for a lower mu each record takes some of it away.

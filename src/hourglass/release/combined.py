@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .releases import Releases
 
 __all__ = ["Difference", "Ratio", "Total", "compared", "total_of"]
+
+#: What the printed intervals are about.
+_OF_RECORDS: Final = "Intervals are of these records, clamped to the bounds: noise, not sampling."
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class Total:
             for of in places
         ]
         head = [f"total of {counted(len(self.keys), 'group')}", "private", *_percent(confidence)]
-        return text_table(head, rows)
+        return f"{text_table(head, rows)}\n\n{_OF_RECORDS}"
 
     def _ends(self, of: str, confidence: float) -> tuple[float, float]:
         found = self.interval(confidence, of=of)
@@ -162,7 +165,8 @@ class _Pair:
         finite = found.high - found.low if math.isfinite(found.high - found.low) else self.value
         places = decimals_for(abs(finite) / 4)
         row = [self._named(), *(number(v, places) for v in (self.value, found.low, found.high))]
-        return text_table(["", "private", *_percent(confidence)], [row])
+        table = text_table(["", "private", *_percent(confidence)], [row])
+        return f"{table}\n\n{_OF_RECORDS}"
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
         """The figure and its interval as plain values that JSON can hold; no end where infinite."""

@@ -1,0 +1,92 @@
+"""--total and --difference: printed below the table, kept in the JSON, refused before a charge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from .running import ASK, run
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    path = tmp_path / "visits.parquet"
+    table = pd.DataFrame({"site": ["a", "b", "c"] * 400, "x": [1.0, 5.0, 8.0] * 400,
+                          "y": [2.0] * 1200})  # fmt: skip
+    table.to_parquet(path)
+    return path
+
+
+def test_printed_below_the_table(visits: Path) -> None:
+    found = run("mean", visits, "x", *ASK, "--by", "site", "--keys", "a,b,c", "--total",
+                "--difference", "b", "a", "--confidence", "0.9")  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    table, _, below = found.stdout.partition("total of 3 groups")
+    assert table.startswith("site")
+    assert below
+    assert "mean of b less that of a" in below
+    assert below.count("90 % from") == 2
+
+
+def test_in_the_json(visits: Path) -> None:
+    found = run("mean", visits, "x", *ASK, "--by", "site", "--keys", "a,b,c", "--total",
+                "--difference", "b", "a", "--format", "json")  # fmt: skip
+    answer = json.loads(found.stdout)
+    assert abs(answer["total"]["count"] - 1200) < 60
+    assert abs(answer["difference"]["difference"] - 4) < 1
+    low, high = (answer["difference"]["interval"][end] for end in ("low", "high"))
+    assert low < answer["difference"]["difference"] < high
+
+
+def test_of_several_columns_each(visits: Path) -> None:
+    words = ["--by", "site", "--keys", "a,b,c", "--total", "--difference", "b", "a"]
+    found = run("mean", visits, "x", "y", *ASK, *words, "--format", "json")
+    answer = json.loads(found.stdout)
+    assert list(answer["total"]) == ["x", "y"]
+    assert list(answer["difference"]) == ["x", "y"]
+    assert "y: " in run("mean", visits, "x", "y", *ASK, *words).stdout
+
+
+def test_a_group_that_is_not_published_is_no_failure(visits: Path) -> None:
+    """With secret names the answer may lack the group: its absence is noise, and paid for."""
+    words = ["--by", "site", "--delta", "1e-6", "--difference", "a", "nobody"]
+    found = run("mean", visits, "x", *ASK, *words, "--total")
+    assert found.returncode == 0, found.stderr
+    assert "not in the answer" in found.stdout
+    stored = json.loads(run("mean", visits, "x", *ASK, *words, "--format", "json").stdout)
+    assert stored["difference"] is None
+    nobody = visits.with_name("nobody.parquet")
+    pd.DataFrame({"site": ["a"], "x": [1.0]}).to_parquet(nobody)
+    empty = run("mean", nobody, "x", *ASK, "--by", "site", "--delta", "1e-9", "--total")
+    assert empty.returncode == 0, empty.stderr
+    assert "there is no total" in empty.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--total"], "--by"),
+        (["--difference", "a", "b"], "--by"),
+        (["--by", "site", "--keys", "a,b", "--total", "--format", "csv"], "table, json or yaml"),
+        (["--by", "site", "--keys", "a,b", "--difference", "a", "a"], "names one group"),
+        (["--by", "site", "--keys", "a,b", "--difference", "a", "z"], "'z' is not among"),
+    ],
+)
+def test_what_cannot_be_combined_is_refused_first(
+    visits: Path, words: list[str], told: str
+) -> None:
+    found = run("mean", visits, "x", *ASK, *words)
+    assert found.returncode == 2
+    assert found.stdout == ""
+    assert told in found.stderr
+
+
+def test_plan_for_a_population() -> None:
+    words = ["plan", "--bounds", "0", "1", "--whole", "--population"]
+    found = run(*words, "--epsilon", "1", "--error", "0.03")
+    assert found.returncode == 0, found.stderr
+    assert "95 % interval of the population's mean reaches 0.03" in found.stdout
+    assert run(*words, "--epsilon", "1", "--records", "10").returncode == 2
