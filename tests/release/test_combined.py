@@ -164,7 +164,7 @@ def held(
         fixed = round(mean * n) * G
         sums.append(drawn(mechanism, mean, n, samples, seed) if of == "population" else fixed)
     if of == "mean":
-        means = tuple(s / G / n for s, n in zip(sums, sizes, strict=True))  # type: ignore[assignment]
+        means = tuple(s / G / n for s, n in zip(sums, sizes, strict=True))
     noisy = [noised(mechanism, s, n, samples, 7 + i) for i, (s, n) in enumerate(zip(sums, sizes, strict=True))]  # fmt: skip # noqa: E501
     true = means[0] - means[1] if kind is Difference else means[0] / means[1]
     count = 0
@@ -227,7 +227,9 @@ def totals_held(
     mechanism = make(algorithm, Fraction(epsilon), GRIDS[grid])
     G = mechanism.grid.cells
     sampling = of == "population"
-    S = drawn(mechanism, 0.3, n * groups, samples, 5) if sampling else round(0.3 * n * groups) * G
+    S: Any = (
+        drawn(mechanism, 0.3, n * groups, samples, 5) if sampling else round(0.3 * n * groups) * G
+    )
     noisy = noised(mechanism, 0, 0, samples * groups, 11)
     S = [S] * samples if np.isscalar(S) else list(S)
     count = 0
@@ -292,7 +294,7 @@ def test_text_and_dict() -> None:
 
 
 def test_keys_that_are_dates_and_pairs() -> None:
-    days = [date(2024, 1, day) for day in (1, 2)]
+    days: Any = [date(2024, 1, day) for day in (1, 2)]
     table = pd.DataFrame({"day": np.repeat(days, 200), "g": ["a", "b"] * 200, "x": [0.5] * 400})
     keys = pd.DataFrame({"day": np.repeat(days, 2), "g": ["a", "b"] * 2})
     releases = hg.mean(

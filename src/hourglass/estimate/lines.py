@@ -77,7 +77,7 @@ def tail(mechanism: MeanMechanism, line: Line, copies: int = 1) -> Tail:
     one = Tail(places, np.minimum.accumulate(above(mechanism.tails, line, places)))
     if copies == 1:
         return one
-    even = step * np.arange(-half, half + 1)
+    even = step * np.arange(-half, half + 1, dtype=np.float64)
     return _summed(Tail(even, one(even)), deviation, copies)
 
 
