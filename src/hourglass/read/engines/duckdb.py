@@ -116,12 +116,16 @@ class DuckDB:
     def run(self, sql: str, query: Question) -> Groups:
         """Run it, and drop the database."""
         try:
-            if self._frame and self._frame.filled:
-                with guarded("data: the rows cannot be read"):
-                    self._connection.register(TABLE, self._frame.filled())
+            self._fill()
             return self._tried(sql, query)
         finally:
             self._connection.close()
+
+    def _fill(self) -> None:
+        """Put the rows of a frame in the place of its types."""
+        if self._frame and self._frame.filled:
+            with guarded("data: the rows cannot be read"):
+                self._connection.register(TABLE, self._frame.filled())
 
     def _tried(self, sql: str, query: Question) -> Groups:
         """The answer; from a Parquet file with a text that is no UTF-8, at the second try."""
@@ -277,6 +281,7 @@ def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:
     schema = engine.schema()
     for name in names:
         schema.field(name, "keys")
+    engine._fill()
     columns = ", ".join(identifier(name) for name in names)
     rows: list[Any] = engine._connection.execute(
         f"SELECT DISTINCT {columns} FROM {engine._scan} ORDER BY ALL"
