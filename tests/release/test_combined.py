@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import hourglass as hg
@@ -294,9 +295,9 @@ def test_text_and_dict() -> None:
 
 
 def test_keys_that_are_dates_and_pairs() -> None:
-    days: Any = [date(2024, 1, day) for day in (1, 2)]
-    table = pd.DataFrame({"day": np.repeat(days, 200), "g": ["a", "b"] * 200, "x": [0.5] * 400})
-    keys = pd.DataFrame({"day": np.repeat(days, 2), "g": ["a", "b"] * 2})
+    days = [date(2024, 1, day) for day in (1, 2)]
+    table = pa.table({"day": days * 200, "g": ["a", "a", "b", "b"] * 100, "x": [0.5] * 400})
+    keys = pa.table({"day": [*days, *days], "g": ["a", "a", "b", "b"]})
     releases = hg.mean(
         table, "x", bounds=(0.0, 1.0), epsilon=1, by=["day", "g"], keys=hg.public(keys)
     )
