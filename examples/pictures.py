@@ -1,4 +1,7 @@
-"""The pictures of docs/clamping.md and docs/spread.md: python examples/pictures.py"""
+"""The pictures of docs/clamping.md, spread.md, population.md and arithmetic.md.
+
+python examples/pictures.py
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow
 
 import hourglass as hg
+from hourglass.estimate.population import margin
 
 HERE = Path(__file__).parent
 PICTURES = HERE.parent / "docs" / "pictures"
@@ -67,12 +72,61 @@ def spread(visits: Any) -> None:
     figure.savefig(PICTURES / "spread.png", dpi=150, facecolor="white")
 
 
+def margins(records: int, grid: int | None, mean: float) -> float:
+    """How far the interval of the population's mean reaches, without looking at any data."""
+    bounds = (0, 1) if grid == 1 else (0.0, 1.0)
+    law = hg.mean([mean], bounds=bounds, epsilon=1, grid=grid)._algorithm
+    return margin(law, records, mean, 0.95)
+
+
+def population() -> None:
+    """Intervals of the records and of the population, over the number of records."""
+    sizes = np.unique(np.geomspace(30, 1e6, 24).astype(int)).tolist()
+    noise = [1.96 * hg.accuracy.expected_error(n, (0.0, 1.0), 1, mean=0.1) for n in sizes]
+    figure, axes = axes_of("95 % intervals of a mean of 0.1 between bounds 0 and 1, epsilon 1")
+    yes_no = [margins(n, 1, 0.1) for n in sizes]
+    other = [margins(n, None, 0.1) for n in sizes]
+    axes.plot(sizes, other, color=BIAS, linewidth=2, label="of the population: any column")
+    axes.plot(sizes, yes_no, color=BIAS, linestyle="--", label="of the population: yes/no column")
+    axes.plot(sizes, noise, color=NOISE, linewidth=2, label="of these records")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("records", fontsize=9)
+    axes.set_ylabel("half-width", fontsize=9)
+    axes.legend(frameon=False, fontsize=9)
+    figure.savefig(PICTURES / "population.png", dpi=150, facecolor="white")
+
+
+def arithmetic() -> None:
+    """The interval of a total beside the intervals of its groups added up."""
+    numbers, apart, together = [1, 2, 3, 5, 8, 12, 20, 30, 50], [], []
+    data = {"group": np.repeat(np.arange(50), 200), "x": np.full(10_000, 0.5)}
+    table = duckdb.from_arrow(pyarrow.table(data))
+    found = hg.mean(
+        table, "x", bounds=(0.0, 1.0), epsilon=1, by="group", keys=range(50), bits=hg.SeededBits(1)
+    )
+    for groups in numbers:
+        low, high = found.total(range(groups)).interval(of="sum")
+        together.append((high - low) / 2)
+        ends = [found[key].interval(of="sum") for key in range(groups)]
+        apart.append(sum(end.high - end.low for end in ends) / 2)
+    figure, axes = axes_of("95 % interval of a sum over groups, epsilon 1, bounds 0 and 1")
+    axes.plot(numbers, apart, color=BIAS, marker="o", label="the groups' half-widths added up")
+    axes.plot(numbers, together, color=NOISE, marker="o", label="total()")
+    axes.set_xlabel("groups", fontsize=9)
+    axes.set_ylabel("half-width of the sum", fontsize=9)
+    axes.legend(frameon=False, fontsize=9)
+    figure.savefig(PICTURES / "arithmetic.png", dpi=150, facecolor="white")
+
+
 def main() -> None:
     path = str(HERE / "visits.parquet")
     visits = duckdb.read_parquet(path).fetchnumpy()["visits"]
     values = np.asarray(np.ma.filled(visits, 0), dtype=float)
     clamping(values)
     spread(values)
+    population()
+    arithmetic()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -215,7 +216,13 @@ def plan(
 
     if epsilon is not None and population:
         exact = exact_epsilon(epsilon)
-        records = _least_records(lambda n: reached(exact, n) <= error, error)
+        slack = to_double(_cut(range_, grid).slack)
+        if slack >= 0.9 * error:
+            raise OptionError(
+                f"error={shown(error)} is within the rounding to grid={grid}; give a finer grid"
+            )
+        enough = partial(_met, reached, exact, error)
+        records = _least_records(enough, error - slack, to_double(range_.width))
     elif epsilon is not None:
         exact = exact_epsilon(epsilon)
         lead = leading_error(
@@ -230,16 +237,15 @@ def plan(
     return Plan(exact, records, reached(exact, records), range_, algorithm, population)
 
 
-def _least_records(enough: Any, error: float) -> int:
-    """Double until it is enough, then bisect, to three digits."""
-    low, high = 1, 2
+def _met(reached: Any, epsilon: Fraction, error: float, records: int) -> bool:
+    return bool(reached(epsilon, records) <= error)
+
+
+def _least_records(enough: Any, error: float, width: float) -> int:
+    """Double from what sampling alone may need until it is enough, then bisect, to three digits."""
+    low, high = 1, max(2, math.ceil((width / error) ** 2 / 8))
     while not enough(high):
         low, high = high, 2 * high
-        if high > 2**50:
-            raise OptionError(
-                f"error={shown(error)} is not reached with any number of records; ask for a larger "
-                "margin, or a finer grid"
-            )
     while high - low > max(1, high // 1000):
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

@@ -226,7 +226,10 @@ def margin(mechanism: MeanMechanism, records: int, mean: float | None, confidenc
     """
     check_confidence(confidence)
     found = []
-    for place in (0.0, 0.5, 1.0) if mean is None else (mean,):
+    moments = mechanism.moments
+    equal = to_double(moments.cells) == to_double(moments.rest)  # at both bounds
+    places = (0.5, 0.0) if equal else (0.5, 0.0, 1.0)
+    for place in places if mean is None else (mean,):
         seen = Seen(mechanism, place * records, float(records), float(confidence))
         low, high = shares(seen, sampled)
         found.append(max(place - low, high - place))
