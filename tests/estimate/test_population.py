@@ -286,7 +286,7 @@ def test_the_tail_of_a_sum_of_noises(quarters: int, copies: int) -> None:
         near = float(found(r))
         assert near >= float(law[values >= r - 1e-9].sum()) - 1e-9
         # Far out the places are further apart, and an atom of the law moves further.
-        assert near <= float(law[values >= r - 0.1 * deviation].sum()) + 0.004
+        assert near <= float(law[values >= r - 0.15 * deviation].sum()) + 0.004
 
 
 @pytest.mark.statistical

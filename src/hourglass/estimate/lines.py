@@ -35,6 +35,9 @@ MOST_PLACES: Final = 2**15
 #: They are so dense up to NEAR deviations on either side; OUTER more follow until nothing is left.
 NEAR: Final = 5.0
 OUTER: Final = 48
+#: Places are this part of a step past a whole number of steps, so that a value that is one is not
+#: taken to the next.
+PAST: Final = 1e-7
 #: Pivots are tabled for the multiples of 2^-FINE.
 FINE: Final = 8
 #: Beyond W with W^2 = 2 L (variance + W scale) less than exp(-L) is left (Bernstein).
@@ -70,14 +73,15 @@ def tail(mechanism: MeanMechanism, line: Line, copies: int = 1) -> Tail:
     deviation = max(_deviation(mechanism, line), 1e-12)
     reach = _reach(mechanism, line, deviation)
     each = PLACES * max(1.0, math.sqrt(copies) / 2)
-    step = deviation / min(each, MOST_PLACES / 2 / reach * deviation)
+    step = max(deviation / each, 2 * reach / MOST_PLACES)
+    step = 1 / math.ceil(1 / step) if step < 1 else step  # whole records stay where they are
     half, near = math.ceil(reach / step), math.ceil(min(NEAR * deviation, reach) / step)
     side = np.unique(np.append(np.arange(near), np.linspace(near, half, OUTER).astype(np.int64)))
-    places = step * np.concatenate([-side[:0:-1], side])
+    places = step * (np.concatenate([-side[:0:-1], side]) + PAST)
     one = Tail(places, np.minimum.accumulate(above(mechanism.tails, line, places)))
     if copies == 1:
         return one
-    even = step * np.arange(-half, half + 1, dtype=np.float64)
+    even = step * (np.arange(-half, half + 1, dtype=np.float64) + PAST)
     return _summed(Tail(even, one(even)), deviation, copies)
 
 
