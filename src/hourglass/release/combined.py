@@ -205,7 +205,7 @@ class Difference(_Pair):
         return Interval(min(low, value), max(high, value), float(confidence), of, "valid")
 
     def _named(self) -> str:
-        return f"mean of {label([self.keys[0]])} less that of {label([self.keys[1]])}"
+        return f"mean of {_name(self.keys[0])} less that of {_name(self.keys[1])}"
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class Ratio(_Pair):
         return low - more, high + more
 
     def _named(self) -> str:
-        return f"mean of {label([self.keys[0]])} over that of {label([self.keys[1]])}"
+        return f"mean of {_name(self.keys[0])} over that of {_name(self.keys[1])}"
 
 
 def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
@@ -302,3 +302,8 @@ def _plain(key: Any) -> Any:
     if isinstance(key, tuple):
         return [_plain(part) for part in key]
     return key.isoformat() if hasattr(key, "isoformat") else key
+
+
+def _name(key: Any) -> str:
+    """A group as the tables name it, whether it is keyed by one column or by several."""
+    return label(key if isinstance(key, tuple) else (key,))
