@@ -20,7 +20,8 @@ def run(*arguments: str) -> Any:
 
 @pytest.mark.slow
 def test_all_as_json() -> None:
-    result = run("all", "--samples", "100000", "--format", "json")
+    """All kinds of checks, on one grid: test_exact.py has the others."""
+    result = run("all", "--samples", "100000", "--grid", "5", "--format", "json")
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert answer["verdict"] == "holds"
