@@ -101,10 +101,26 @@ def _measured(asked: argparse.Namespace, kept: Path) -> None:
         start = time.monotonic()
         found = measured[stage]()
         results["runs"][run]["took"][stage] = (time.monotonic() - start) / 60
+        if stage == "columns":
+            found = {name: merged(results[stage].get(name, []), found[name], run) for name in found}
         results[stage] |= found
         results["when"].setdefault(stage, {}).update(dict.fromkeys(found, run))
         kept.write_text(json.dumps(results, indent=1))
         _say(f"{stage}: done in {results['runs'][run]['took'][stage]:.1f} minutes")
+
+
+def merged(
+    last: list[dict[str, Any]], rows: list[dict[str, Any]], run: str
+) -> list[dict[str, Any]]:
+    """The rows of a run; where it did not get to an answer, the last one that there was."""
+    names = ("cell", "epsilon", "way")
+    known = {tuple(row[name] for name in names): row for row in last if "failed" not in row}
+    return [
+        known.get(tuple(row[name] for name in names), row)
+        if "failed" in row
+        else row | {"run": run}
+        for row in rows
+    ]
 
 
 def _speed(ready: list[Environment], asked: argparse.Namespace) -> dict[str, Any]:

@@ -57,7 +57,14 @@ def section(results: Results) -> str:
 
 
 def _head(results: Results) -> str:
-    runs = sorted(set(results["when"]["columns"].values()))
+    runs = sorted(
+        {
+            row.get("run", results["when"]["columns"][name])
+            for name, rows in results["columns"].items()
+            for row in rows
+            if "failed" not in row
+        }
+    )
     made = [results["runs"][run] for run in runs]
     minutes = sorted({each["wide_minutes"] for each in made})
     return (

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from benchmarks.peers import measure, report
 from benchmarks.peers import wide as wide_report
+from benchmarks.peers.__main__ import merged
 from benchmarks.peers.adapters import NAMES
 from benchmarks.peers.environments import Environment, PeerError, Process, adapter
 from benchmarks.peers.limits import least_mse
@@ -167,6 +168,15 @@ def test_rows_of_answers_count_by_their_mean_squared_error() -> None:
     squares.add_rows([[0.5, 0.7], [math.nan, 0.7], [0.1]], [0.4, 0.4])
     assert (squares.runs, squares.invalid) == (2, 1)
     assert squares.told()["mse"] == pytest.approx((0.05 + 0.09) / 2)
+
+
+def test_a_run_that_does_not_get_there_keeps_the_last_answer() -> None:
+    places = [{"cell": "a", "epsilon": e, "way": "means"} for e in (0.1, 1.0, 4.0)]
+    last = [place | {"mse": 1.0} for place in places[:2]] + [places[2] | {"failed": "over 9 s"}]
+    rows = [places[0] | {"mse": 2.0}] + [place | {"failed": "not reached"} for place in places[1:]]
+    found = merged(last, rows, "today")
+    assert [row.get("mse") for row in found] == [2.0, 1.0, None]
+    assert [row.get("run") for row in found] == ["today", None, None]
 
 
 def test_the_section_on_several_columns_replaces_itself_alone() -> None:
