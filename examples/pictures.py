@@ -72,11 +72,10 @@ def spread(visits: Any) -> None:
     figure.savefig(PICTURES / "spread.png", dpi=150, facecolor="white")
 
 
-def margins(records: int, grid: int | None, mean: float) -> float:
-    """How far the interval of the population's mean reaches, without looking at any data."""
-    bounds = (0, 1) if grid == 1 else (0.0, 1.0)
-    law = hg.mean([mean], bounds=bounds, epsilon=1, grid=grid)._algorithm
-    return margin(law, records, mean, 0.95)
+def margins(records: int, column: Any) -> float:
+    """How far the interval of a population's mean of 0.1 reaches, for a column of that type."""
+    law = hg.mean(column, bounds=(0, 1), epsilon=1)._algorithm
+    return margin(law, records, 0.1, 0.95)
 
 
 def population() -> None:
@@ -84,8 +83,8 @@ def population() -> None:
     sizes = np.unique(np.geomspace(30, 1e6, 24).astype(int)).tolist()
     noise = [1.96 * hg.accuracy.expected_error(n, (0.0, 1.0), 1, mean=0.1) for n in sizes]
     figure, axes = axes_of("95 % intervals of a mean of 0.1 between bounds 0 and 1, epsilon 1")
-    yes_no = [margins(n, 1, 0.1) for n in sizes]
-    other = [margins(n, None, 0.1) for n in sizes]
+    yes_no = [margins(n, np.array([0, 1])) for n in sizes]
+    other = [margins(n, np.array([0.0, 1.0])) for n in sizes]
     axes.plot(sizes, other, color=BIAS, linewidth=2, label="of the population: any column")
     axes.plot(sizes, yes_no, color=BIAS, linestyle="--", label="of the population: yes/no column")
     axes.plot(sizes, noise, color=NOISE, linewidth=2, label="of these records")

@@ -124,4 +124,5 @@ def _summed(one: Tail, deviation: float, copies: int) -> Tail:
     power = np.roll(np.fft.irfft(np.fft.rfft(circle) ** copies, size), size // 2)
     values = np.cumsum(power[::-1])[::-1] + lost + SLACK
     values = np.clip(np.maximum.accumulate(values[::-1])[::-1], 0.0, 1.0)
-    return Tail(step * np.arange(-(size // 2), size - size // 2, dtype=np.float64), values)
+    places = np.arange(-(size // 2), size - size // 2, dtype=np.float64)
+    return Tail(step * (places + copies * PAST), values)  # each copy was taken that much further
