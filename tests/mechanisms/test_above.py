@@ -104,6 +104,6 @@ def test_merging_neighbours_only_widens_one_sided_tails(
         return [above(law, line, reaches) for line in lines]
 
     for exact, merged in zip(table(30_000), table(64), strict=True):
-        assert np.all(exact <= merged * (1 + 1e-9))
+        assert np.all(exact <= merged * (1 + 1e-9) + 2e-9)  # each has the slack of its own sums
     pivot, _ = (np.max(b - a) for a, b in zip(table(30_000), table(64), strict=True))
     assert pivot < 0.25
