@@ -10,6 +10,7 @@ A value goes one way through the house:
 """
 
 from .ask.bounds import find_bounds
+from .ask.count import count
 from .ask.mean import mean
 from .core.grid import Bounds
 from .core.public import public
@@ -43,6 +44,7 @@ from .noise import (
 from .read.database import sql
 from .read.files import multiline
 from .release.columns import Columns
+from .release.counts import Count, Counts
 from .release.found import FoundBounds
 from .release.release import Release
 from .release.releases import Releases
@@ -57,6 +59,8 @@ __all__ = [
     "BudgetError",
     "BudgetExceededError",
     "Columns",
+    "Count",
+    "Counts",
     "DataError",
     "DiscreteLaplace",
     "EpsilonError",
@@ -79,6 +83,7 @@ __all__ = [
     "Staircase2D",
     "Statement",
     "accuracy",
+    "count",
     "create_budget",
     "find_bounds",
     "mean",

@@ -78,7 +78,7 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def stored_rows(answer: Answer, confidence: float | None) -> dict[str, Any]:
+def stored_rows(answer: Any, confidence: float | None) -> dict[str, Any]:
     """The keys and figures of an answer by group, a row each."""
     columns = answer.columns(confidence)
     plain = {name: _plain(column) for name, column in columns.items()}
