@@ -12,6 +12,7 @@ A value goes one way through the house:
 from .ask.bounds import find_bounds
 from .ask.count import count
 from .ask.mean import mean
+from .ask.sum import sum_ as sum
 from .core.grid import Bounds
 from .core.public import public
 from .core.unit import per_person, per_row
@@ -92,4 +93,5 @@ __all__ = [
     "per_row",
     "public",
     "sql",
+    "sum",
 ]

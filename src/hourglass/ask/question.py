@@ -44,6 +44,7 @@ class MeanQuestion(TotalsQuestion):
 
     columns: tuple[str | None, ...]
     estimator: str
+    asked: str = "mean"
 
     def _facts(self) -> dict[str, Any]:
         return {"estimator": self.estimator} | self._ranges()
@@ -56,7 +57,7 @@ class MeanQuestion(TotalsQuestion):
     def subject(self) -> str:
         """The question in a few public words."""
         names = ", ".join(name or "a column in memory" for name in self.columns)
-        return f"mean of {names}" + (f" by {', '.join(self.by)}" if self.by else "")
+        return f"{self.asked} of {names}" + (f" by {', '.join(self.by)}" if self.by else "")
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Any:
         """The release that the noisy totals lead to."""
@@ -74,6 +75,7 @@ class MeanQuestion(TotalsQuestion):
             "unit": str(self.unit),
             "private": private,
             "column": column,
+            "asked": self.asked,
             "_algorithm": mechanism,
         }
         if not self.by:

@@ -112,9 +112,7 @@ class Groups:
         if not small or any(part.dtype != np.int64 for part in columns):
             count, *parts = (part.astype(object) for part in columns)
             pairs = list(zip(parts[::2], parts[1::2], strict=True))
-        sums = [
-            _joined(hi, lo, count, most) for (hi, lo), most in zip(pairs, balance, strict=True)
-        ]
+        sums = [_joined(hi, lo, count, most) for (hi, lo), most in zip(pairs, balance, strict=True)]
         cells, *more = sums or [np.zeros_like(count)]
         return cls(keys, cells, count, tuple(more))
 

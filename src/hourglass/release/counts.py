@@ -193,7 +193,8 @@ class _Counted(Presented):
 
         figures = [_whole(c).astype(np.float64) for c in (self._count, *self._ends(confidence))]
         ends = 0.0, max(1.0, *(float(column.max(initial=0.0)) for column in figures))
-        panel = Panel("", *figures, ends, np.atleast_1d(self.few(fewest)))
+        few = np.atleast_1d(self.few(fewest))
+        panel = Panel("", figures[0], figures[1], figures[2], ends, few)
         plot_means(
             path,
             labels=[label(group) for group in self.groups] if self.by else [""],
@@ -225,13 +226,13 @@ class Count(_Counted):
         low, high = self._ends(confidence)
         return Interval(int(low), int(high), float(confidence), "count")
 
-    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, confidence: float = 0.95, *, fewest: int = 1) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
         low, high = self.interval(confidence)
         return {
             "count": self.count,
             "expected_error": self.expected_error,
-            "few": bool(self.few()),
+            "few": bool(self.few(fewest)),
             "intervals": {"count": {"confidence": confidence, "low": low, "high": high}},
             **self._stored(),
         }
@@ -295,9 +296,9 @@ class Counts(_Counted, Mapping[Any, Count]):
         """The count of each group."""
         return _whole(self._count)
 
-    def to_dict(self, confidence: float | None = None) -> dict[str, Any]:
+    def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
-        return stored_rows(self, confidence) | self._stored()
+        return stored_rows(self, confidence, fewest) | self._stored()
 
     def __repr__(self) -> str:
         return (

@@ -57,10 +57,13 @@ class Panel:
     def of(cls, answer: Any, confidence: float, name: str = "", fewest: int = 1) -> Panel:
         """A panel of a release, or of releases by group."""
         found = answer._figures(confidence)
+        asked = answer.asked
         means, lows, highs = (
-            np.atleast_1d(found[key]) for key in ("mean", "mean_low", "mean_high")
+            np.atleast_1d(found[key]) for key in (asked, f"{asked}_low", f"{asked}_high")
         )
         ends = float(answer.bounds.lower), float(answer.bounds.upper)
+        if asked == "sum":  # which has no bounds of its own
+            ends = float(min(lows, default=0.0)), float(max(highs, default=1.0))
         return cls(name, means, lows, highs, ends, np.atleast_1d(answer.few(fewest)))
 
     @property
