@@ -65,8 +65,8 @@ def sum_question(
     if whose.person is not None and whose.rows is None:
         raise OptionError(
             f"unit: per_person({whose.person!r}) counts each person once, with the mean of their "
-            "rows, and such means do not add up to the sum of the column; say how many rows of a "
-            f"person count, as in hg.per_person({whose.person!r}, rows=10)"
+            "rows, and such means do not add up to the sum of the column; add rows=, the number "
+            "of rows of a person that count"
         )
     asked = mean_question(
         data, column, bounds=bounds, epsilon=epsilon, by=by, keys=keys, delta=delta, unit=unit,
