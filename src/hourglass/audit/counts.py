@@ -66,7 +66,8 @@ def greybox_counts(epsilon: Fraction, folder: Folder) -> Iterator[Finding]:
     def asked(data: Callable[[Sequence[Any]], Any], *column: str, **more: Any) -> Any:
         def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
             ask: dict[str, Any] = {"bounds": bounds, "epsilon": epsilon, "outside": _SHARE, **more}
-            return mean(data(values), *column, bits=bits, **ask).to_dict()
+            found: Release = mean(data(values), *column, bits=bits, **ask)
+            return found.to_dict()
 
         return run
 
