@@ -107,6 +107,6 @@ def test_errors_with_a_look_outside() -> None:
         {"outside": 2}, {"spread": True, "columns": 2}, {"spread": True, "algorithm": "laplace"},
     ):  # fmt: skip
         with pytest.raises(hg.OptionError):
-            accuracy.expected_error(10, (0, 1), 1, **wrong)  # type: ignore[arg-type]
+            accuracy.expected_error(10, (0, 1), 1, **wrong)
     with pytest.raises(hg.OptionError, match="leave out spread="):
         accuracy.plan((0, 1), 0.01, epsilon=1, spread=True, population=True)
