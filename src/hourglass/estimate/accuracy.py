@@ -21,6 +21,7 @@ from ..core.grid import Bounds, Grid
 from ..core.numbers import MAX_EPSILON, MIN_EPSILON, exact_epsilon
 from ..errors import OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
+from ..noise.box import MOST_COLUMNS
 from .population import margin
 
 __all__ = ["Plan", "compare", "expected_error", "gamma", "leading_error", "plan", "sigma2"]
@@ -120,8 +121,12 @@ def _mechanism(
 ) -> MeanMechanism:
     """The mechanism of one column, where so many on the same grid are asked together."""
     exact, grid = exact_epsilon(epsilon), _cut(bounds, cells)
-    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
-        raise OptionError(f"columns={shown(columns)} is not a whole number of 1 or more")
+    whole = isinstance(columns, int) and not isinstance(columns, bool)
+    if not whole or not 1 <= columns <= MOST_COLUMNS:
+        raise OptionError(
+            f"columns={shown(columns)} is not a whole number from 1 to {MOST_COLUMNS}, which is "
+            "how many columns one question takes"
+        )
     if columns == 1:
         return make(algorithm, exact, grid)
     one_of("algorithm", algorithm, ("hourglass",))
