@@ -188,7 +188,7 @@ def test_bad_options_are_refused_before_the_charge(
 def test_as_many_columns_as_one_question_takes() -> None:
     """Numbers far beyond the range of doubles on the way, none of them in the answer."""
     columns = np.ones((100, 64)) * np.linspace(0, 1, 64)
-    answer = hg.mean(columns, bounds=(0, 1), epsilon=50)
+    answer = hg.mean(columns, [str(i) for i in range(64)], bounds=(0, 1), epsilon=50)
     for i in range(64):
         assert answer[str(i)].mean == pytest.approx(i / 63, abs=0.01)
         assert i / 63 in answer[str(i)].interval(0.999999)
