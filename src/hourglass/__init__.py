@@ -10,7 +10,9 @@ A value goes one way through the house:
 """
 
 from .ask.bounds import find_bounds
+from .ask.count import count
 from .ask.mean import mean
+from .ask.sum import sum_ as sum
 from .core.grid import Bounds
 from .core.public import public
 from .core.unit import per_person, per_row
@@ -43,6 +45,7 @@ from .noise import (
 from .read.database import sql
 from .read.files import multiline
 from .release.columns import Columns
+from .release.counts import Count, Counts
 from .release.found import FoundBounds
 from .release.release import Release
 from .release.releases import Releases
@@ -57,6 +60,8 @@ __all__ = [
     "BudgetError",
     "BudgetExceededError",
     "Columns",
+    "Count",
+    "Counts",
     "DataError",
     "DiscreteLaplace",
     "EpsilonError",
@@ -79,6 +84,7 @@ __all__ = [
     "Staircase2D",
     "Statement",
     "accuracy",
+    "count",
     "create_budget",
     "find_bounds",
     "mean",
@@ -87,4 +93,5 @@ __all__ = [
     "per_row",
     "public",
     "sql",
+    "sum",
 ]

@@ -18,11 +18,13 @@ from ..noise.bits import SECURE, Bits
 from .audit import audit
 from .bounds import bounds
 from .budget import budget_app
+from .count import count
 from .many import ManyValued
 from .mean import mean
 from .output import as_options, make_printable, print_notes
 from .paper import paper
 from .plan import plan
+from .sum import sum_
 
 __all__ = ["app", "main"]
 
@@ -56,6 +58,8 @@ def _root(
 
 
 app.command(cls=ManyValued)(mean)
+app.command("sum")(sum_)
+app.command()(count)
 app.command()(bounds)
 app.command()(plan)
 app.command()(audit)

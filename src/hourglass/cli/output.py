@@ -33,8 +33,8 @@ __all__ = [
 FORMATS: Final = ("table", "json", "csv", "parquet", "yaml")
 #: Arguments of the library that are options of the same name here.
 _OPTIONS: Final = (
-    "algorithm|bounds|by|confidence|delta|engine|epsilon|estimator|format|grid|groups|keys|missing"
-    "|output|parse|plot|rows|scale|statement"
+    "algorithm|bounds|by|confidence|delta|engine|epsilon|estimator|fewest|format|grid|groups|keys"
+    "|missing|output|parse|plot|rows|scale|statement"
 )
 _PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x"}
 #: Up to so many groups the intervals are in the answer without being asked for.
@@ -103,9 +103,11 @@ def print_notes(error: BaseException) -> None:
         print(f"hourglass: {note}", file=sys.stderr)
 
 
-def write(answer: Any, format_: str, output: Path | None, confidence: float | None) -> None:
+def write(
+    answer: Any, format_: str, output: Path | None, confidence: float | None, fewest: int = 1
+) -> None:
     """The answer to a file, or to standard output: what programs read is UTF-8 there too."""
-    content = rendered(answer, format_, confidence)
+    content = rendered(answer, format_, confidence, fewest)
     if output is not None:
         write_file(output, content)
     elif format_ == "table" or not hasattr(sys.stdout, "buffer"):
@@ -126,18 +128,19 @@ def write_file(path: Path, content: bytes) -> None:
         raise
 
 
-def rendered(answer: Any, format_: str, confidence: float | None) -> bytes:
+def rendered(answer: Any, format_: str, confidence: float | None, fewest: int = 1) -> bytes:
     """The answer as bytes of that format."""
     sure = 0.95 if confidence is None else confidence
     if format_ == "table":
-        return encoded(f"{answer.text(sure)}\n")
+        return encoded(f"{answer.text(sure, fewest=fewest)}\n")
     few = len(answer.groups) <= WITH_INTERVALS
     asked = sure if few or confidence is not None else None
     if format_ == "json":
-        return encoded(json.dumps(answer.to_dict(asked), indent=2, ensure_ascii=False) + "\n")
+        plain = answer.to_dict(asked, fewest=fewest)
+        return encoded(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
     if format_ == "yaml":
-        return encoded(yaml_text(answer.to_dict(asked)) + "\n")
-    columns = answer.columns(asked)
+        return encoded(yaml_text(answer.to_dict(asked, fewest=fewest)) + "\n")
+    columns = answer.columns(asked, fewest=fewest)
     return _csv(columns) if format_ == "csv" else _parquet(columns)
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "MOST_SQUARE",
     "Groups",
     "NoisyColumns",
+    "NoisyCounts",
     "NoisyTotals",
     "Sum",
     "Totals",
@@ -111,9 +112,8 @@ class Groups:
         if not small or any(part.dtype != np.int64 for part in columns):
             count, *parts = (part.astype(object) for part in columns)
             pairs = list(zip(parts[::2], parts[1::2], strict=True))
-        cells, *more = (
-            _joined(hi, lo, count, most) for (hi, lo), most in zip(pairs, balance, strict=True)
-        )
+        sums = [_joined(hi, lo, count, most) for (hi, lo), most in zip(pairs, balance, strict=True)]
+        cells, *more = sums or [np.zeros_like(count)]
         return cls(keys, cells, count, tuple(more))
 
     @property
@@ -243,6 +243,23 @@ class NoisyTotals:
         if not isinstance(cells, np.ndarray):
             cells, rest, *squares = map(int, (cells, rest, *squares))
         return NoisyTotals(cells, rest, self.grid, self.parts, *squares)
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """A number of records after the noise, of either sign; or an array of them for groups."""
+
+    counts: Any
+
+    @property
+    def sizes(self) -> Any:
+        """What a threshold is compared with."""
+        return self.counts
+
+    def take(self, rows: Any) -> NoisyCounts:
+        """Those of some groups, or as Python's integer of one."""
+        counts = self.counts[rows]
+        return NoisyCounts(counts if isinstance(counts, np.ndarray) else int(counts))
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,19 @@ def error_at(mechanism: MeanMechanism, records: Any, mean: Any = None) -> Any:
     return min(width, float(most) / records) if records > 0 else width
 
 
+def sum_error(mechanism: MeanMechanism) -> float:
+    """The root mean squared error of a sum: of u X + l Y, whatever the number of records.
+
+    X and Y are the errors of the two transformed sums, in records.
+    """
+    moments = mechanism.moments
+    V1, V2, C = (to_double(moment) for moment in (moments.cells, moments.rest, moments.both))
+    lower, upper = (float(end) for end in mechanism.grid.bounds)
+    most = max(abs(lower), abs(upper))
+    low, high = lower / most, upper / most
+    return most * math.sqrt(max(0.0, high**2 * V1 + low**2 * V2 + 2 * high * low * C))
+
+
 def _mechanism(
     algorithm: str, epsilon: Any, bounds: Any, cells: int | None, columns: int
 ) -> MeanMechanism:

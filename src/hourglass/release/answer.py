@@ -22,8 +22,8 @@ from ..core.totals import NoisyTotals
 from ..core.unit import counts_persons
 from ..errors import OptionError, shown
 from ..estimate import point
-from ..estimate.accuracy import error_at
-from ..estimate.interval import least_count, mean_ends
+from ..estimate.accuracy import error_at, sum_error
+from ..estimate.interval import least_count, mean_ends, sum_ends
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
 from .presented import Presented
@@ -39,7 +39,8 @@ class Answer(Presented):
     """A frozen answer: noisy totals, and the terms on which they were released.
 
     ``noisy_totals`` holds integers in an answer of one row, and arrays in one by group.
-    ``column`` is the name of the column, None where the data was a column itself.
+    ``column`` is the name of the column, None where the data was a column itself, and ``asked``
+    the figure that was asked for, "mean" or "sum": it is shown first.
     """
 
     noisy_totals: NoisyTotals
@@ -53,6 +54,7 @@ class Answer(Presented):
     groups: tuple[tuple[Any, ...], ...] = ((),)
     threshold: int | None = None
     column: str | None = None
+    asked: str = "mean"
 
     #: Whether the rows are groups.
     _by_group: ClassVar[bool]
@@ -113,25 +115,32 @@ class Answer(Presented):
         noisy, unit = self.noisy_totals, self.noisy_totals.parts * self.noisy_totals.grid
         by_group = isinstance(noisy.cells, np.ndarray)
         size = noisy.weight.astype(np.float64) / unit if by_group else to_double(noisy.size)
+        if self.asked == "sum":
+            error = sum_error(self._algorithm)
+            return np.full_like(size, error) if by_group else error
         return error_at(self._algorithm, size, self._mean)
 
     def _figures(self, confidence: float | None = None, together: int = 1) -> dict[str, Any]:
-        """The figures under their own names; the interval of the mean if asked for."""
+        """The figures under their own names; the interval of the one asked for if wanted."""
         found = {"mean": self._mean, "sum": self._sum, "count": self._count}
         if self._spread:
             plain = isinstance(self._variance, float)
             found["std"] = float(self._std) if plain else self._std
             found["variance"] = self._variance
         if confidence is not None:
-            found["mean_low"], found["mean_high"] = self._ends(confidence, together)
+            low, high = self._ends(confidence, together)
+            found |= {f"{self.asked}_low": low, f"{self.asked}_high": high}
         return found | {"expected_error": self._error}
 
     def _ends(self, confidence: float, together: int = 1) -> tuple[Any, Any]:
-        """The two ends of the interval of the mean, which always holds the mean.
+        """The two ends of the interval of the figure asked for, which always holds that figure.
 
         ``together`` so many hold at once with that confidence.
         """
         exact = len(self.groups) <= point.EXACT
+        if self.asked == "sum":
+            low, high = sum_ends(self._algorithm, self.noisy_totals, confidence, exact=exact)
+            return np.minimum(low, self._sum), np.maximum(high, self._sum)
         low, high = mean_ends(
             self._algorithm, self.noisy_totals, confidence, exact=exact, together=together
         )
@@ -145,7 +154,8 @@ class Answer(Presented):
         The last column, few, marks rows whose number of records may be below ``fewest``, by the
         95 % interval of the count.
 
-        With a ``confidence``, the interval of the mean stands in mean_low and mean_high. The
+        With a ``confidence``, the interval of the mean stands in mean_low and mean_high; of an
+        answer to ``hg.sum``, that of the sum in sum_low and sum_high. The
         intervals of many groups share one to three seconds of work; none is computed unless
         asked for.
 
@@ -169,7 +179,7 @@ class Answer(Presented):
 
     @property
     def _subject(self) -> str:
-        return f"private mean{f' of {self.column}' if self.column else ''}" + (
+        return f"private {self.asked}{f' of {self.column}' if self.column else ''}" + (
             f" by {', '.join(self.by)}" if self.by else ""
         )
 
@@ -191,8 +201,9 @@ class Answer(Presented):
 
     @property
     def _clamped(self) -> str:
-        what = f"Mean of {label([self.column])}" if self.column else "Mean of the values"
-        return f"{what}, clamped to {self.bounds.lower} to {self.bounds.upper}"
+        what = label([self.column]) if self.column else "the values"
+        ends = f"{self.bounds.lower} to {self.bounds.upper}"
+        return f"{self.asked.capitalize()} of {what}, clamped to {ends}"
 
     @property
     def _counted(self) -> str:

@@ -173,11 +173,13 @@ class Columns(Presented, Mapping[Any, Any]):
             found[names[figure]] = np.stack(each, axis=1).reshape(-1)
         return found
 
-    def to_dict(self, confidence: float | None = None) -> dict[str, Any]:
+    def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` restores them."""
         given = () if confidence is None else (confidence,)
         return {
-            "columns": {name: part.to_dict(*given) for name, part in self._parts.items()},
+            "columns": {
+                name: part.to_dict(*given, fewest=fewest) for name, part in self._parts.items()
+            },
             "count": self.count.tolist() if self.by else self.count,
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ..core.unit import hidden
 from .rendering import counted, decimal, html_table, paragraphs, text_table
@@ -45,6 +45,14 @@ class Presented:
         raise NotImplementedError
 
     @property
+    def _hidden(self: Any) -> str:
+        """Whose presence is hidden, in words."""
+        return hidden(self.unit)
+
+    #: The algorithm that is not worth a word.
+    _usual: ClassVar[str] = "hourglass"
+
+    @property
     def _groups_shown(self) -> int:
         """How many groups the printed table has."""
         return SHOWN
@@ -52,10 +60,10 @@ class Presented:
     def _promise(self: Any) -> list[str]:
         """What was answered, what is promised, and what is not."""
         delta = f", delta {float(self.delta):.3g}" if self.delta else ""
-        other = "" if self.algorithm == "hourglass" else f", {self.algorithm}"
+        other = f", {self.algorithm}" if self.algorithm != self._usual else ""
         notes = [
             f"{self._clamped}.",
-            f"epsilon {decimal(self.epsilon)}{delta}{other}, {hidden(self.unit)} "
+            f"epsilon {decimal(self.epsilon)}{delta}{other}, {self._hidden} "
             f"{_CHANGED[self.adjacency]}.",
         ]
         if self.adjacency == "swap":

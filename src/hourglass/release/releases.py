@@ -87,6 +87,7 @@ class Releases(Answer, Mapping[Any, Release]):
             epsilon=self.epsilon,
             delta=self.delta,
             column=self.column,
+            asked=self.asked,
         )
 
     # --- columns ----------------------------------------------------------------------------
@@ -141,12 +142,12 @@ class Releases(Answer, Mapping[Any, Release]):
         found: Ratio = compared(Ratio, self, a, b)
         return found
 
-    def to_dict(self, confidence: float | None = None) -> dict[str, Any]:
+    def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back.
 
         ``groups`` has a row for each group, in the columns of :meth:`columns`.
         """
-        return stored_rows(self, confidence) | stored_terms(self)
+        return stored_rows(self, confidence, fewest) | stored_terms(self)
 
     # --- for people -------------------------------------------------------------------------
 
@@ -171,6 +172,7 @@ class Releases(Answer, Mapping[Any, Release]):
             title=title or self._title,
             notes=self._promise(),
             confidence=confidence,
+            figure=self.asked,
         )
 
     @property
@@ -178,14 +180,15 @@ class Releases(Answer, Mapping[Any, Release]):
         return self._subject[:1].upper() + self._subject[1:]
 
     def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
-        more = ["std"] if self._spread else []
-        head = [label(self.by), "mean", f"{100 * confidence:g} % from", "to", *more, "sum"]
+        other = "sum" if self.asked == "mean" else "mean"
+        more = [*(["std"] if self._spread else []), other]
+        head = [label(self.by), self.asked, f"{100 * confidence:g} % from", "to", *more]
         head.append(self._counted)
         rows, few = [], np.atleast_1d(self.few(fewest))[: self._groups_shown]
         for place, group in enumerate(self.groups[: self._groups_shown]):
             one = self._release(place)
-            figures = [one._number(getattr(one, of), of) for of in (*more, "sum", "count")]
-            rows.append([label(group), *one._printed(confidence, "mean"), *figures])
+            figures = [one._number(getattr(one, of), of) for of in (*more, "count")]
+            rows.append([label(group), *one._printed(confidence, self.asked), *figures])
         if few.any():
             head = [*head, ""]
             rows = [[*row, TOO_FEW if mark else ""] for row, mark in zip(rows, few, strict=True)]

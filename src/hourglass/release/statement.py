@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..core.grid import Bounds
 from ..errors import OptionError
-from ..mechanisms.base import MeanMechanism
+from ..mechanisms.base import Mechanism
 from .rendering import decimal, yaml_text
 
 __all__ = ["Range", "Statement", "stated"]
@@ -22,6 +22,10 @@ __all__ = ["Range", "Statement", "stated"]
 _CITATION: Final = (
     'Kulesza, Suresh, Wang: "Mean estimation in the add-remove model of differential privacy", '
     "ICML 2024"
+)
+_OF_COUNTS: Final = (
+    'Ghosh, Roughgarden, Sundararajan: "Universally utility-maximizing privacy mechanisms", '
+    "STOC 2009"
 )
 FILL_IN: Final = "(fill in)"
 
@@ -90,8 +94,9 @@ class Statement:
                     "preprocessing_and_hyperparameter_tuning": self._preprocessing,
                     "mechanisms": self._mechanism,
                     "composition": self._composition,
-                    "post_processing": "means, sums, the count and intervals are computed from "
-                    "the noisy totals; nothing else of the data is used",
+                    "post_processing": f"{'means, sums, ' if self.ranges else ''}the count and "
+                    "intervals are computed from the noisy totals; nothing else of the data is "
+                    "used",
                     "justification": FILL_IN,
                 },
             }
@@ -116,13 +121,13 @@ class Statement:
     def _domain(self) -> str:
         size = "public size" if self.adjacency == "swap" else "any size"
         ends = self._each(lambda r: f"[{r.bounds.lower}, {r.bounds.upper}]")
-        return f"tables of {size}; values are clamped to {ends}"
+        return f"tables of {size}" + (f"; values are clamped to {ends}" if self.ranges else "")
 
     def _each(self, words: Callable[[Range], str]) -> str:
         """Words about the columns: once where there is one or all are alike, else by name."""
         said = [words(each) for each in self.ranges]
-        if len(set(said)) == 1:
-            return said[0]
+        if len(set(said)) < 2:
+            return "".join(said[:1])
         named = zip(self.ranges, said, strict=True)
         return ", ".join(f"{text} ({each.column})" for each, text in named)
 
@@ -131,7 +136,8 @@ class Statement:
         if self.adjacency == "swap":
             return "the number of records, which is published exactly"
         names = f"; the names of the groups ({', '.join(self.by)})" if self._public_keys else ""
-        return f"none of the data; the bounds, the grid and the request are public{names}"
+        public = "the bounds, the grid and the request are" if self.ranges else "the request is"
+        return f"none of the data; {public} public{names}"
 
     @property
     def _public_keys(self) -> bool:
@@ -156,6 +162,8 @@ class Statement:
 
     @property
     def _preprocessing(self) -> str:
+        if not self.ranges:
+            return f"what one unit contributes: {self.unit}"
         origins = self._each(lambda r: r.bounds.origin)
         cells = self._each(lambda r: str(r.cells))
         return (
@@ -172,7 +180,8 @@ class Statement:
         )
         return (
             f"{self.mechanism}, on integers, sampled exactly from the operating "
-            f"system's generator, in time independent of the outcome{keys}; {_CITATION}"
+            f"system's generator, in time independent of the outcome{keys}; "
+            f"{_CITATION if self.ranges else _OF_COUNTS}"
         )
 
     @property
@@ -191,7 +200,7 @@ class Statement:
         return found | ({"delta": float(delta)} if delta else {})
 
     def _about(self) -> list[str]:
-        if len(self.ranges) == 1:
+        if len(self.ranges) < 2:
             return []
         names = ", ".join(str(each.column) for each in self.ranges)
         return [
@@ -200,6 +209,8 @@ class Statement:
         ]
 
     def _clamping(self) -> list[str]:
+        if not self.ranges:
+            return []
         origins = {each.bounds.origin for each in self.ranges}
         ends = self._each(lambda r: f"{r.bounds.lower} to {r.bounds.upper}")
         if len(origins) == 1:
@@ -213,6 +224,7 @@ class Statement:
         loss = f"epsilon = {decimal(self.epsilon)}"
         if self.delta:
             loss += f", delta = {decimal(self.delta)}"
+        bounds = "bounds chosen by looking at the data, " if self.ranges else ""
         lines = [
             *self._about(),
             f"This release is differentially private ({self._variant}) with {loss}.",
@@ -221,8 +233,8 @@ class Statement:
             f"The noise is the {self.mechanism}.",
             f"Not protected: {self._unprotected}.",
             f"Composition: {self._composition}.",
-            "Not covered: who can read the raw data, the time its own database takes, bounds "
-            "chosen by looking at the data, and releases that no budget knows of.",
+            f"Not covered: who can read the raw data, the time its own database takes, {bounds}and "
+            "releases that no budget knows of.",
         ]
         if not self.private:
             lines.insert(0, "NOT PRIVATE: the noise came from a seeded source of bits.")
@@ -232,7 +244,7 @@ class Statement:
 def stated(
     answer: Any,
     ranges: Iterable[Range],
-    mechanism: MeanMechanism,
+    mechanism: Mechanism,
     budget: Any = None,
     **details: str,
 ) -> Statement:

@@ -43,6 +43,7 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
         "adjacency": answer.adjacency,
         "unit": answer.unit,
         "column": answer.column,
+        **({} if answer.asked == "mean" else {"asked": answer.asked}),
         "private": answer.private,
         "noisy_totals": {
             "cells": _integers(noisy.cells),
@@ -72,15 +73,16 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
         "estimator": stored["estimator"],
         "unit": stored["unit"],
         "column": stored.get("column"),
+        "asked": stored.get("asked", "mean"),
         "private": stored["private"],
         # The parts of a cell are those that the noise was drawn in, whatever is chosen today.
         "_algorithm": remade(grid, stored),
     }
 
 
-def stored_rows(answer: Answer, confidence: float | None) -> dict[str, Any]:
+def stored_rows(answer: Any, confidence: float | None, fewest: int = 1) -> dict[str, Any]:
     """The keys and figures of an answer by group, a row each."""
-    columns = answer.columns(confidence)
+    columns = answer.columns(confidence, fewest=fewest)
     plain = {name: _plain(column) for name, column in columns.items()}
     return {
         "by": list(answer.by),

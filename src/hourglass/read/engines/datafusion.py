@@ -15,6 +15,7 @@ from ..spill import spill_directory
 from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, with_source
 from ..sql.query import Question
+from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names, with_fields
 from .base import missing_extra, register
 
@@ -55,7 +56,7 @@ class DataFusion:
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the columns that it needs."""
         texts = names(query)
-        columns = ", ".join(_name(f) if f.name in texts else _present(f) for f in query.fields)
+        columns = columns_of(_name(f) if f.name in texts else _present(f) for f in query.fields)
         native = f"SELECT {columns} FROM {_TABLE}"
         return with_source(native, _DIALECT.write(query.text("halves")))
 

@@ -16,6 +16,7 @@ from ...errors import DataError
 from ..schema import Field
 from ..sql.cells import identifier
 from ..sql.query import Query, Question
+from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names
 
 __all__ = ["Scans", "groups_suffice", "named", "select"]
@@ -136,7 +137,7 @@ def select(
         else _other(field, opaque)
         for field in query.fields
     )
-    found = f"SELECT {', '.join(columns)} FROM {scan}"
+    found = f"SELECT {columns_of(columns)} FROM {scan}"
     long = _unlisted(query) if by_group else []
     tests = [f"strlen({_as_text(field)}) <= {LONGEST}" for field in long]
     return f"{found} WHERE {' AND '.join(tests)}" if tests else found

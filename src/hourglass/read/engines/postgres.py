@@ -14,6 +14,7 @@ from ..schema import Field, Schema
 from ..sql.cells import double, identifier
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Query, Question
+from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names, number_fields
 from .base import missing_extra, register
 
@@ -102,7 +103,7 @@ class Postgres:
         fields = [
             _name(f) if f.name in texts else _plain(f, ranges.get(f.name)) for f in query.fields
         ]
-        native = f"SELECT {', '.join(fields)} FROM {self._relation}"
+        native = f"SELECT {columns_of(fields)} FROM {self._relation}"
         return with_source(native, _DIALECT.write(query.text("numeric")))
 
     def run(self, sql: str, query: Question) -> Groups:

@@ -16,6 +16,7 @@ from ..schema import Field, Schema
 from ..spill import spill_directory
 from ..sql.dialects import Dialect, with_source
 from ..sql.query import Question
+from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names, with_fields
 from .base import missing_extra, register
 
@@ -86,7 +87,7 @@ class Spark:
         """The query over a view of the DataFrame."""
         texts = names(query)
         asked = with_fields(query, lambda field: replace(field, name=_renamed(field.name)))
-        columns = ", ".join(
+        columns = columns_of(
             _column(new, named=old.name in texts)
             for old, new in zip(query.fields, asked.fields, strict=True)
         )

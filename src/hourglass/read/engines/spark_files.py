@@ -44,7 +44,8 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
     if files.format == "json":
         check_case(wanted)
         with guarded_schema(_WHAT):
-            frame = _objects(_lines(reader, paths, JSON_MARKS.decode()), wanted)
+            lines = _lines(reader, paths, JSON_MARKS.decode())
+            frame = _objects(lines, wanted) if wanted else lines
         return Spark(frame, text=Schema((), open=True))
     headers = _remote_headers(reader, files, paths) if files.is_remote else files.headers()
     names = files.names(min(headers))
@@ -52,7 +53,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
     known = [name for name in dict.fromkeys(wanted) if name and name in names]
     with guarded_schema(_WHAT):
         lines = _lines(reader, paths, files.separator + '"', headers)
-        frame = _fields(lines, files.separator, names, known)
+        frame = _fields(lines, files.separator, names, known) if known else lines
     return Spark(frame, text=schema)
 
 

@@ -21,6 +21,7 @@ from ..schema import INT64, Field, Schema
 from ..sql.cells import INFINITY, INTEGER, REAL, identifier
 from ..sql.dialects import Dialect, exact_real, integer_division, with_source
 from ..sql.query import Question
+from ..sql.steps import columns_of
 from ..sql.text import LONGEST, number_fields, with_fields
 from .base import register
 
@@ -93,7 +94,7 @@ class SQLite:
         numbers = {name: _number(field, taken) for name, field in values.items()}
         asked = with_fields(query, lambda field: field, lambda field: numbers[field.name])
         read = {numbers[name].name: field for name, field in values.items()}
-        columns = ", ".join(
+        columns = columns_of(
             f"{_sound(read.get(f.name, f))} AS {identifier(f.name)}" for f in asked.fields
         )
         native = f"SELECT {columns} FROM {self._relation}"

@@ -27,7 +27,7 @@ from ...errors import GridError
 from ..kernel import Part, Target, total_of_array, total_of_chunks, totals_of_columns
 from ..schema import Field
 from .cells import as_text, literal, scaled
-from .steps import halves, hash_of, kept_rows, key_column, rounded_mean, with_steps
+from .steps import ROW, halves, hash_of, kept_rows, key_column, rounded_mean, with_steps
 from .value import Value
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class Query:
     each of them has a value there or a cell for missing ones. ``allowed`` holds, for each column
     of ``by``, the values of the public keys (None where there are too many to list, or the keys
     are secret); ``nulls`` whether NULL is among them. By default ``sums`` is one of each column.
+    Without ``values`` every row counts.
     """
 
     values: tuple[Value, ...]
@@ -122,7 +123,7 @@ class Query:
 
         This is what the kernel adds up; None where it cannot.
         """
-        if self.by or self.person:
+        if self.by or self.person or not self.values:
             return None
         found = tuple(number for value in self.values if (number := value.number) is not None)
         return found if len(found) == len(self.values) else None
@@ -148,7 +149,7 @@ class Query:
     @property
     def _cells(self) -> list[str]:
         """The names of the cells inside the query."""
-        return ["t"] if len(self.values) == 1 else [f"t{i + 1}" for i in range(len(self.values))]
+        return ["t"] if len(self.values) < 2 else [f"t{i + 1}" for i in range(len(self.values))]
 
     def text(self, sums: str = "huge") -> str:
         """The query; ``sums`` is what SUM of 64-bit integers is on the engine.
@@ -209,7 +210,8 @@ class Query:
         where = self._where()
         source = f"FROM source{f' WHERE {where}' if where else ''}"
         if sums != "huge" or all(value.grid.own for value in self.values):
-            columns += [f"{v.cell} AS {t}" for v, t in zip(self.values, self._cells, strict=True)]
+            cells = [value.cell for value in self.values] or [ROW]
+            columns += [f"{cell} AS {t}" for cell, t in zip(cells, self._cells, strict=True)]
             return [("quantised", f"SELECT {', '.join(columns)} {source}")]
         cells = [*self.keys, *(["person"] if self.person else [])]
         for i, (value, t) in enumerate(zip(self.values, self._cells, strict=True)):
@@ -231,9 +233,11 @@ class Query:
         A test for NULL would do as well, but engines move it to where the cells are made, and make
         them twice.
         """
+        if len(self.values) < 2:
+            return []
         pairs = zip(self.values, self._cells, strict=True)
         needed = [t for value, t in pairs if value.missing is None]
-        if len(self.values) == 1 or not needed:
+        if not needed:
             return []
         zero = " & ".join([*needed, "0"])
         cells = ", ".join([*self.keys, *(f"{t} | ({zero}) AS {t}" for t in self._cells)])
@@ -265,6 +269,7 @@ class Query:
         if self.unit.rows is None:
             present = " AND ".join(f"{t} IS NOT NULL" for t in self._cells)
             means = ", ".join(f"{rounded_mean(t, sums)} AS {t}" for t in self._cells)
+            means = means if self.values else f"{ROW} AS t"
             persons = (
                 f"SELECT person, {keys}{means} FROM quantised "
                 f"WHERE {present} GROUP BY person{by_keys}"

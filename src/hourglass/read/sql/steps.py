@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Final
 
@@ -10,9 +10,20 @@ from ...core.totals import HALF
 from ..schema import Field
 from .cells import as_text, identifier, literal
 
-__all__ = ["halves", "hash_of", "kept_rows", "key_column", "rounded_mean", "with_steps"]
+__all__ = [
+    "ROW", "columns_of", "halves", "hash_of", "kept_rows", "key_column", "rounded_mean",
+    "with_steps",
+]  # fmt: skip
+
+#: The cell of a row where rows alone are counted.
+ROW: Final = "CAST(1 AS BIGINT)"
 
 _SHIFT: Final = HALF.bit_length() - 1
+
+
+def columns_of(listed: Iterable[str]) -> str:
+    """The columns that are read of a table, or a constant where none are needed."""
+    return ", ".join(listed) or "1 AS hourglass_row"
 
 
 def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
