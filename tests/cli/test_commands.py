@@ -273,7 +273,7 @@ def test_every_option_is_documented() -> None:
 
     page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
     command = typer.main.get_command(app)
-    for name in ("mean", "bounds", "plan"):
+    for name in ("mean", "sum", "count", "bounds", "plan"):
         section = page.partition(f"## hourglass {name}\n")[2].partition("\n## ")[0]
         for option in command.commands[name].params:  # type: ignore[attr-defined]
             assert getattr(option, "help", None), f"{name}: {option.name} has no help"

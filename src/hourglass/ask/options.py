@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.grid import Bounds, Grid
-from ..core.numbers import MIN_EPSILON, exact_delta
+from ..core.numbers import MIN_EPSILON, exact_delta, exact_number
 from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
@@ -17,7 +17,7 @@ from ..read.open import columns_in_memory, is_table
 __all__ = [
     "asked_columns", "asked_statistic", "bounds_of_each", "check_algorithm", "check_parse",
     "epsilon_per_record",
-    "exact_delta_of", "missing_cell", "names_of", "of_each",
+    "exact_delta_of", "missing_cell", "names_of", "of_each", "outside_share",
 ]  # fmt: skip
 
 
@@ -48,8 +48,13 @@ def exact_delta_of(names: tuple[str, ...], keys: Any, delta: Any) -> Fraction:
     return exact
 
 
-def epsilon_per_record(epsilon: Fraction, unit: Unit, grouped: bool) -> Fraction:
-    """The epsilon that the noise is drawn at: what is charged over the records of a unit."""
+def epsilon_per_record(
+    epsilon: Fraction, unit: Unit, grouped: bool, outside: Fraction | None = None, columns: int = 1
+) -> Fraction:
+    """The epsilon that a record has: what is charged over the records of a unit.
+
+    With ``outside``, that share of it is what the counts of values outside ``columns`` columns get.
+    """
     if unit.groups > 1 and not grouped:
         raise OptionError(f"unit: groups={unit.groups} is about groups; name the column with by=")
     each = epsilon / unit.shares
@@ -57,6 +62,11 @@ def epsilon_per_record(epsilon: Fraction, unit: Unit, grouped: bool) -> Fraction
         raise EpsilonError(
             f"epsilon={epsilon} over {unit.shares} records of a person is below {MIN_EPSILON} for "
             "each; lower rows= or groups= of the unit"
+        )
+    if outside is not None and min(each * (1 - outside), each * outside / columns) < MIN_EPSILON:
+        raise EpsilonError(
+            f"outside={outside} of epsilon={epsilon} leaves a count less than {MIN_EPSILON}; give "
+            "a share nearer to 1/2, or a larger epsilon"
         )
     return each
 
@@ -99,6 +109,24 @@ def asked_statistic(several: bool, spread: Any) -> str:
             "spread=True is about one column; ask for the spread of each column by itself"
         )
     return "spread" if spread else "columns" if several else "mean"
+
+
+def outside_share(outside: Any, algorithm: str) -> Fraction | None:
+    """The share of epsilon that counts values outside the bounds; None where none is asked."""
+    if outside is None:
+        return None
+    exact = exact_number(outside)
+    if exact is None or not 0 < exact < 1:
+        raise OptionError(
+            f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give one such "
+            'as "1/10"'
+        )
+    if ALGORITHMS[algorithm].adjacency != "add-remove":
+        raise OptionError(
+            f"outside= hides records that are added or removed, and algorithm={algorithm!r} only "
+            "records that are replaced; leave one of the two out"
+        )
+    return exact
 
 
 def _check_names(names: Any) -> None:

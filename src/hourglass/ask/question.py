@@ -8,12 +8,14 @@ from typing import Any
 
 from ..core.grid import DEFAULT_GRID
 from ..core.numbers import exact_epsilon
-from ..core.totals import Sum
+from ..core.totals import Sum, Totals
 from ..core.unit import Unit, as_unit
 from ..estimate.point import check_estimator
 from ..mechanisms.base import make
+from ..mechanisms.outside import OutsideCounts
 from ..mechanisms.spread import FINEST
 from ..mechanisms.threshold import threshold
+from ..noise.bits import Bits
 from ..read.engines.base import value_field
 from ..read.keys import public_keys
 from ..read.open import open_source, place_of
@@ -32,6 +34,7 @@ from .options import (
     missing_cell,
     names_of,
     of_each,
+    outside_share,
 )
 from .totals import TotalsQuestion
 
@@ -45,6 +48,7 @@ class MeanQuestion(TotalsQuestion):
     columns: tuple[str | None, ...]
     estimator: str
     asked: str = "mean"
+    outside: OutsideCounts | None = None
 
     def _facts(self) -> dict[str, Any]:
         return {"estimator": self.estimator} | self._ranges()
@@ -52,6 +56,13 @@ class MeanQuestion(TotalsQuestion):
     def _ranges(self) -> dict[str, Any]:
         grid = self.mechanism.grid
         return {"bounds": [repr(end) for end in grid.bounds], "grid": [grid.cells, grid.own]}
+
+    def _noised(self, totals: Totals, bits: Bits) -> Any:
+        if self.outside is None:
+            return super()._noised(totals, bits)
+        asked = len(self.outside.sums)
+        plain = Totals(totals.cells, totals.count, totals.more[:-asked])
+        return self.outside.noise(super()._noised(plain, bits), totals.more[-asked:], bits=bits)
 
     @property
     def subject(self) -> str:
@@ -76,6 +87,7 @@ class MeanQuestion(TotalsQuestion):
             "private": private,
             "column": column,
             "asked": self.asked,
+            "outside_epsilon": self.outside.rate if self.outside else None,
             "_algorithm": mechanism,
         }
         if not self.by:
@@ -130,6 +142,7 @@ def mean_question(
     missing: Any = "drop",
     parse: Any = None,
     spread: bool = False,
+    outside: Any = None,
     engine: str | None = None,
 ) -> MeanQuestion:
     """The question that the options of :func:`mean` ask, or an error that says why not."""
@@ -141,7 +154,10 @@ def mean_question(
     statistic = asked_statistic(several, spread)
     check_estimator(estimator, algorithm, statistic)
     check_algorithm(algorithm, names, exact, whose, statistic)
-    each = epsilon_per_record(price, whose, bool(names))
+    share = outside_share(outside, algorithm)
+    each = epsilon_per_record(price, whose, bool(names), share, len(columns))
+    beside = None if share is None else OutsideCounts(each * share, len(columns))
+    each -= beside.epsilon if beside else 0
     wanted = tuple(n for n in dict.fromkeys([*columns, *names, whose.person]) if n is not None)
     source = open_source(data, wanted, engine)
     schema = source.schema()
@@ -178,7 +194,7 @@ def mean_question(
         nulls=public.nulls() if public else (),
         unit=whose,
         person=person,
-        sums=(Sum(), Sum(power=2)) if spread else (),
+        sums=_sums(len(columns), spread, beside),
     )
     place: dict[str, Any] = {"missing": [str(fill) for fill in fills] if several else str(missing)}
     if column is not None or several:
@@ -187,6 +203,8 @@ def mean_question(
         place["keys"] = public.written() if public else None
     if spread:
         place["spread"] = True
+    if share is not None:
+        place["outside"] = str(share)
     return (ColumnsQuestion if several else MeanQuestion)(
         epsilon=price,
         delta=exact,
@@ -199,6 +217,14 @@ def mean_question(
         query=query,
         by=names,
         keys=public,
+        outside=beside,
         threshold=threshold(mechanism, exact, whose.records, whose.groups) if exact else None,
         place=place,
     )
+
+
+def _sums(columns: int, spread: bool, outside: OutsideCounts | None) -> tuple[Sum, ...]:
+    """The sums that the question needs: of cells, of squares, and what lies outside the bounds."""
+    found = tuple(Sum(column=i) for i in range(columns))
+    found += (Sum(power=2),) if spread else ()
+    return found + (outside.sums if outside else ())

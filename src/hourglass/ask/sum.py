@@ -35,6 +35,7 @@ class _Options(TypedDict, total=False):
     grid: Any
     missing: Any
     parse: Any
+    outside: Any
     engine: str | None
     budget: Budget | None
     request: str | None
@@ -54,6 +55,7 @@ def sum_question(
     grid: Any = None,
     missing: Any = "drop",
     parse: Any = None,
+    outside: Any = None,
     engine: str | None = None,
 ) -> MeanQuestion:
     """The question that the options of :func:`sum_` ask, or an error that says why not."""
@@ -70,7 +72,7 @@ def sum_question(
         )
     asked = mean_question(
         data, column, bounds=bounds, epsilon=epsilon, by=by, keys=keys, delta=delta, unit=unit,
-        grid=grid, missing=missing, parse=parse, engine=engine,
+        grid=grid, missing=missing, parse=parse, outside=outside, engine=engine,
     )  # fmt: skip
     return replace(asked, asked="sum", place=asked.place | {"statistic": "sum"})
 
@@ -117,8 +119,8 @@ def sum_(
 
     The sum is of values clamped to the bounds, and missing values add nothing to it. Take the
     parameters from :func:`mean`: ``data``, ``column``, ``bounds``, ``epsilon``, ``by``, ``keys``,
-    ``delta``, ``unit``, ``grid``, ``missing``, ``parse``, ``engine``, ``budget``, ``request``,
-    ``explain`` and ``bits`` mean the same here.
+    ``delta``, ``unit``, ``grid``, ``missing``, ``parse``, ``outside``, ``engine``, ``budget``,
+    ``request``, ``explain`` and ``bits`` mean the same here.
 
     ``hg.per_person("id")`` without ``rows`` is refused: a person would count with the mean of
     their rows. ``hg.per_person("id", rows=k)`` adds up to k rows of each person.

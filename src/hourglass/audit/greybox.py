@@ -28,6 +28,7 @@ Problem = str
 #: What may differ between neighbours; all of it must follow from the noisy totals.
 DERIVED: Final = frozenset({
     "mean", "sum", "count", "std", "variance", "few", "intervals", "expected_error", "noisy_totals",
+    "outside", "below", "above",
 })  # fmt: skip
 
 

@@ -70,6 +70,7 @@ def mean(
         bool,
         typer.Option("--spread", help="Also the standard deviation, from the same epsilon."),
     ] = False,
+    outside: options.OutsideShare = None,
     engine: options.EngineName = None,
     master: options.Master = None,
     budget: options.BudgetName = None,
@@ -120,6 +121,7 @@ def mean(
         "missing": ranges.missing_of(column, missing, values_of(missing_of)),
         "parse": parse,
         "spread": spread,
+        "outside": outside,
         "engine": engine,
     }
     answered(

@@ -13,8 +13,8 @@ from .output import FORMATS
 __all__ = [
     "BoundsFrom", "BoundsGiven", "BudgetName", "By", "Confidence", "Delta", "EngineName",
     "Epsilon", "Explain", "Fewest", "Format", "GridCells", "GroupsOf", "Keys", "KeysFrom",
-    "LedgerPlace", "Master", "Missing", "Multiline", "Output", "Parse", "Person", "Plot",
-    "RequestName", "Rows", "Source", "StatementTo", "Table", "Trusted",
+    "LedgerPlace", "Master", "Missing", "Multiline", "Output", "OutsideShare", "Parse", "Person",
+    "Plot", "RequestName", "Rows", "Source", "StatementTo", "Table", "Trusted",
 ]  # fmt: skip
 
 Source = Annotated[
@@ -123,4 +123,11 @@ Confidence = Annotated[
 Fewest = Annotated[
     int,
     typer.Option(help="Mark rows that may have fewer records than this as too few records."),
+]
+OutsideShare = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARE",
+        help="A share of epsilon, such as 1/10, that counts values below and above the bounds.",
+    ),
 ]

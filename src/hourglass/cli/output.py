@@ -37,7 +37,7 @@ FORMATS: Final = ("table", "json", "csv", "parquet", "yaml")
 #: Arguments of the library that are options of the same name here.
 _OPTIONS: Final = (
     "algorithm|bounds|by|confidence|delta|engine|epsilon|estimator|fewest|format|grid|groups|keys"
-    "|missing|output|parse|plot|rows|scale|statement"
+    "|missing|outside|output|parse|plot|rows|scale|statement"
 )
 _PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x"}
 #: Up to so many groups the intervals are in the answer without being asked for.

@@ -37,6 +37,7 @@ def sum_(
     grid: options.GridCells = None,
     missing: options.Missing = "drop",
     parse: options.Parse = None,
+    outside: options.OutsideShare = None,
     engine: options.EngineName = None,
     master: options.Master = None,
     budget: options.BudgetName = None,
@@ -69,6 +70,7 @@ def sum_(
         "grid": grid,
         "missing": missing_of([column], missing, []),
         "parse": parse,
+        "outside": outside,
         "engine": engine,
     }
     charges = account(budget, ledger, request)

@@ -24,6 +24,7 @@ from ..errors import OptionError, shown
 from ..estimate import point
 from ..estimate.accuracy import error_at, sum_error
 from ..estimate.interval import least_count, mean_ends, sum_ends
+from ..estimate.outside import count_ends
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
 from .presented import Presented
@@ -40,7 +41,8 @@ class Answer(Presented):
 
     ``noisy_totals`` holds integers in an answer of one row, and arrays in one by group.
     ``column`` is the name of the column, None where the data was a column itself, and ``asked``
-    the figure that was asked for, "mean" or "sum": it is shown first.
+    the figure that was asked for, "mean" or "sum": it is shown first. ``outside_epsilon`` is the
+    rate of the noise on the numbers of values outside the bounds, None where they were not asked.
     """
 
     noisy_totals: NoisyTotals
@@ -55,6 +57,7 @@ class Answer(Presented):
     threshold: int | None = None
     column: str | None = None
     asked: str = "mean"
+    outside_epsilon: Fraction | None = None
 
     #: Whether the rows are groups.
     _by_group: ClassVar[bool]
@@ -130,7 +133,21 @@ class Answer(Presented):
         if confidence is not None:
             low, high = self._ends(confidence, together)
             found |= {f"{self.asked}_low": low, f"{self.asked}_high": high}
-        return found | {"expected_error": self._error}
+        return found | self._outside_figures(confidence) | {"expected_error": self._error}
+
+    def _outside_figures(self, confidence: float | None) -> dict[str, Any]:
+        """The numbers of values outside the bounds, with their intervals if wanted."""
+        rate, found = self.outside_epsilon, dict[str, Any]()
+        if rate is None:
+            return found
+        for name in ("below", "above"):
+            noisy = getattr(self.noisy_totals, name)
+            ends = () if confidence is None else count_ends(noisy, rate, confidence)
+            columns = zip((name, f"{name}_low", f"{name}_high"), (noisy, *ends), strict=False)
+            for column, part in columns:
+                whole = np.maximum(part, 0)
+                found[column] = whole.astype(np.int64) if self._by_group else int(whole)
+        return found
 
     def _ends(self, confidence: float, together: int = 1) -> tuple[Any, Any]:
         """The two ends of the interval of the figure asked for, which always holds that figure.
@@ -151,8 +168,9 @@ class Answer(Presented):
     def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The answer as columns: the keys, then mean, sum, count and expected_error.
 
-        The last column, few, marks rows whose number of records may be below ``fewest``, by the
-        95 % interval of the count.
+        If it was asked with ``outside``, below and above are the numbers of values outside the
+        bounds. The last column, few, marks rows whose number of records may be below ``fewest``,
+        by the 95 % interval of the count.
 
         With a ``confidence``, the interval of the mean stands in mean_low and mean_high; of an
         answer to ``hg.sum``, that of the sum in sum_low and sum_high. The

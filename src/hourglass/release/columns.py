@@ -93,6 +93,12 @@ class Columns(Presented, Mapping[Any, Any]):
         return str(self._first.adjacency)
 
     @property
+    def outside_epsilon(self) -> Fraction | None:
+        """The rate of the noise on each number of values outside the bounds, if asked."""
+        found: Fraction | None = self._first.outside_epsilon
+        return found
+
+    @property
     def private(self) -> bool:
         """False if the random bits were not secret."""
         return bool(self._first.private)
@@ -262,6 +268,15 @@ class Columns(Presented, Mapping[Any, Any]):
                     one._number(one.count, "count") + (" *" if few[place] else "") if first else "",
                 ])  # fmt: skip
         return head, rows
+
+    def _outside_notes(self, confidence: float) -> list[str]:
+        if self.by:
+            return []
+        return [
+            f"{label([name])}: {note}"
+            for name, part in self._parts.items()
+            for note in part._outside_notes(confidence)
+        ]
 
     def _marks(self, fewest: int) -> list[str]:
         return [f"* {TOO_FEW}"] if self.by and self._first.few(fewest).any() else []

@@ -89,6 +89,10 @@ class Presented:
         """What the marks in the table mean, where it has some."""
         return []
 
+    def _outside_notes(self, confidence: float) -> list[str]:
+        """What lies outside the bounds, where that was asked."""
+        return []
+
     def to_pandas(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
         """A pandas DataFrame of :meth:`columns`."""
         import pandas
@@ -119,14 +123,15 @@ class Presented:
             if rows
             else "No group's noisy count reached the threshold."
         )
-        return f"{table}\n\n{paragraphs([*self._marks(fewest), *self._notes()])}"
+        notes = [*self._marks(fewest), *self._notes(), *self._outside_notes(confidence)]
+        return f"{table}\n\n{paragraphs(notes)}"
 
     def __str__(self) -> str:
         return self.text()
 
     def _repr_html_(self: Any) -> str:
         head, rows = self._table(0.95, 1)
-        all_notes = [*self._marks(1), *self._notes()]
+        all_notes = [*self._marks(1), *self._notes(), *self._outside_notes(0.95)]
         notes = "".join(f"<p>{escape(note)}</p>" for note in all_notes)
         caption = f"{self._subject}, epsilon = {decimal(self.epsilon)}"
         return html_table(head, rows, caption, self._names) + notes

@@ -13,6 +13,7 @@ from ..estimate.interval import Interval, interval
 from ..estimate.population import population, studentised
 from ..mechanisms.base import MeanMechanism
 from .answer import Answer
+from .outside import Outside, outside_notes
 from .presented import TOO_FEW
 from .rendering import decimals_for, number
 from .stored import stored_terms
@@ -53,6 +54,7 @@ class Release(Answer):
         delta: Fraction = Fraction(0),
         column: str | None = None,
         asked: str = "mean",
+        outside_epsilon: Fraction | None = None,
     ) -> Release:
         """The release that noisy totals lead to.
 
@@ -68,6 +70,7 @@ class Release(Answer):
             private=private,
             column=column,
             asked=asked,
+            outside_epsilon=outside_epsilon,
             _algorithm=algorithm,
         )
 
@@ -95,6 +98,11 @@ class Release(Answer):
     def std(self) -> float:
         """The standard deviation of the values; asked with ``spread=True``."""
         return float(self._std)
+
+    @property
+    def outside(self) -> Outside:
+        """How many values lie outside the bounds; asked with ``outside="1/10"``."""
+        return Outside.of(self)
 
     @property
     def expected_error(self) -> float:
@@ -153,6 +161,11 @@ class Release(Answer):
         intervals = {of: self.interval(confidence, of=of) for of in self._with_interval}
         return {
             **self._figures(),
+            **(
+                {}
+                if self.outside_epsilon is None
+                else {"outside": self.outside.to_dict(confidence)}
+            ),
             "few": bool(self.few(fewest)),
             "intervals": {
                 of: {"confidence": confidence, "low": found.low, "high": found.high}
@@ -180,6 +193,18 @@ class Release(Answer):
         if of == "mean" and self._yes_or_no:
             return f"{number(100 * value, decimals_for(100 * self._mean_error))} %"
         return number(value, decimals_for(self._mean_error))
+
+    def _shares_outside(self) -> list[str]:
+        """The shares of values below and above the bounds, as text."""
+        found = []
+        for side in (self.outside.below, self.outside.above):
+            low, high = side.interval(of="share")
+            text = number(100 * side.share, decimals_for(50 * (high - low)))
+            found.append(f"{text} %" if side.share == side.share else "-")
+        return found
+
+    def _outside_notes(self, confidence: float) -> list[str]:
+        return outside_notes(self, confidence)
 
     @property
     def _mean_error(self) -> float:
@@ -217,7 +242,7 @@ class Release(Answer):
             labels=[""],
             panels=[Panel.of(self, confidence, fewest=fewest)],
             title=title or self._subject.capitalize(),
-            notes=self._promise(),
+            notes=[*self._promise(), *self._outside_notes(confidence)],
             confidence=confidence,
             figure=self.asked,
         )

@@ -88,6 +88,7 @@ class Releases(Answer, Mapping[Any, Release]):
             delta=self.delta,
             column=self.column,
             asked=self.asked,
+            outside_epsilon=self.outside_epsilon,
         )
 
     # --- columns ----------------------------------------------------------------------------
@@ -179,17 +180,28 @@ class Releases(Answer, Mapping[Any, Release]):
     def _title(self) -> str:
         return self._subject[:1].upper() + self._subject[1:]
 
+    def _marks(self, fewest: int) -> list[str]:
+        marked = self.outside_epsilon is not None and np.any(self.few(fewest))
+        return [f"* {TOO_FEW}"] if marked else []
+
     def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
         other = "sum" if self.asked == "mean" else "mean"
-        more = [*(["std"] if self._spread else []), other]
+        sides = self.outside_epsilon is not None
+        more = [*(["std"] if self._spread else []), *([] if sides else [other])]
         head = [label(self.by), self.asked, f"{100 * confidence:g} % from", "to", *more]
         head.append(self._counted)
+        if sides:  # in the place of the other figure: a line has 80 characters
+            head += [f"below {self.bounds.lower}", f"above {self.bounds.upper}"]
         rows, few = [], np.atleast_1d(self.few(fewest))[: self._groups_shown]
         for place, group in enumerate(self.groups[: self._groups_shown]):
             one = self._release(place)
             figures = [one._number(getattr(one, of), of) for of in (*more, "count")]
+            figures += one._shares_outside() if sides else []
             rows.append([label(group), *one._printed(confidence, self.asked), *figures])
-        if few.any():
+        if sides:
+            for row, mark in zip(rows, few, strict=True):
+                row[-3] += " *" if mark else ""
+        elif few.any():
             head = [*head, ""]
             rows = [[*row, TOO_FEW if mark else ""] for row, mark in zip(rows, few, strict=True)]
         return head, rows

@@ -15,6 +15,7 @@ from typing import Any, Final
 from ..core.grid import Bounds
 from ..errors import OptionError
 from ..mechanisms.base import Mechanism
+from ..mechanisms.outside import OutsideCounts
 from .rendering import decimal, yaml_text
 
 __all__ = ["Range", "Statement", "stated"]
@@ -53,6 +54,7 @@ class Statement:
     private: bool
     by: tuple[str, ...] = ()
     threshold: int | None = None
+    outside: Fraction | None = None
     budget: str | None = None
     total: tuple[Fraction, Fraction] | None = None
     name: str = FILL_IN
@@ -153,7 +155,9 @@ class Statement:
         parts = [f"epsilon is exactly {self.epsilon}"]
         if self.delta:
             parts.append(f"delta is exactly {self.delta}")
-        if self.noise_epsilon != self.epsilon:
+        if self.outside is not None:
+            parts.append(f"of a record's share, {decimal(self.outside)} counts values outside")
+        if self.noise_epsilon + (self.outside or 0) != self.epsilon:
             parts.append(
                 f"the noise is drawn at {decimal(self.noise_epsilon)}, the share of each record "
                 "that one unit may contribute"
@@ -208,6 +212,15 @@ class Statement:
             "one count that they share, for one epsilon."
         ]
 
+    def _counting(self) -> list[str]:
+        if self.outside is None:
+            return []
+        part = self.outside / (self.outside + self.noise_epsilon)
+        return [
+            f"A share of {decimal(part)} of epsilon was spent on how many values lie below and "
+            f"above the bounds, by the {OutsideCounts.words}."
+        ]
+
     def _clamping(self) -> list[str]:
         if not self.ranges:
             return []
@@ -231,6 +244,7 @@ class Statement:
             f"It hides the presence of any one {self.unit}: {self._adjacent}.",
             *self._clamping(),
             f"The noise is the {self.mechanism}.",
+            *self._counting(),
             f"Not protected: {self._unprotected}.",
             f"Composition: {self._composition}.",
             f"Not covered: who can read the raw data, the time its own database takes, {bounds}and "
@@ -252,18 +266,20 @@ def stated(
     unknown = set(details) - {"name", "curator", "purpose"}
     if unknown:
         raise OptionError(f"{unknown.pop()!r} is not one of name, curator, purpose")
+    given, rate = tuple(ranges), getattr(answer, "outside_epsilon", None)
     spent = budget.balance().spent if budget is not None else None
     return Statement(
         epsilon=answer.epsilon,
         delta=answer.delta,
         unit=answer.unit,
         adjacency=answer.adjacency,
-        ranges=tuple(ranges),
+        ranges=given,
         mechanism=mechanism.words,
         noise_epsilon=mechanism.epsilon,
         private=answer.private,
         by=answer.by,
         threshold=answer.threshold,
+        outside=rate * len(given) if rate is not None else None,
         budget=budget.name if budget is not None else None,
         total=(spent.epsilon, spent.delta) if spent is not None else None,
         **details,

@@ -50,7 +50,10 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
             "rest": _integers(noisy.rest),
             "parts": noisy.parts,
             **({} if noisy.squares is None else {"squares": _integers(noisy.squares)}),
+            **({} if noisy.below is None else {"below": _integers(noisy.below)}),
+            **({} if noisy.above is None else {"above": _integers(noisy.above)}),
         },
+        **_outside(answer),
         **answer._algorithm.stored(),
     }
 
@@ -66,8 +69,9 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
             _totals(noisy["rest"]),
             grid.cells,
             noisy["parts"],
-            _totals(noisy.get("squares")),
+            *(_totals(noisy.get(part)) for part in ("squares", "below", "above")),
         ),
+        "outside_epsilon": Fraction(rate) if (rate := stored.get("outside_epsilon")) else None,
         "epsilon": Fraction(stored["epsilon"]),
         "delta": Fraction(stored["delta"]),
         "estimator": stored["estimator"],
@@ -139,6 +143,11 @@ def _value(value: Any, kind: str) -> Any:
 def _plain(column: Any) -> list[Any]:
     values = column.tolist() if isinstance(column, np.ndarray) else column
     return [value.isoformat() if isinstance(value, date) else value for value in values]
+
+
+def _outside(answer: Answer) -> dict[str, Any]:
+    rate = answer.outside_epsilon
+    return {} if rate is None else {"outside_epsilon": str(rate)}
 
 
 def _integers(totals: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from decimal import Decimal, localcontext
 from typing import Any, Final
 
@@ -21,6 +23,7 @@ from .base import missing_extra, register
 __all__ = ["Postgres"]
 
 _DIALECT: Final = Dialect("postgres")
+_LARGEST: Final = sys.float_info.max
 
 #: What a role or a database may have set otherwise: a backslash in a key is itself, every text
 #: can be handed over, and dates are written in one way.
@@ -177,9 +180,16 @@ def _ranges(query: Question, bounds: Bounds) -> dict[str, Bounds]:
     found: dict[str, Bounds] = {}
     for value in query.values:
         name, own = value.field.name, value.grid.bounds
+        if query.outside:  # what lies beyond the bounds is still to lie beyond them
+            own = Bounds(_beyond(own.lower, -_LARGEST), _beyond(own.upper, _LARGEST))
         known = found.get(name, own)
         found[name] = Bounds(min(known.lower, own.lower), max(known.upper, own.upper))
     return found
+
+
+def _beyond(end: int | float, far: float) -> float:
+    """The next double after a bound, away from the range; none lies beyond the largest."""
+    return math.nextafter(float(end), far)
 
 
 def _plain(field: Field, bounds: Bounds | None) -> str:

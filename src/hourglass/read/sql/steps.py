@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Final
 
@@ -11,8 +11,8 @@ from ..schema import Field
 from .cells import as_text, identifier, literal
 
 __all__ = [
-    "ROW", "columns_of", "halves", "hash_of", "kept_rows", "key_column", "rounded_mean",
-    "with_steps",
+    "ROW", "checked_names", "columns_of", "group_hash", "halves", "hash_of", "kept_rows",
+    "key_column", "rounded_mean", "with_steps",
 ]  # fmt: skip
 
 #: The cell of a row where rows alone are counted.
@@ -78,6 +78,13 @@ def key_column(field: Field) -> str:
     return column
 
 
+def checked_names(fields: Mapping[str, Field | None]) -> str:
+    """On DuckDB a person's names are checked once a group, and not in every row."""
+    texts = (name for name, field in fields.items() if field and field.kind == "text")
+    tests = [f"({name} IS NULL OR TRY(DECODE(ENCODE({name}))) IS NOT NULL)" for name in texts]
+    return f" HAVING {' AND '.join(tests)}" if tests else ""
+
+
 def halves(term: str, sums: str) -> tuple[str, str]:
     """High and low half of the sum of a term."""
     if sums == "huge":
@@ -92,6 +99,17 @@ def hash_of(*parts: str) -> str:
     """The same hexadecimal digits on every engine, of text that is the same on every engine."""
     joined = " || '|' || ".join(parts)
     return f"MD5('hourglass|' || {joined})"
+
+
+def group_hash(by: Sequence[Field], keys: Sequence[str]) -> str:
+    """What a person's groups are ordered by: a hash of the person and the group."""
+    parts = []
+    for field, key in zip(by, keys, strict=True):
+        if field.kind == "boolean":
+            parts.append(f"CASE WHEN {key} THEN '1' WHEN NOT {key} THEN '0' ELSE '' END")
+        else:
+            parts.append(f"COALESCE({as_text(key)}, '')")
+    return hash_of(as_text("person"), *parts)
 
 
 def rounded_mean(t: str, sums: str) -> str:
