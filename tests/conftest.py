@@ -136,7 +136,7 @@ def spark_session(
 IN_MEMORY = dict.fromkeys(
     ["pandas", "polars", "polars lazy", "arrow", "arrow stream", "relation"], "duckdb"
 )
-ON_FILE = {"relation of a file": "duckdb"}
+ON_FILE = {"relation of a file": "duckdb", "duckdb file": "duckdb"}
 SERVED = {
     "duckdb": "duckdb",
     "duckdb alone": "duckdb",
@@ -183,6 +183,8 @@ def _place(request: pytest.FixtureRequest, folder: Path) -> Any:
         return places.parquet(folder, name.split()[0])
     if name == "relation of a file":
         return places.parquet_relation(folder)
+    if name == "duckdb file":
+        return places.duckdb_file(folder)
     return places.frame(name)
 
 

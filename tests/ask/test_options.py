@@ -149,35 +149,58 @@ def texts(*asks: dict[str, Any]) -> list[str]:
     return [mean_question(TABLE, **{**GOOD, **ask}).text for ask in asks]
 
 
+ASKED_IN_TURN = """
+import sys, json, pyarrow as pa, hourglass as hg
+from hourglass.ask.question import mean_question
+from hourglass.noise.bits import SeededBits
+
+kinds = {
+    "int": (0, 10), "float": (0.0, 10.0), "below": (-0.0, 10), "mixed": (0, 10.0),
+    "found": hg.Bounds(0, 10, origin="found privately"),
+}
+shapes = {
+    "mean": ("x", {}), "columns": (["x", "y"], {}), "spread": ("x", {"spread": True}),
+    "groups": ("x", {"by": "g", "delta": "0.01"}),
+}
+table = pa.table({"x": [0, 1, 9], "y": [0.0, 3.0, 10.0], "g": ["a", "a", "b"]})
+told = {}
+for kind in sys.argv[1:]:
+    for shape, (column, more) in shapes.items():
+        asked = {"bounds": kinds[kind], "epsilon": 1, **more}
+        answer = hg.mean(table, column, bits=SeededBits(7), **asked)
+        stated = str(answer.statement().yaml)
+        told[f"{kind} {shape}"] = [
+            mean_question(table, column, **asked).text, stated, str(answer),
+            json.dumps(answer.to_dict(0.95)),
+        ]
+    scale = [type(kinds["int"][0])(0), *(kinds[kind] if kind != "found" else (0, 10))[1:], 20]
+    found = hg.find_bounds(table, "y", epsilon=50, scale=scale, bits=SeededBits(7))
+    told[f"{kind} bounds"] = [str(found), json.dumps(found.to_dict())]
+print(json.dumps(told))
+"""
+
+
 @pytest.mark.slow
 def test_a_question_does_not_depend_on_what_was_asked_before() -> None:
-    """Equal bounds of other types or origins, in every order, each in a fresh process."""
-    program = (
-        "import sys, json, pyarrow as pa, hourglass as hg\n"
-        "from hourglass.ask.question import mean_question\n"
-        "kinds = {'int': (0, 10), 'float': (0.0, 10.0),\n"
-        "         'found': hg.Bounds(0, 10, origin='found privately')}\n"
-        "table = pa.table({'x': [1.0]})\n"
-        "told = {}\n"
-        "for name in sys.argv[1:]:\n"
-        "    q = mean_question(table, 'x', bounds=kinds[name], epsilon=1)\n"
-        "    told[name] = [q.text, q.mechanism.grid.bounds.origin]\n"
-        "print(json.dumps(told))\n"
-    )
-    runs = [
+    """Equal bounds of other types, signs or origins, in either order, each in a fresh process."""
+    kinds = ["int", "float", "below", "mixed", "found"]
+    first, second = (
         json.loads(
             subprocess.run(
-                [sys.executable, "-c", program, *order], capture_output=True, text=True, check=True
+                [sys.executable, "-c", ASKED_IN_TURN, *order],
+                capture_output=True,
+                text=True,
+                check=True,
             ).stdout
         )
-        for order in (("int", "float", "found"), ("found", "float", "int"), ("float", "int"))
-    ]
-    for name in ("int", "float", "found"):
-        told = [run[name] for run in runs if name in run]
-        assert all(each == told[0] for each in told), name
-    assert runs[0]["int"][0] != runs[0]["float"][0]
-    assert runs[0]["found"][1] == "found privately"
-    assert runs[0]["int"][1] == "stated as public knowledge"
+        for order in (kinds, kinds[::-1])
+    )
+    for name, told in first.items():
+        assert told == second[name], name
+    for shape in ("mean", "columns", "spread", "groups"):
+        assert len({first[f"{kind} {shape}"][0] for kind in kinds}) == 4, shape
+        origins = [("found privately" in first[f"{kind} {shape}"][1]) for kind in kinds]
+        assert origins == [False, False, False, False, True], shape
 
 
 def test_none_and_the_text_none_are_two_keys() -> None:

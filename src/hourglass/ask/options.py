@@ -11,6 +11,7 @@ from ..core.numbers import MIN_EPSILON, exact_delta, exact_number
 from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
+from ..noise.box import MOST_COLUMNS
 from ..read.open import columns_in_memory, is_table
 
 __all__ = [
@@ -78,6 +79,7 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
     """
     if isinstance(column, list | tuple):
         _check_names(column)
+        _check_number(len(column))
         return tuple(column), True
     if column is not None:
         if not isinstance(column, str):
@@ -92,7 +94,10 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
         if value:
             raise OptionError(f"{option}= is about tables; data is a column of numbers")
     several = columns_in_memory(data)
-    return (None,) if several is None else several, several is not None
+    if several is None:
+        return (None,), False
+    _check_number(len(several))
+    return several, True
 
 
 def asked_statistic(several: bool, spread: Any) -> str:
@@ -129,6 +134,14 @@ def _check_names(names: Any) -> None:
         raise DataError(
             f"column={shown(names)} does not name columns; give one name, or a list of names as "
             'text, each once (the columns of an array are named "0", "1", ...)'
+        )
+
+
+def _check_number(columns: int) -> None:
+    if columns > MOST_COLUMNS:
+        raise DataError(
+            f"{columns} columns are asked for at once, and one question takes at most "
+            f"{MOST_COLUMNS}; name fewer, and ask for the others by a question of their own"
         )
 
 

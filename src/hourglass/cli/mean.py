@@ -13,8 +13,8 @@ from ..noise.bits import SECURE
 from . import options, ranges
 from .asking import Wanted, answered, keys_of
 from .combined import Combined, check_combined
+from .command import values_of
 from .common import account, data_of, ledger_of, start_spark, unit_of
-from .many import values_of
 
 __all__ = ["mean"]
 

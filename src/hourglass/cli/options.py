@@ -20,7 +20,8 @@ __all__ = [
 Source = Annotated[
     str,
     typer.Argument(
-        help="A file or glob (Parquet, CSV, TSV, JSON lines, Arrow), or the URL of a database.",
+        help="A file or glob (Parquet, CSV, TSV, JSON lines, Arrow), a DuckDB or SQLite file, or "
+        "the URL of a database.",
         show_default=False,
     ),
 ]
@@ -56,7 +57,10 @@ BudgetName = Annotated[
     str | None, typer.Option(help="Charge this budget before the data is looked at.")
 ]
 LedgerPlace = Annotated[
-    str | None, typer.Option(help="Where the budget is kept: a file, or a PostgreSQL URL.")
+    str | None,
+    typer.Option(
+        help="Where the budget is kept: a file, or a PostgreSQL URL; left out, HOURGLASS_LEDGER."
+    ),
 ]
 RequestName = Annotated[
     str | None,
@@ -83,7 +87,10 @@ BoundsFrom = Annotated[
     Path | None,
     typer.Option(help="Instead: the range that hourglass bounds --format json wrote here."),
 ]
-By = Annotated[list[str] | None, typer.Option(help="Group by this column; may be given again.")]
+By = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Group by this column; may be given again."),
+]
 Keys = Annotated[
     str | None,
     typer.Option(metavar="A,B,...", help="The public names of the groups: all are answered."),

@@ -9,11 +9,11 @@ import os
 import re
 import sys
 from codecs import register_error
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from glob import glob
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from ..errors import OptionError
 from ..release.rendering import yaml_text
@@ -26,6 +26,9 @@ __all__ = [
     "make_printable",
     "print_notes",
     "rendered",
+    "tell_json",
+    "tell_line",
+    "wants_json",
     "write",
     "write_file",
 ]
@@ -95,6 +98,27 @@ def as_options(message: str) -> str:
     name = rf"(?<![\w'\"-])({_OPTIONS})="  # not within a word, an option, a quoted value
     message = re.sub(rf"{name}(?=[\s,;:.)]|$)", r"--\1", message)
     return re.sub(name, r"--\1 ", message)
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether the answer is asked for as JSON."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return "--format=json" in words or ("--format", "json") in pairs
+
+
+def tell_line(error: BaseException, message: str, code: int) -> NoReturn:
+    """End the command with an error: a line on stderr, and its notes."""
+    print(f"hourglass: {message}", file=sys.stderr)
+    print_notes(error)
+    sys.exit(code)
+
+
+def tell_json(error: BaseException, message: str, code: int) -> NoReturn:
+    """The same as JSON, on stderr too: what stands on stdout is an answer."""
+    notes = list(getattr(error, "__notes__", ()))
+    told = {"kind": type(error).__name__, "message": message, "notes": notes, "exit_code": code}
+    print(json.dumps({"error": told}, ensure_ascii=False), file=sys.stderr)
+    sys.exit(code)
 
 
 def print_notes(error: BaseException) -> None:

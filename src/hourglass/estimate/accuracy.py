@@ -22,6 +22,7 @@ from ..core.numbers import MAX_EPSILON, MIN_EPSILON, exact_epsilon, exact_number
 from ..errors import OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
 from ..mechanisms.spread import FINEST
+from ..noise.box import MOST_COLUMNS
 from .population import margin
 
 __all__ = ["Plan", "compare", "expected_error", "gamma", "leading_error", "plan", "sigma2"]
@@ -162,8 +163,12 @@ def _mechanism(
         one_of("algorithm", algorithm, ("hourglass",))
         triangle: MeanMechanism = make(algorithm, exact, grid, "spread")
         return triangle
-    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
-        raise OptionError(f"columns={shown(columns)} is not a whole number of 1 or more")
+    whole = isinstance(columns, int) and not isinstance(columns, bool)
+    if not whole or not 1 <= columns <= MOST_COLUMNS:
+        raise OptionError(
+            f"columns={shown(columns)} is not a whole number from 1 to {MOST_COLUMNS}, which is "
+            "how many columns one question takes"
+        )
     if columns == 1:
         return make(algorithm, exact, grid)
     one_of("algorithm", algorithm, ("hourglass",))

@@ -22,6 +22,26 @@ __all__ = ["Releases"]
 Floats = npt.NDArray[np.float64]
 
 
+class _Places(dict[Any, int]):
+    """Where each key stands. In a text file a whole number is a text, and answers to both."""
+
+    def __missing__(self, key: Any) -> int:
+        place = super().get(_written(key))
+        if place is None:
+            raise KeyError(key)
+        return place
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The place of a key, or the default."""
+        return super().get(key, super().get(_written(key), default))
+
+
+def _written(key: Any) -> Any:
+    if isinstance(key, tuple):
+        return tuple(map(_written, key))
+    return str(key) if isinstance(key, int) and not isinstance(key, bool) else key
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Releases(Answer, Mapping[Any, Release]):
     """A private mean, sum and count for each group, at one price for all of them.
@@ -40,9 +60,10 @@ class Releases(Answer, Mapping[Any, Release]):
     # --- a mapping --------------------------------------------------------------------------
 
     @cached_property
-    def _places(self) -> dict[Any, int]:
+    def _places(self) -> _Places:
         single = len(self.by) == 1
-        return {(group[0] if single else group): i for i, group in enumerate(self.groups)}
+        groups = ((group[0] if single else group) for group in self.groups)
+        return _Places((group, i) for i, group in enumerate(groups))
 
     def __getitem__(self, key: Any) -> Release:
         return self._release(self._places[key])
@@ -54,7 +75,7 @@ class Releases(Answer, Mapping[Any, Release]):
         return len(self.groups)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._places
+        return self._places.get(key) is not None
 
     def _release(self, place: int) -> Release:
         return Release.of(

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...core.urls import shown_url
-from ...errors import SourceError, guarded, guarded_schema
+from ...errors import DataError, SourceError, guarded, guarded_schema
 from ..database import SqlSource
 from ..schema import Field, Schema
 from ..sql.cells import double, identifier
@@ -30,6 +30,14 @@ _LARGEST: Final = sys.float_info.max
 _SETTINGS: Final = (
     "SET standard_conforming_strings = on; SET client_encoding = 'UTF8'; SET datestyle = 'ISO'"
 )
+#: Tables and views, by their names alone where that is enough, and whether this user may read them.
+_TABLES: Final = """
+SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname END, n.nspname || '.' || c.relname,
+  has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_|^information_schema$'
+ORDER BY 1, 2
+"""
 #: Kinds by the number of the type in pg_type, which never changes; and whether to cast.
 _KINDS: Final = {
     16: ("boolean", "boolean", True),
@@ -56,13 +64,29 @@ class Postgres:
 
     def __init__(self, source: SqlSource) -> None:
         self._url = source.url.replace("postgresql+psycopg://", "postgresql://", 1)
-        self._relation = source.relation
+        self._relation, self._source = source.relation, source
 
     def schema(self) -> Schema:
         """The columns of an empty answer."""
-        with guarded_schema("table: PostgreSQL did not tell its columns"):
-            columns, _, encoding = self._asked(f"SELECT * FROM {self._relation} LIMIT 0")
+        try:
+            with guarded_schema("table: PostgreSQL did not tell its columns"):
+                columns, _, encoding = self._asked(f"SELECT * FROM {self._relation} LIMIT 0")
+        except DataError:
+            self._check_table()
+            raise
         return Schema(tuple(_field(column.name, column.type_code, encoding) for column in columns))
+
+    def _check_table(self) -> None:
+        """Whether the table is there, and may be read."""
+        with guarded_schema("table: PostgreSQL did not tell its tables"):
+            _, rows, _ = self._asked(_TABLES)
+        found = {name: readable for *names, readable in rows for name in names if name}
+        if found.get(self._source.table or "") is False:
+            raise DataError(
+                f"table={self._source.table!r}: this user may not read it; its owner grants that "
+                "with GRANT SELECT ON the table TO the user"
+            )
+        self._source.check_table([name for name, readable in found.items() if readable])
 
     def _asked(self, sql: str) -> tuple[list[Any], list[Any], str]:
         """The columns and rows of an answer and the encoding, on a connection of its own."""

@@ -154,13 +154,12 @@ def _objects(lines: Any, wanted: tuple[str, ...]) -> Any:
 
     broken = "broken" + "_" * max(map(len, wanted))  # the name of no member that is wanted
     shape = StructType([StructField(name, StringType()) for name in (*wanted, broken)])
-    line = f.col("line")
     options = {"columnNameOfCorruptRecord": broken, "allowSingleQuotes": "false"}
-    found = f.from_json(line, shape, {"mode": "PERMISSIVE", **options})
-    parsed = lines.select(found.alias("object"), line)
-    # An array of objects would pass for its first one, and half an object for a whole one.
+    found = f.from_json(f.col("line"), shape, {"mode": "PERMISSIVE", **options})
+    parsed = lines.select(found.alias("object"))
+    # Half an object would pass for a whole one; a line that is an array is broken to from_json.
     members = f.col("object")
-    whole = f.startswith(f.ltrim(line), f.lit("{")) & members.getField(broken).isNull()
+    whole = members.getField(broken).isNull()
 
     def member(name: str) -> Any:
         text = members.getField(name)
