@@ -193,6 +193,9 @@ def test_the_reader_is_told() -> None:
     assert "A share of 0.5 of epsilon" in str(found.statement())
     once = hg.mean(DELAYS.assign(who=np.arange(20_000)), "x", unit=hg.per_person("who"), **SURE)
     assert "of the persons have more values above 60 than below -60" in " ".join(str(once).split())
+    several = hg.mean(DELAYS.assign(y=1.0), ["x", "y"], by="g", keys=["a", "b"], **SURE)
+    assert several.columns()["above"].sum() == above
+    assert "the numbers of values below and above" in " ".join(str(several).split())
     several = hg.mean(DELAYS.assign(y=1.0), ["x", "y"], **SURE)
     assert several["x"].outside.above == above
     assert "x: About" in str(several)

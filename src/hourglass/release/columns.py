@@ -271,7 +271,10 @@ class Columns(Presented, Mapping[Any, Any]):
 
     def _outside_notes(self, confidence: float) -> list[str]:
         if self.by:
-            return []
+            told = (
+                "columns() and --format csv have the numbers of values below and above the bounds."
+            )
+            return [] if self.outside_epsilon is None else [told]
         return [
             f"{label([name])}: {note}"
             for name, part in self._parts.items()
