@@ -260,3 +260,51 @@ def test_the_command(tmp_path: Path) -> None:
     assert "clamped sum too low" in " ".join(command("sum", *ask[1:]).out.split())
     refused = command(*ask[:-1], "2")
     assert (refused.code, "--outside '2'" in refused.err) == (2, True)
+
+
+# --- the flights ----------------------------------------------------------------------------
+
+
+def departures() -> pd.DataFrame:
+    """Delays of the shape of a year of departures: most early, few of them very late.
+
+    Without a random number: quantiles of three parts of the whole, dealt out to the months.
+    """
+    early, late, very = ((np.arange(size) + 0.5) / size for size in (12_000, 6000, 3000))
+    early, late, very = 13 * np.sqrt(early) - 15, 60 * late, 60 - 85 * np.log(1 - very)
+    minutes = np.round(np.concatenate([early, late, very]))
+    return pd.DataFrame({"dep_delay": minutes, "month": np.arange(21_000) % 12 + 1})
+
+
+def test_the_story_of_the_flights(tmp_path: Path) -> None:
+    """An interval that is right for the clamped mean, and far from the mean: the reader is told."""
+    flights = departures()
+    true, clamped = flights["dep_delay"].mean(), flights["dep_delay"].clip(-60, 60).mean()
+    assert true - clamped > 10
+    found = hg.mean(flights, "dep_delay", bounds=(-60, 60), epsilon=1, outside="1/10")
+    low, high = found.interval(0.999999)
+    assert low <= clamped <= high < true - 10  # misses with a probability below 1e-6
+    told = " ".join(str(found).split())
+    assert "Mean of dep_delay, clamped to -60 to 60." in told
+    assert "lie above 60 (95 % interval" in told
+    assert "which makes the clamped mean too low." in told
+    assert "too high" not in told
+    share = (flights["dep_delay"] > 60).mean()
+    assert share in found.outside.above.interval(0.999999, of="share")
+    assert "Values were clamped to -60 to 60" in str(found.statement())
+    months = hg.mean(
+        flights, "dep_delay", bounds=(-60, 60), epsilon=1, by="month", keys=list(range(1, 13)),
+        outside="1/10",
+    )  # fmt: skip
+    head, *_ = str(months).splitlines()
+    assert head.split()[-2:] == ["above", "60"]
+    assert "clamped to -60 to 60." in str(months)
+    assert all(one.interval(0.999999).high < true for one in months.values())
+    assert all(one.outside.above.interval(0.9999).low > 0 for one in months.values())
+    path = tmp_path / "flights.parquet"
+    pq.write_table(pa.Table.from_pandas(flights), path)
+    ask = ("--bounds", -60, 60, "--epsilon", 1, "--outside", "1/10")
+    told = " ".join(command("mean", path, "dep_delay", *ask).out.split())
+    assert "clamped mean too low" in told
+    plain = command("mean", path, "dep_delay", *ask[:-2]).out
+    assert "Mean of dep_delay, clamped to -60 to 60." in plain

@@ -58,13 +58,17 @@ class Bounds:
     """The public range that values are clamped to; ``lower < upper``, both finite.
 
     An end is kept as an int if it was given as one, else as the double nearest to it.
-    ``origin`` says where they come from, for the statement of a release.
+    ``origin`` says where they come from, for the statement of a release, and ``leaves`` how many
+    records a private search meant to leave below and above (None at an end of its scale).
     """
 
     lower: int | float
     upper: int | float
     origin: str = field(
         default="stated as public knowledge", compare=False, repr=False, kw_only=True
+    )
+    leaves: tuple[int | None, int | None] | None = field(
+        default=None, compare=False, repr=False, kw_only=True
     )
 
     def __post_init__(self) -> None:

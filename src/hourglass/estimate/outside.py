@@ -31,8 +31,15 @@ _ON_RECORDS: Final = Fraction(1, 20)
 
 def count_ends(noisy: Any, epsilon: Fraction, confidence: float) -> tuple[Any, Any]:
     """The ends of the interval of a count, or of many: integers, none of them negative."""
+    return _within(noisy, reach_of(epsilon, _miss(confidence)))
+
+
+def _miss(confidence: float) -> Fraction:
     check_confidence(confidence)
-    reach = reach_of(epsilon, 1 - Fraction(exact_number(confidence) or 0))
+    return 1 - Fraction(exact_number(confidence) or 0)
+
+
+def _within(noisy: Any, reach: int) -> tuple[Any, Any]:
     return np.maximum(noisy - reach, 0), np.maximum(noisy + reach, 0)
 
 
@@ -57,9 +64,8 @@ def side_interval(
     if of == "count":
         low, high = count_ends(noisy, epsilon, confidence)
         return Interval(int(low), int(high), float(confidence), of)
-    check_confidence(confidence)
-    miss = 1 - Fraction(exact_number(confidence) or 0)
-    low, high = count_ends(noisy, epsilon, float(1 - miss * (1 - _ON_RECORDS)))
+    miss = _miss(confidence)
+    low, high = _within(noisy, reach_of(epsilon, miss * (1 - _ON_RECORDS)))
     reach = Fraction(count_reach(mechanism, float(miss * _ON_RECORDS)))
     most, least = math.ceil(totals.size + reach), math.floor(totals.size - reach)
     ends = (

@@ -227,7 +227,9 @@ def _spelled(grid: Any) -> tuple[Any, ...]:
     """
     grids = grid if isinstance(grid, tuple) else (grid,)
     return tuple(
-        (*map(repr, each.bounds), each.bounds.origin) for each in grids if each is not None
+        (*map(repr, each.bounds), each.bounds.origin, each.bounds.leaves)
+        for each in grids
+        if each is not None
     )
 
 

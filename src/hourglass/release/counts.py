@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import to_double
-from ..core.numbers import exact_number
 from ..core.totals import NoisyCounts
 from ..core.unit import counts_persons, hidden
 from ..errors import OptionError, shown
-from ..estimate.interval import Interval, check_confidence
+from ..estimate.interval import Interval
+from ..estimate.outside import count_ends
 from ..mechanisms.base import make
-from ..mechanisms.count import LaplaceCount, reach_of
+from ..mechanisms.count import LaplaceCount
 from .presented import TOO_FEW, Presented, figure_names
 from .rendering import label, number
 from .statement import Statement, stated
@@ -68,10 +68,7 @@ class _Counted(Presented):
 
     def _ends(self, confidence: float) -> tuple[Any, Any]:
         """The ends of the intervals: the integers within reach, none of them negative."""
-        check_confidence(confidence)
-        miss = 1 - Fraction(exact_number(confidence) or 0)
-        reach, noisy = reach_of(self._algorithm.epsilon, miss), self.noisy_totals.counts
-        return np.maximum(noisy - reach, 0), np.maximum(noisy + reach, 0)
+        return count_ends(self.noisy_totals.counts, self._algorithm.epsilon, confidence)
 
     def few(self, fewest: int = 1) -> Any:
         """Whether there may be fewer records than that, by the 95 % interval of the count."""

@@ -76,6 +76,7 @@ class Presented:
             f"epsilon {decimal(self.epsilon)}{delta}{other}, {self._hidden} "
             f"{_CHANGED[self.adjacency]}.",
         ]
+        notes += self._expected_outside()
         if self.adjacency == "swap":
             notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
         if not self.private:
@@ -97,6 +98,10 @@ class Presented:
 
     def _marks(self, fewest: int) -> list[str]:
         """What the marks in the table mean, where it has some."""
+        return []
+
+    def _expected_outside(self) -> list[str]:
+        """What bounds that were found privately are meant to leave outside."""
         return []
 
     def _outside_notes(self, confidence: float) -> list[str]:

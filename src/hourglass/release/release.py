@@ -194,6 +194,20 @@ class Release(Answer):
             return f"{number(100 * value, decimals_for(100 * self._mean_error))} %"
         return number(value, decimals_for(self._mean_error))
 
+    def _expected_outside(self) -> list[str]:
+        if self.bounds.leaves is None or not self.count:
+            return []
+        parts = [
+            "an unknown share"
+            if left is None
+            else f"about {100 * min(1.0, left / self.count):.2g} %"
+            for left in self.bounds.leaves
+        ]
+        return [
+            f"The bounds were found privately, to leave {parts[0]} of the values below and "
+            f"{parts[1]} above."
+        ]
+
     def _shares_outside(self) -> list[str]:
         """The shares of values below and above the bounds, as text."""
         found = []

@@ -36,6 +36,7 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
         "noise_epsilon": str(answer._algorithm.epsilon),
         "bounds": [bounds.lower, bounds.upper],
         "bounds_origin": bounds.origin,
+        **({} if bounds.leaves is None else {"bounds_leave": list(bounds.leaves)}),
         "grid": answer.grid,
         "own_grid": answer._algorithm.grid.own,
         "algorithm": answer.algorithm,
@@ -60,7 +61,9 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
 
 def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that make the answer again, its keys aside."""
-    bounds = Bounds(*stored["bounds"], origin=stored["bounds_origin"])
+    left = stored.get("bounds_leave")
+    leaves = (left[0], left[1]) if left else None
+    bounds = Bounds(*stored["bounds"], origin=stored["bounds_origin"], leaves=leaves)
     grid = Grid(bounds, stored["grid"], stored["own_grid"])
     noisy = stored["noisy_totals"]
     return {
