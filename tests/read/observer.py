@@ -43,12 +43,18 @@ class Question:
     bounds_only: bool = False
     #: Several columns that are answered together.
     columns: tuple[str, ...] = ()
+    #: Rows or persons are counted, and no column is read.
+    counts: bool = False
 
     @property
     def spans(self) -> tuple[int, ...]:
         """The most that a record can move each of the sums by."""
+        if self.counts:
+            return ()
         if self.options.get("spread"):
             return UPPER, UPPER**2
+        if self.options.get("outside"):
+            return UPPER, 1, 1
         return (UPPER,) * (len(self.columns) or 1)
 
 
@@ -147,6 +153,8 @@ def in_python(
         if question.bounds_only:
             found = hg.find_bounds(data, "x", **more)
             seen.shape = type(found).__name__
+        elif question.counts:
+            _note_counts(seen, hg.count(data, **more))
         else:
             asked = list(question.columns) or "x"
             _note(seen, hg.mean(data, asked, bounds=(LOWER, UPPER), **more))
@@ -175,9 +183,20 @@ def _note(seen: Seen, answer: hg.Release | hg.Releases | hg.Columns) -> None:
     seen.shape = str((type(answer).__name__, grids, answer.to_arrow().schema))
 
 
+def _note_counts(seen: Seen, answer: hg.Count | hg.Counts) -> None:
+    if isinstance(answer, hg.Count):
+        seen.groups = {(): (answer.count,)}
+    else:
+        seen.groups = {key: (one.count,) for key, one in answer.items()}
+        seen.threshold = answer.threshold or 0
+    seen.shape = str((type(answer).__name__, answer.to_arrow().schema))
+
+
 def _figures(one: hg.Release) -> tuple[float, ...]:
-    """The count, the sum and, with the spread, the sum of squares."""
+    """The count, the sum and, with the spread, the sum of squares; or what lies outside."""
     noisy = one.noisy_totals
+    if noisy.below is not None:
+        return one.count, one.sum, noisy.below, noisy.above
     if noisy.squares is None:
         return one.count, one.sum
     return one.count, one.sum, 2 * noisy.squares / (noisy.parts * noisy.grid) * UPPER**2
@@ -201,7 +220,10 @@ def through_command(ledger: str) -> Ask:
             return
         found = json.loads(told.out)
         seen.shape = str(sorted(found))
-        if not question.bounds_only:
+        if question.counts:
+            counted: Any = hg.Counts if question.options.get("by") else hg.Count
+            _note_counts(seen, counted.from_dict(found))
+        elif not question.bounds_only:
             kind: Any = hg.Releases if question.options.get("by") else hg.Release
             _note(seen, (hg.Columns if len(question.columns) > 1 else kind).from_dict(found))
 
@@ -210,13 +232,13 @@ def through_command(ledger: str) -> Ask:
 
 def words(data: Any, question: Question, engine: str | None) -> list[str]:
     """A question as the words of a command."""
-    found = ["bounds"] if question.bounds_only else ["mean"]
-    columns = question.columns or ("x",)
+    found = ["bounds"] if question.bounds_only else ["count"] if question.counts else ["mean"]
+    columns = () if question.counts else question.columns or ("x",)
     if isinstance(data, SqlSource):
         found += [data.url, *columns, "--table", data.relation.replace('"', "")]
     else:
         found += [str(data), *columns]
-    if not question.bounds_only:
+    if not question.bounds_only and not question.counts:
         found += ["--bounds", str(LOWER), str(UPPER)]
     if engine:
         found += ["--engine", engine]

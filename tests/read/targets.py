@@ -59,9 +59,10 @@ def questions(
 ) -> list[Question]:
     """A mean of all, by public and by secret groups, by persons; with and without ``missing``.
 
-    Then the same with the spread, and of several ``columns``: a missing cell counts as the lower
-    bound in all but the first. What is asked with epsilon 60 has that a record; the others have
-    50. ``pairs``: persons are text, and are asked for together with groups.
+    Then the same with the spread, with what lies outside the bounds, and of several ``columns``: a
+    missing cell counts as the lower bound in all but the first. Then rows and persons are counted.
+    What is asked with epsilon 60 has that a record; the others have 50, and 60 with ``outside``,
+    whose counts have 40. ``pairs``: persons are text, and are asked for together with groups.
     """
     base: dict[str, Any] = {"epsilon": 60} | ({"parse": parse} if parse else {})
     twice, both = hg.per_person("p", rows=2), hg.per_person("p", groups=2)
@@ -92,19 +93,18 @@ def questions(
     secret = {"by": "g", "delta": 1e-6}
     for name, asked, each in (
         ("spread", base | {"spread": True}, ()),
+        ("outside", base | {"outside": "2/5", "epsilon": 100, "missing": 3}, ()),
         ("columns", together, columns),
+        ("count", {"epsilon": 60}, ()),
     ):
+        more: dict[str, Any] = {"columns": each, "counts": name == "count"}
         found += [
-            Question(name, asked, columns=each),
-            Question(f"{name}, secret", asked | secret, columns=each),
-            Question(
-                f"{name}, persons", asked | {"unit": hg.per_person("p")}, 1, True, False, each
-            ),
+            Question(name, asked, **more),
+            Question(f"{name}, secret", asked | secret, **more),
+            Question(f"{name}, persons", asked | {"unit": hg.per_person("p")}, person=True, **more),
         ]
         if keys:
-            found.append(
-                Question(f"{name}, public", asked | {"by": "g", "keys": keys}, columns=each)
-            )
+            found.append(Question(f"{name}, public", asked | {"by": "g", "keys": keys}, **more))
     scale = {"scale": [0, 1, 10, 50, 100, 1000]} | base
     return [*found, Question("bounds", scale, bounds_only=True)]
 

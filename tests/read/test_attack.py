@@ -177,11 +177,14 @@ def test_what_would_be_seen() -> None:
     for name, moved, most in (
         ("spread", (13, 66.0, 510.0), 1e4),
         ("columns", (13, 66.0, 5.0), 100),
+        ("outside", (13, 66.0, 6.0), 1),
     ):
         asked = next(one for one in targets.questions(keys=None) if one.name == name)
-        one, other = Seen(groups={(): (12, 66.0, 5.0)}), Seen(groups={(): moved})
+        rest = (0.0,) * (len(asked.spans) - 2)
+        one = Seen(groups={(): (12, 66.0, 5.0, *rest)})
+        other = Seen(groups={(): (*moved, *rest)})
         assert complaints(one, other, asked, added=1, gone=0, clean=[]) == []
-        other.groups = {(): (13, 66.0, 5.5 + most)}
+        other.groups = {(): (13, 66.0, 5.5 + most, *rest)}
         assert complaints(one, other, asked, added=1, gone=0, clean=[]), name
 
 
