@@ -68,7 +68,7 @@ def leading_error(
     of integer bounds for a column of integers. Otherwise the bounds matter for "independent"
     alone.
     """
-    return float(_leading(_mechanism(algorithm, epsilon, bounds, grid, columns), mean))
+    return float(leading_of(_mechanism(algorithm, epsilon, bounds, grid, columns), mean))
 
 
 def expected_error(
@@ -108,7 +108,7 @@ def error_at(mechanism: MeanMechanism, records: Any, mean: Any = None) -> Any:
     """:func:`expected_error` of a mechanism already made; of arrays, for many groups at once."""
     width = to_double(mechanism.grid.bounds.width)
     with np.errstate(over="ignore"):  # the width is less
-        most = width * np.sqrt(_leading(mechanism, mean))
+        most = width * np.sqrt(leading_of(mechanism, mean))
     if isinstance(records, np.ndarray):
         errors = np.full_like(records, width)
         np.divide(most, records, out=errors, where=records > 0)
@@ -140,7 +140,7 @@ def _cut(bounds: Any, cells: int | None) -> Grid:
     return Grid.choose(range_, cells, integers=cells is not None and cells == range_.width)
 
 
-def _leading(mechanism: MeanMechanism, mean: Any) -> Any:
+def leading_of(mechanism: MeanMechanism, mean: Any) -> Any:
     """(1-a)^2 V1 + a^2 V2 - 2a(1-a) C; over all a in [0, 1] a convex parabola or a line."""
     moments = mechanism.moments
     V1, V2, C = (to_double(moment) for moment in (moments.cells, moments.rest, moments.both))
