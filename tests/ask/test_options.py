@@ -29,9 +29,10 @@ TABLE = pa.table({"x": [1.0, 2.0], "g": ["a", "b"], "id": ["p", "q"]})
 GOOD: dict[str, Any] = {"column": "x", "bounds": (0, 10), "epsilon": 1}
 
 
-def columns() -> dict[str, Any]:
+def columns(rows: int = 3) -> dict[str, Any]:
     """A column of the data in every form in which it could be given by mistake."""
-    text, numbers = [CANARY, "other", "third"], [1.0, NUMBER, NUMBER + 1]
+    text = [CANARY, "other-4711", "third"][:rows]
+    numbers = [NUMBER, NUMBER - 4711, NUMBER + 1][:rows]
     return {
         f"{name} of {kind}": make(values)
         for kind, values in (("text", text), ("numbers", numbers))
@@ -62,34 +63,40 @@ OPTIONS = [
 @pytest.mark.parametrize("kind", columns())
 @pytest.mark.parametrize("option", OPTIONS)
 def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
-    """Anything but a plain scalar is named by its type alone, whatever the option."""
-    given = columns()[kind]
-    ask: dict[str, Any] = {**GOOD, option: given}
-    if option in ("keys", "delta"):
-        ask["by"] = "g"
-    if option == "by":
-        ask["delta"] = "1e-6"
-    names = ("list", "tuple", "set", "dict", "iterator")
-    if option == "keys" and kind.endswith("text") and kind.startswith(names):
-        assert list(hg.mean(TABLE, **ask))  # a list of names is what keys= is for
-        return
-    with pytest.raises(hg.HourglassError) as caught:
-        hg.mean(TABLE, **ask)
-    assert CANARY not in everything(caught.value)
-    assert "4711" not in everything(caught.value)
+    """Anything but a plain scalar is named by its type alone, whatever the option.
+
+    However short it is: a column of two rows is no pair of bounds, and one of one row no number.
+    """
+    for rows in (1, 2, 3):
+        given = columns(rows)[kind]
+        ask: dict[str, Any] = {**GOOD, option: given}
+        if option in ("keys", "delta"):
+            ask["by"] = "g"
+        if option == "by":
+            ask["delta"] = "1e-6"
+        names = ("list", "tuple", "set", "dict", "iterator")
+        if option == "keys" and kind.endswith("text") and kind.startswith(names):
+            assert list(hg.mean(TABLE, **ask))  # a list of names is what keys= is for
+            continue
+        if option == "bounds" and rows == 2 and kind in ("list of numbers", "tuple of numbers"):
+            given = ask["bounds"] = given[::-1]
+            assert hg.mean(TABLE, **ask).bounds.upper == NUMBER  # as is a pair for bounds=
+            continue
+        with pytest.raises(hg.HourglassError) as caught:
+            hg.mean(TABLE, **ask)
+        assert CANARY not in everything(caught.value)
+        assert "4711" not in everything(caught.value)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", columns())
 @pytest.mark.parametrize("option", ["epsilon", "scale", "share", "unit", "parse", "engine"])
 def test_a_column_as_an_option_of_bounds_is_not_shown(option: str, kind: str) -> None:
-    given = columns()[kind]
-    if option == "scale" and kind in ("list of numbers", "tuple of numbers", "iterator of numbers"):
-        given = reversed(list(given))  # in no increasing order: a list would be taken as it is
-    with pytest.raises(hg.HourglassError) as caught:
-        hg.find_bounds(TABLE, "x", **{"epsilon": 1, option: given})
-    assert CANARY not in everything(caught.value)
-    assert "4711" not in everything(caught.value)
+    for rows in (1, 2, 3):  # numbers in no increasing order: as a scale they would be taken as such
+        with pytest.raises(hg.HourglassError) as caught:
+            hg.find_bounds(TABLE, "x", **{"epsilon": 1, option: columns(rows)[kind]})
+        assert CANARY not in everything(caught.value)
+        assert "4711" not in everything(caught.value)
 
 
 @pytest.mark.parametrize("kind", columns())
@@ -124,7 +131,7 @@ def test_keys_from_a_column_are_refused_unless_declared(kind: str) -> None:
     else:
         assert list(hg.mean(TABLE, by="g", keys=hg.public(given), **GOOD)) == [
             CANARY,
-            "other",
+            "other-4711",
             "third",
         ]
 

@@ -372,3 +372,33 @@ def test_errors_are_json_where_answers_are(words: list[str], kind: str, code: in
     told = json.loads(found.stderr)["error"]
     assert (told["kind"], told["exit_code"], told["notes"]) == (kind, code, [])
     assert told["message"]
+
+
+@pytest.mark.parametrize("words", ["mean {} x --bounds 0 9", "mean {} x u --bounds 0 9", "sum {} x --bounds 0 9", "count {}"])  # fmt: skip # noqa: E501
+@pytest.mark.parametrize("groups", ["", "--by g --keys n,s"])
+def test_what_is_kept_tells_where_it_is_from(
+    visits: Path, tmp_path: Path, words: str, groups: str
+) -> None:
+    ask = [*words.format(visits).split(), "--epsilon", "1", *groups.split()]
+    origin = {
+        "source": str(visits),
+        "hourglass": hg.__version__,
+        "written": "2023-11-14T22:13:20+00:00",
+    }
+    answer = json.loads(run(*ask, "--format", "json").stdout)
+    assert answer["origin"] == origin
+    rows = list(csv.DictReader(io.StringIO(run(*ask, "--format", "csv").stdout)))
+    run(*ask, "--format", "parquet", "--output", tmp_path / "t.parquet")
+    kept = pq.read_table(tmp_path / "t.parquet").to_pylist()
+    told = {**origin, "unit": "row", "epsilon": "1", "delta": "0"}
+    if "x" in words.split():
+        told |= {"column": "x", "lower": "0", "upper": "9"}
+    for row in (rows[0], kept[0]):
+        assert {name: str(row[name]) for name in told} == told
+
+
+def test_a_column_of_the_same_name_keeps_it(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,source\n1,a\n2,b\n")
+    ask = ["mean", str(tmp_path / "t.csv"), "x", *ASK, "--by", "source", "--keys", "a,b"]
+    (row, _) = csv.DictReader(io.StringIO(run(*ask, "--format", "csv").stdout))
+    assert (row["source"], row["private_source"]) == ("a", str(tmp_path / "t.csv"))

@@ -117,7 +117,7 @@ def on_connect(seeds: range, folder: Path) -> list[str]:
 def test_a_command_of_its_own(temporary: Path) -> None:
     """In a process of its own, with what is written there to the two streams and to disk."""
     seen = []
-    poisons = [b"1,k0,p50", b'"', b"\xff,a,q", b"1" + b",a" * 30_000, b'1,"a\n1,a,q']
+    poisons = [b"1,k0,p50", b'1,"a\n\xff,a,q', b"1" + b",a" * 30_000]
     target = targets.text(random.Random(0), temporary.parent, None, "csv")
     question = next(one for one in target.questions if one.name == "secret")
     for poison in poisons:
@@ -236,7 +236,7 @@ def test_many_neighbours(name: str, start: int, temporary: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("counted")
-@pytest.mark.parametrize("start", range(1000, 1100, CHUNK))
+@pytest.mark.parametrize("start", range(1000, 1060, CHUNK))
 def test_many_neighbours_on_postgres(start: int, temporary: Path, postgres_url: str) -> None:
     make = partial(targets.postgres, url=postgres_url)
     assert run(make, range(start, start + CHUNK), temporary) == []
@@ -244,7 +244,7 @@ def test_many_neighbours_on_postgres(start: int, temporary: Path, postgres_url: 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("counted")
-@pytest.mark.parametrize("start", range(1000, 1100, CHUNK))
+@pytest.mark.parametrize("start", range(1000, 1060, CHUNK))
 def test_many_neighbours_on_spark(start: int, temporary: Path, spark_session: Any) -> None:
     make = targets.on_spark(spark_session)
     assert run(make, range(start, start + CHUNK), temporary, DEAR) == []
@@ -254,4 +254,4 @@ def test_many_neighbours_on_spark(start: int, temporary: Path, spark_session: An
 @pytest.mark.usefixtures("counted")
 @pytest.mark.engine("spark")
 def test_many_neighbours_on_connect(tmp_path: Path) -> None:
-    assert on_connect(range(1000, 1060), tmp_path) == []
+    assert on_connect(range(1000, 1030), tmp_path) == []

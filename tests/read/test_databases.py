@@ -179,3 +179,10 @@ def test_a_database_file_is_known_by_its_beginning(clinic: Path, undeclared: str
     assert run("mean", clinic, "x", *words).stderr == (
         "hourglass: a database needs --table: a table's name, or a SELECT\n"
     )
+
+
+def test_workbooks_are_refused_with_the_way_round(tmp_path: Path) -> None:
+    for name in ("a.xlsx", "a.XLS", "a.ods"):
+        (tmp_path / name).write_bytes(b"PK")
+        with pytest.raises(hg.DataError, match=r"save the sheet as CSV.*read_excel"):
+            hg.mean(tmp_path / name, "x", **ASK)

@@ -84,8 +84,9 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
     if column is not None:
         if not isinstance(column, str):
             raise DataError(
-                f"column={shown(column)} is not the name of a column; give it as text, or a list "
-                "of names for several columns"
+                f"column={shown(column)} is not the name of a column; give it as text, as in "
+                "mean(data, 'age', ...), or a list of names for several columns. A column by "
+                "itself is data: mean(table['age'], bounds=...)"
             )
         return (column,), False
     if is_table(data):

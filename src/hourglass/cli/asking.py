@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ class Wanted:
     statement: Path | None
     confidence: float | None
     fewest: int
+    origin: Mapping[str, str]
 
     def check(self, by: Any, inputs: Iterable[Any]) -> None:
         """An error, before anything is charged, if an answer could not be written like that."""
@@ -90,7 +91,10 @@ def answered(
         found = call(**ask, budget=charges, request=request, bits=bits)
     delivery = Delivery(found, charges)
     with delivery.part("output", wanted.output):
-        write(shown(found), wanted.format, wanted.output, wanted.confidence, wanted.fewest)
+        write(
+            shown(found), wanted.format, wanted.output, wanted.confidence, wanted.fewest,
+            wanted.origin,
+        )  # fmt: skip
     if wanted.plot:
         with delivery.part("plot", wanted.plot):
             found.plot(

@@ -12,6 +12,7 @@ from ..noise.bits import SECURE
 from . import options
 from .asking import Wanted, answered, keys_of
 from .common import account, data_of, ledger_of, start_spark, unit_of
+from .output import origin_of
 
 __all__ = ["count"]
 
@@ -47,7 +48,8 @@ def count(
 
     Every row counts, whatever its cells hold: no column and no bounds are needed.
     """
-    wanted = Wanted(format_, output, plot, statement, confidence, fewest)
+    origin = origin_of(source, table)
+    wanted = Wanted(format_, output, plot, statement, confidence, fewest, origin)
     wanted.check(by, [source, keys_from, ledger_of(ledger)])
     ask: dict[str, Any] = {
         "data": data_of(source, table, trusted, multiline),

@@ -15,6 +15,7 @@ from .asking import Wanted, answered, keys_of
 from .combined import Combined, check_combined
 from .command import values_of
 from .common import account, data_of, ledger_of, start_spark, unit_of
+from .output import origin_of
 
 __all__ = ["mean"]
 
@@ -99,7 +100,8 @@ def mean(
     The totals are computed where the data lives, in one pass, and exact noise is added to them
     before anything is printed.
     """
-    wanted = Wanted(format_, output, plot, statement, confidence, fewest)
+    origin = origin_of(source, table)
+    wanted = Wanted(format_, output, plot, statement, confidence, fewest, origin)
     wanted.check(by, [source, keys_from, bounds_from, ledger_of(ledger)])
     public = keys_of(keys, keys_from)
     check_combined(total, difference, by, public, format_)

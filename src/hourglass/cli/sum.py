@@ -12,6 +12,7 @@ from ..noise.bits import SECURE
 from . import options
 from .asking import Wanted, answered, keys_of
 from .common import account, data_of, ledger_of, start_spark, unit_of
+from .output import origin_of
 from .ranges import bounds_of, missing_of
 
 __all__ = ["sum_"]
@@ -56,7 +57,8 @@ def sum_(
     The sum is of values clamped to the bounds. With --person, say by --rows how many rows of a
     person are added up.
     """
-    wanted = Wanted(format_, output, plot, statement, confidence, fewest)
+    origin = origin_of(source, table)
+    wanted = Wanted(format_, output, plot, statement, confidence, fewest, origin)
     wanted.check(by, [source, keys_from, bounds_from, ledger_of(ledger)])
     ask: dict[str, Any] = {
         "data": data_of(source, table, trusted, multiline),

@@ -73,7 +73,7 @@ def leading_error(
     alone.
     """
     asked = _mechanism(algorithm, epsilon, bounds, grid, columns, spread, outside)
-    return float(_leading(asked, mean))
+    return float(leading_of(asked, mean))
 
 
 def expected_error(
@@ -117,7 +117,7 @@ def error_at(mechanism: MeanMechanism, records: Any, mean: Any = None) -> Any:
     """:func:`expected_error` of a mechanism already made; of arrays, for many groups at once."""
     width = to_double(mechanism.grid.bounds.width)
     with np.errstate(over="ignore"):  # the width is less
-        most = width * np.sqrt(_leading(mechanism, mean))
+        most = width * np.sqrt(leading_of(mechanism, mean))
     if isinstance(records, np.ndarray):
         errors = np.full_like(records, width)
         np.divide(most, records, out=errors, where=records > 0)
@@ -183,7 +183,7 @@ def _cut(bounds: Any, cells: int | None, spread: bool = False) -> Grid:
     return Grid.choose(range_, cells, integers=whole, finest=finest)
 
 
-def _leading(mechanism: MeanMechanism, mean: Any) -> Any:
+def leading_of(mechanism: MeanMechanism, mean: Any) -> Any:
     """(1-a)^2 V1 + a^2 V2 - 2a(1-a) C; over all a in [0, 1] a convex parabola or a line."""
     moments = mechanism.moments
     V1, V2, C = (to_double(moment) for moment in (moments.cells, moments.rest, moments.both))

@@ -8,7 +8,6 @@ here, for either.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -27,12 +26,12 @@ from ..estimate.interval import least_count, mean_ends, sum_ends
 from ..estimate.outside import count_ends
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
-from .presented import Presented
+from .presented import Presented, figure_names
 from .rendering import label
 from .statement import Range, Statement, stated
 from .stored import keys_from, terms_from
 
-__all__ = ["Answer", "figure_names"]
+__all__ = ["Answer"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -185,6 +184,11 @@ class Answer(Presented):
         names = figure_names(self.by, list(found))
         return keys | {names[name]: np.atleast_1d(column) for name, column in found.items()}
 
+    def _terms(self, rows: int) -> dict[str, list[Any]]:
+        told = {} if self.column is None else {"column": [self.column] * rows}
+        ends = {"lower": [self.bounds.lower] * rows, "upper": [self.bounds.upper] * rows}
+        return told | super()._terms(rows) | ends
+
     @classmethod
     def from_dict(cls, answer: dict[str, Any]) -> Self:
         """The answer that ``to_dict`` wrote down: the same noise, the same figures."""
@@ -233,19 +237,3 @@ class Answer(Presented):
         if isinstance(fewest, bool) or not isinstance(fewest, int) or fewest < 1:
             raise OptionError(f"fewest={shown(fewest)} is not a whole number of 1 or more")
         return least_count(self._algorithm, self.noisy_totals, 0.95) < fewest
-
-
-def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
-    """The column that each figure is in: of its own name, unless ``by`` has a column of that name.
-
-    Then "private_" is put before it, as often as it takes. Names that differ in case alone are
-    taken to be the same, as many readers of tables take them.
-    """
-    taken = {name.casefold() for name in by}
-    names = {}
-    for figure in figures:
-        name = figure
-        while name.casefold() in taken:
-            name = f"private_{name}"
-        names[figure] = name
-    return names

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..estimate.interval import Interval
-from .answer import figure_names
-from .presented import SHOWN, TOO_FEW, Presented
+from .presented import SHOWN, TOO_FEW, Presented, figure_names
 from .release import Release
 from .releases import Releases
 from .rendering import label
@@ -178,6 +177,11 @@ class Columns(Presented, Mapping[Any, Any]):
             each = [np.atleast_1d(part[figure]) for part in figures]
             found[names[figure]] = np.stack(each, axis=1).reshape(-1)
         return found
+
+    def _terms(self, rows: int) -> dict[str, list[Any]]:
+        ends = [self.bounds[name] for name in self.names] * len(self.groups)
+        found = super()._terms(rows)
+        return found | {"lower": [end.lower for end in ends], "upper": [end.upper for end in ends]}
 
     def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` restores them."""

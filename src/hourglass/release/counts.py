@@ -19,8 +19,7 @@ from ..estimate.interval import Interval
 from ..estimate.outside import count_ends
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
-from .answer import figure_names
-from .presented import TOO_FEW, Presented
+from .presented import TOO_FEW, Presented, figure_names
 from .rendering import label, number
 from .statement import Statement, stated
 from .stored import keys_from, stored_rows

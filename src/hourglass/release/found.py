@@ -12,7 +12,7 @@ from ..core.grid import Bounds
 from ..core.scale import Scale
 from ..errors import OptionError, shown
 from ..mechanisms.scan import Ends, Scan
-from .rendering import counted, decimal, paragraphs
+from .rendering import counted, decimal, html_paragraphs, paragraphs
 
 __all__ = ["FoundBounds"]
 
@@ -130,6 +130,12 @@ class FoundBounds:
         return type(self).from_dict, (self.to_dict(),)
 
     def __str__(self) -> str:
+        return paragraphs(self._notes())
+
+    def _repr_html_(self) -> str:
+        return html_paragraphs(self._notes())
+
+    def _notes(self) -> list[str]:
         below, above = self.target
         notes = [
             f"bounds {_shown(self.lower)} to {_shown(self.upper)}, "
@@ -145,7 +151,7 @@ class FoundBounds:
             notes.append(f"Hidden is one {self.unit}; a record is a row of theirs that counts.")
         if not self.private:
             notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
-        return paragraphs(notes)
+        return notes
 
 
 def _leaves(target: tuple[int, int], edges: tuple[bool, bool]) -> tuple[int | None, int | None]:

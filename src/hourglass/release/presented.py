@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from ..core.unit import hidden
-from .rendering import counted, decimal, html_table, paragraphs, text_table
+from .rendering import counted, decimal, html_paragraphs, html_table, paragraphs, text_table
 
-__all__ = ["SHOWN", "TOO_FEW", "Presented"]
+__all__ = ["SHOWN", "TOO_FEW", "Presented", "figure_names"]
 
 #: This many rows are printed, and the rest of the groups counted.
 SHOWN: Final = 60
@@ -24,6 +24,16 @@ class Presented:
     def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The answer as columns, a row for each figure that stands by itself."""
         raise NotImplementedError
+
+    def terms(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """Columns to stand beside these: on which terms the figures were released."""
+        terms = self._terms(len(next(iter(columns.values()))))
+        names = figure_names(list(columns), list(terms))
+        return {names[name]: column for name, column in terms.items()}
+
+    def _terms(self: Any, rows: int) -> dict[str, list[Any]]:
+        told = {"unit": self.unit, "epsilon": str(self.epsilon), "delta": str(self.delta)}
+        return {name: [term] * rows for name, term in told.items()}
 
     @property
     def _subject(self) -> str:
@@ -137,6 +147,21 @@ class Presented:
     def _repr_html_(self: Any) -> str:
         head, rows = self._table(0.95, 1)
         all_notes = [*self._marks(1), *self._notes(), *self._outside_notes(0.95)]
-        notes = "".join(f"<p>{escape(note)}</p>" for note in all_notes)
         caption = f"{self._subject}, epsilon = {decimal(self.epsilon)}"
-        return html_table(head, rows, caption, self._names) + notes
+        return html_table(head, rows, caption, self._names) + html_paragraphs(all_notes)
+
+
+def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
+    """The column that each figure is in: of its own name, unless ``by`` has a column of that name.
+
+    Then "private_" is put before it, as often as it takes. Names that differ in case alone are
+    taken to be the same, as many readers of tables take them.
+    """
+    taken = {name.casefold() for name in by}
+    names = {}
+    for figure in figures:
+        name = figure
+        while name.casefold() in taken:
+            name = f"private_{name}"
+        names[figure] = name
+    return names

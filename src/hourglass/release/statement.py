@@ -16,7 +16,7 @@ from ..core.grid import Bounds
 from ..errors import OptionError
 from ..mechanisms.base import Mechanism
 from ..mechanisms.outside import OutsideCounts
-from .rendering import decimal, yaml_text
+from .rendering import decimal, html_paragraphs, yaml_text
 
 __all__ = ["Range", "Statement", "stated"]
 
@@ -112,6 +112,9 @@ class Statement:
 
     def __str__(self) -> str:
         return self.words
+
+    def _repr_html_(self) -> str:
+        return html_paragraphs(self._sentences())
 
     # --- the pieces -------------------------------------------------------------------------
 
