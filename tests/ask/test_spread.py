@@ -41,6 +41,15 @@ def test_the_standard_deviation_of_the_records() -> None:
     assert (low**0.5, high**0.5) == pytest.approx(tuple(found.interval(of="std")))
 
 
+@pytest.mark.parametrize("epsilon", [8, 20, 60])
+def test_intervals_narrower_than_the_variances_tried(epsilon: int) -> None:
+    """With hardly any noise none of the variances tried is kept: their neighbours are the ends."""
+    found = hg.mean(TABLE, "x", **SURE | {"epsilon": epsilon})
+    low, high = found.interval(0.999999, of="std")
+    assert high - low < 0.2
+    assert low <= TABLE["x"].std(ddof=0) <= high
+
+
 @pytest.mark.parametrize(("column", "bounds"), [("stars", (1, 5)), ("yes", (0, 1))])
 def test_whole_numbers_keep_their_own_grid(column: str, bounds: tuple[int, int]) -> None:
     found = hg.mean(TABLE, column, bounds=bounds, epsilon=60, spread=True)
