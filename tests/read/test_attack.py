@@ -104,7 +104,7 @@ def on_connect(seeds: range, folder: Path) -> list[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=1200,
+        timeout=3600,
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": QUICK_JAVA},
     )
     assert told.returncode == 0, told.stderr[-2000:]
