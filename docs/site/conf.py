@@ -64,7 +64,8 @@ def _signature(
     named = dict(found.parameters)
     if named.pop("options", None) is not None:
         # The options are checked, and have their defaults, where the question is made.
-        (question,) = (v for k, v in thing.__globals__.items() if k.endswith("_question"))
+        (called,) = (name for name in thing.__code__.co_names if name.endswith("_question"))
+        question = thing.__globals__[called]
         named |= {k: v for k, v in inspect.signature(question).parameters.items() if k not in named}
     plain = [_written(parameter) for parameter in named.values() if parameter.name != "self"]
     plain.sort(key=lambda p: (p.kind, p.kind == p.KEYWORD_ONLY and p.default is not p.empty))

@@ -6,6 +6,7 @@ Everything but the last test is checked on the Markdown itself, without the gene
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import subprocess
 import sys
@@ -104,6 +105,20 @@ def test_every_public_name_is_in_the_reference() -> None:
     text = (SITE / "api.md").read_text(encoding="utf-8")
     named = re.findall(r"^\.\. auto(?:function|class|exception|module):: (\S+)$", text, re.M)
     assert sorted(name.removeprefix("hourglass.") for name in named) == sorted(hg.__all__)
+
+
+def test_docstrings_with_parameters_have_nothing_but_sections_after_them() -> None:
+    """A paragraph after the parameters would be read as one more of them."""
+    checked = 0
+    for name in hg.__all__:
+        text = inspect.getdoc(getattr(hg, name)) or ""
+        if "\nParameters\n----------\n" in text:
+            lines = text.partition("\nParameters\n----------\n")[2].split("\n")
+            starts = [i for i in range(1, len(lines) - 1) if lines[i] and not lines[i - 1]]
+            wrong = [lines[i] for i in starts if lines[i][0] != " " and "---" not in lines[i + 1]]
+            assert not wrong, name
+            checked += 1
+    assert checked >= 3
 
 
 class Loaded(HTMLParser):
