@@ -9,7 +9,7 @@ DEMO := $(if $(wildcard $(STAMP)),$(VENV),build/demo)
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-.PHONY: help demo test test-fast test-long test-lowest check format bench peers test-peers paper proof clean
+.PHONY: help demo test test-fast test-long test-lowest check format bench peers test-peers paper docs proof clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,15 @@ test-peers: $(STAMP)  ## the ways into OpenDP and dp_accounting, against the rea
 
 paper: $(STAMP)  ## every experiment and picture of the paper, at its own size
 	$(BIN)/hourglass paper --out paper
+
+# The generator is not needed by any test: it has an environment of its own.
+build/docs/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv build/docs
+	build/docs/bin/python $(PIP_INSTALL) -e '.[docs]'
+	@touch $@
+
+docs: build/docs/.installed  ## the documentation site, in build/site/html
+	build/docs/bin/python docs/site/build.py build/site
 
 proof:  ## check the privacy proof of proof/Bodies.v by machine, with Coq 8.16 or later
 	@command -v coqc >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \

@@ -182,7 +182,10 @@ def count(
     bits
         For tests: an answer made from seeded bits says ``private=False``.
 
-    Returns a :class:`Count`, or :class:`Counts` with ``by``.
+    Returns
+    -------
+    Count
+        Or :class:`Counts` with ``by``.
     """
     question = count_question(data, by=by, **options)
     return explained(question) if explain else run(question, budget, request, bits=bits)

@@ -161,8 +161,10 @@ def mean(
     bits
         For tests: a release made from seeded bits says ``private=False``.
 
-    Returns a :class:`Release`, or :class:`Releases` with ``by``, or :class:`Columns` for several
-    columns.
+    Returns
+    -------
+    Release
+        Or :class:`Releases` with ``by``, or :class:`Columns` for several columns.
     """
     question = mean_question(data, column, by=by, **options)
     return explained(question) if explain else run(question, budget, request, bits=bits)

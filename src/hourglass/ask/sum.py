@@ -125,8 +125,11 @@ def sum_(
     ``hg.per_person("id")`` without ``rows`` is refused: a person would count with the mean of
     their rows. ``hg.per_person("id", rows=k)`` adds up to k rows of each person.
 
-    Returns a :class:`Release`, or :class:`Releases` with ``by``, that shows the sum first: its
-    table, its chart and ``interval()`` are about the sum.
+    Returns
+    -------
+    Release
+        Or :class:`Releases` with ``by``. It shows the sum first: its table, its chart and
+        ``interval()`` are about the sum.
     """
     question = sum_question(data, column, by=by, **options)
     return explained(question) if explain else run(question, budget, request, bits=bits)
