@@ -131,5 +131,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert json.loads(told.out)["sum"] == pytest.approx(CLAMPED.sum(), abs=1e-3)
     told = command("sum", path, "x", *ask, "--by", "g", "--keys", "a,b", "--format", "csv")
     assert told.out.splitlines()[0].startswith("g,mean,sum,count,sum_low")
+    groups = ("--by", "g", "--keys", "a,b")
+    whole = json.loads(command("sum", path, "x", *ask, *groups, "--total", "--format", "json").out)
+    assert whole["total"]["sum"] == pytest.approx(CLAMPED.sum(), abs=1e-3)
+    assert command("sum", path, "x", *ask, "--total").code == 2
     told = command("sum", path, "x", *ask, "--person", "who")
     assert (told.code, "add --rows, the number" in told.err) == (2, True)

@@ -11,6 +11,7 @@ import hourglass
 from ..noise.bits import SECURE
 from . import options
 from .asking import Wanted, answered, keys_of
+from .combined import Combined, check_combined
 from .common import account, data_of, ledger_of, start_spark, unit_of
 from .output import origin_of
 from .ranges import bounds_of, missing_of
@@ -48,6 +49,9 @@ def sum_(
     format_: options.Format = "table",
     output: options.Output = None,
     plot: options.Plot = None,
+    total: Annotated[
+        bool, typer.Option("--total", help="Print the groups taken together as well, free.")
+    ] = False,
     statement: options.StatementTo = None,
     confidence: options.Confidence = None,
     fewest: options.Fewest = 1,
@@ -60,13 +64,15 @@ def sum_(
     origin = origin_of(source, table)
     wanted = Wanted(format_, output, plot, statement, confidence, fewest, origin)
     wanted.check(by, [source, keys_from, bounds_from, ledger_of(ledger)])
+    public = keys_of(keys, keys_from)
+    check_combined(total, None, by, public, format_)
     ask: dict[str, Any] = {
         "data": data_of(source, table, trusted, multiline),
         "column": column,
         "bounds": bounds_of([column], bounds, [], bounds_from),
         "epsilon": epsilon,
         "by": by or None,
-        "keys": keys_of(keys, keys_from),
+        "keys": public,
         "delta": delta,
         "unit": unit_of(person, rows, groups),
         "grid": grid,
@@ -81,4 +87,5 @@ def sum_(
     answered(
         hourglass.sum, ask, wanted, explain=explain, charges=charges, request=request,
         bits=context.obj or SECURE,
+        shown=lambda found: Combined(found, total, None) if total else found,
     )  # fmt: skip
