@@ -19,6 +19,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 # Markdown
 myst_heading_anchors = 4
 highlight_language = "text"
+pygments_dark_style = "monokai"
 
 # The reference
 autodoc_member_order = "bysource"

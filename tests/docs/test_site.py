@@ -29,6 +29,8 @@ _spec.loader.exec_module(build)
 
 PLACES: dict[Path, Path] = build.pages()
 PAGES = [page for page in PLACES if page.suffix == ".md"]
+#: The README is the first page of the repository; the site has one of its own.
+WRITTEN = sorted([ROOT / "README.md", *PAGES])
 
 
 def prose(text: str) -> str:
@@ -73,7 +75,12 @@ def dead_links(page: Path, text: str) -> list[str]:
     return dead
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_all_that_is_written_is_on_the_site() -> None:
+    folders = [ROOT.glob("*.md"), (ROOT / "docs").rglob("*.md"), (ROOT / "src").rglob("*.proof.md")]
+    assert sorted(page for pages in folders for page in pages) == WRITTEN
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_and_anchors_lead_somewhere(page: Path) -> None:
     assert dead_links(page, page.read_text(encoding="utf-8")) == []
 
