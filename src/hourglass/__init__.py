@@ -42,6 +42,7 @@ from .noise import (
 )
 from .read.database import sql
 from .read.files import multiline
+from .read.sql.expression.given import Expression, expression
 from .release.columns import Columns
 from .release.found import FoundBounds
 from .release.release import Release
@@ -60,6 +61,7 @@ __all__ = [
     "DataError",
     "DiscreteLaplace",
     "EpsilonError",
+    "Expression",
     "FoundBounds",
     "GridError",
     "Hourglass",
@@ -80,6 +82,7 @@ __all__ = [
     "Statement",
     "accuracy",
     "create_budget",
+    "expression",
     "find_bounds",
     "mean",
     "multiline",

@@ -12,6 +12,7 @@ from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..read.open import columns_in_memory, is_table
+from ..read.sql.expression.given import Expression
 
 __all__ = [
     "asked_columns", "asked_statistic", "bounds_of_each", "check_algorithm", "check_parse",
@@ -70,7 +71,7 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
         _check_names(column)
         return tuple(column), True
     if column is not None:
-        if not isinstance(column, str):
+        if not isinstance(column, str | Expression):
             raise DataError(
                 f"column={shown(column)} is not the name of a column; give it as text, or a list "
                 "of names for several columns"
@@ -97,7 +98,11 @@ def asked_statistic(several: bool, spread: Any) -> str:
 
 
 def _check_names(names: Any) -> None:
-    if not names or any(type(name) is not str for name in names) or len(set(names)) < len(names):
+    if (
+        not names
+        or any(type(name) not in (str, Expression) for name in names)
+        or len(set(map(str, names))) < len(names)
+    ):
         raise DataError(
             f"column={shown(names)} does not name columns; give one name, or a list of names as "
             'text, each once (the columns of an array are named "0", "1", ...)'

@@ -22,11 +22,13 @@ from ..mechanisms.threshold import threshold
 from ..noise.bits import Bits, SeededBits
 from ..read.engines.base import Source, value_field
 from ..read.keys import PublicKeys, public_keys
-from ..read.open import open_source, place_of
+from ..read.open import columns_in_memory, open_source, place_of
+from ..read.sql.expression.given import Expression
 from ..read.sql.query import Query, Value
 from ..release.columns import Columns
 from ..release.release import Release
 from ..release.releases import Releases
+from .conditions import Conditions, by_name, check_tables
 from .options import (
     asked_columns,
     asked_statistic,
@@ -64,6 +66,7 @@ class MeanQuestion:
     keys: PublicKeys | None = field(default=None, repr=False)
     threshold: int | None = None
     place: dict[str, Any] = field(default_factory=dict, repr=False)
+    where: str | None = None
 
     @property
     def text(self) -> str:
@@ -85,7 +88,8 @@ class MeanQuestion:
     def subject(self) -> str:
         """The question in a few public words."""
         names = ", ".join(name or "a column in memory" for name in self.columns)
-        return f"mean of {names}" + (f" by {', '.join(self.by)}" if self.by else "")
+        where = f" where {self.where}" if self.where else ""
+        return f"mean of {names}" + (f" by {', '.join(self.by)}" if self.by else "") + where
 
     def read(self) -> Groups:
         """The exact totals of each group; of one group without a name where none are asked."""
@@ -121,6 +125,7 @@ class MeanQuestion:
             "unit": str(self.unit),
             "private": private,
             "column": column,
+            "where": self.where,
             "_algorithm": mechanism,
         }
         if not self.by:
@@ -169,10 +174,11 @@ class ColumnsQuestion(MeanQuestion):
 
 def mean_question(
     data: Any,
-    column: str | Sequence[str] | None = None,
+    column: str | Expression | Sequence[str | Expression] | None = None,
     *,
     bounds: Any = None,
     epsilon: Any = None,
+    where: Any = None,
     by: Any = None,
     keys: Any = None,
     delta: Any = None,
@@ -188,32 +194,38 @@ def mean_question(
     """The question that the options of :func:`mean` ask, or an error that says why not."""
     price, whose, names = exact_epsilon(epsilon), as_unit(unit), names_of(by)
     exact = exact_delta_of(names, keys, delta)
-    columns, several = asked_columns(
-        data, column, by=names, unit=whose.person, parse=parse, engine=engine
+    filtered = Conditions.of(where, ()).where is not None
+    given, several = asked_columns(
+        data, column, by=names, unit=whose.person, parse=parse, engine=engine, where=filtered
     )
+    conditions = Conditions.of(where, given)
+    columns = tuple(str(each) if isinstance(each, Expression) else each for each in given)
     statistic = asked_statistic(several, spread)
     check_estimator(estimator, algorithm, statistic)
     check_algorithm(algorithm, names, exact, whose, statistic)
+    check_tables(conditions, columns_in_memory(data) is not None)
     each = epsilon_per_record(price, whose, bool(names))
-    wanted = tuple(n for n in dict.fromkeys([*columns, *names, whose.person]) if n is not None)
-    source = open_source(data, wanted, engine)
+    plain = [name for name, tree in zip(columns, conditions.trees, strict=True) if tree is None]
+    read = [*plain, *names, whose.person, *conditions.columns]
+    source = open_source(data, tuple(n for n in dict.fromkeys(read) if n is not None), engine)
     schema = source.schema()
     if several:
-        schema.check_listed(columns, "column")
+        schema.check_listed(tuple(plain), "column")
     if not isinstance(by, str):
         schema.check_listed(names, "by")
-    ranges = bounds_of_each(bounds, columns, several)
-    fills = of_each("missing", missing, columns, several, "drop")
-    rules = of_each("parse", parse, columns, several)
-    cuts = of_each("grid", grid, columns, several)
+    ranges = bounds_of_each(by_name(bounds), columns, several)
+    fills = of_each("missing", by_name(missing), columns, several, "drop")
+    rules = of_each("parse", by_name(parse), columns, several)
+    cuts = of_each("grid", by_name(grid), columns, several)
     for rule in rules:
         check_parse(rule)
     groups = tuple(schema.key(name) for name in names)
     person = schema.person(whose.person) if whose.person else None
     averaged = person is not None and whose.rows is None
+    inputs = conditions.fields(source, schema, plain)
     fields = [
-        value_field(source, schema, name or "", rule)
-        for name, rule in zip(columns, rules, strict=True)
+        conditions.value(i, inputs, name) or value_field(source, schema, name or "", rule)
+        for i, (name, rule) in enumerate(zip(columns, rules, strict=True))
     ]
     grids = [
         each_field.grid(range_, cut, averaged=averaged, finest=FINEST if spread else DEFAULT_GRID)
@@ -223,8 +235,10 @@ def mean_question(
     public = public_keys(keys, groups, data) if keys is not None else None
     query = Query(
         tuple(
-            Value(each_field, cells, missing_cell(fill, cells))
-            for each_field, cells, fill in zip(fields, grids, fills, strict=True)
+            Value(conditions.named(i, each_field), cells, missing_cell(fill, cells), tree)
+            for i, (each_field, cells, fill, tree) in enumerate(
+                zip(fields, grids, fills, conditions.trees, strict=True)
+            )
         ),
         by=groups,
         allowed=public.allowed() if public else (),
@@ -232,12 +246,16 @@ def mean_question(
         unit=whose,
         person=person,
         sums=(Sum(), Sum(power=2)) if spread else (),
+        asked=conditions.asked(inputs),
     )
     place: dict[str, Any] = {"missing": [str(fill) for fill in fills] if several else str(missing)}
     if column is not None or several:
         place |= {"parse": rules if several else parse, "data": place_of(data), "by": names}
-        place |= {"column": list(columns) if several else column}
+        written = [conditions.written(i, name) for i, name in enumerate(columns)]
+        place |= {"column": written if several else written[0]}
         place["keys"] = public.written() if public else None
+    if conditions.where is not None:
+        place["where"] = conditions.text
     if spread:
         place["spread"] = True
     return (ColumnsQuestion if several else MeanQuestion)(
@@ -254,4 +272,5 @@ def mean_question(
         keys=public,
         threshold=threshold(mechanism, exact, whose.records, whose.groups) if exact else None,
         place=place,
+        where=conditions.text,
     )

@@ -39,7 +39,8 @@ class Answer(Presented):
     """A frozen answer: noisy totals, and the terms on which they were released.
 
     ``noisy_totals`` holds integers in an answer of one row, and arrays in one by group.
-    ``column`` is the name of the column, None where the data was a column itself.
+    ``column`` is the name of the column, None where the data was a column itself; ``where`` the
+    filter that rows had to pass, None where all of them counted.
     """
 
     noisy_totals: NoisyTotals
@@ -53,6 +54,7 @@ class Answer(Presented):
     groups: tuple[tuple[Any, ...], ...] = ((),)
     threshold: int | None = None
     column: str | None = None
+    where: str | None = None
 
     #: Whether the rows are groups.
     _by_group: ClassVar[bool]

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any, Final
 
 from ..core.unit import hidden
-from .rendering import counted, decimal, html_table, paragraphs, text_table
+from .rendering import counted, decimal, html_table, label, paragraphs, text_table
 
 __all__ = ["SHOWN", "TOO_FEW", "Presented"]
 
@@ -58,6 +58,8 @@ class Presented:
             f"epsilon {decimal(self.epsilon)}{delta}{other}, {hidden(self.unit)} "
             f"{_CHANGED[self.adjacency]}.",
         ]
+        if self.where is not None:
+            notes.insert(1, f"Rows where {label([self.where])}.")
         if self.adjacency == "swap":
             notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
         if not self.private:

@@ -50,6 +50,7 @@ class Release(Answer):
         epsilon: Fraction | None = None,
         delta: Fraction = Fraction(0),
         column: str | None = None,
+        where: str | None = None,
     ) -> Release:
         """The release that noisy totals lead to.
 
@@ -64,6 +65,7 @@ class Release(Answer):
             unit=unit,
             private=private,
             column=column,
+            where=where,
             _algorithm=algorithm,
         )
 

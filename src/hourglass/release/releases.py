@@ -66,6 +66,7 @@ class Releases(Answer, Mapping[Any, Release]):
             epsilon=self.epsilon,
             delta=self.delta,
             column=self.column,
+            where=self.where,
         )
 
     # --- columns ----------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any, Final
 from ..core.grid import Bounds
 from ..errors import OptionError
 from ..mechanisms.base import MeanMechanism
-from .rendering import decimal, yaml_text
+from .rendering import decimal, label, yaml_text
 
 __all__ = ["Range", "Statement", "stated"]
 
@@ -49,6 +49,7 @@ class Statement:
     private: bool
     by: tuple[str, ...] = ()
     threshold: int | None = None
+    where: str | None = None
     budget: str | None = None
     total: tuple[Fraction, Fraction] | None = None
     name: str = FILL_IN
@@ -158,8 +159,9 @@ class Statement:
     def _preprocessing(self) -> str:
         origins = self._each(lambda r: r.bounds.origin)
         cells = self._each(lambda r: str(r.cells))
+        kept = "" if self.where is None else f"rows kept where {label([self.where])}; "
         return (
-            f"values clamped to public bounds ({origins}) and rounded to a grid of "
+            f"{kept}values clamped to public bounds ({origins}) and rounded to a grid of "
             f"{cells} cells; what one unit contributes: {self.unit}"
         )
 
@@ -199,6 +201,11 @@ class Statement:
             "one count that they share, for one epsilon."
         ]
 
+    def _filtered(self) -> list[str]:
+        if self.where is None:
+            return []
+        return [f"Only rows where {label([self.where])} were counted; the condition is public."]
+
     def _clamping(self) -> list[str]:
         origins = {each.bounds.origin for each in self.ranges}
         ends = self._each(lambda r: f"{r.bounds.lower} to {r.bounds.upper}")
@@ -217,6 +224,7 @@ class Statement:
             *self._about(),
             f"This release is differentially private ({self._variant}) with {loss}.",
             f"It hides the presence of any one {self.unit}: {self._adjacent}.",
+            *self._filtered(),
             *self._clamping(),
             f"The noise is the {self.mechanism}.",
             f"Not protected: {self._unprotected}.",
@@ -252,6 +260,7 @@ def stated(
         private=answer.private,
         by=answer.by,
         threshold=answer.threshold,
+        where=answer.where,
         budget=budget.name if budget is not None else None,
         total=(spent.epsilon, spent.delta) if spent is not None else None,
         **details,

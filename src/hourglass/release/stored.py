@@ -43,6 +43,7 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
         "adjacency": answer.adjacency,
         "unit": answer.unit,
         "column": answer.column,
+        **({} if answer.where is None else {"where": answer.where}),
         "private": answer.private,
         "noisy_totals": {
             "cells": _integers(noisy.cells),
@@ -72,6 +73,7 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
         "estimator": stored["estimator"],
         "unit": stored["unit"],
         "column": stored.get("column"),
+        "where": stored.get("where"),
         "private": stored["private"],
         # The parts of a cell are those that the noise was drawn in, whatever is chosen today.
         "_algorithm": remade(grid, stored),

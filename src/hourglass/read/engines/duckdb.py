@@ -213,6 +213,8 @@ def _field(name: str, dtype: Any) -> Field:
         return Field(name, "real", declared, exact=kind == "double")
     if kind in ("varchar", "enum", "uuid") and declared != "JSON":  # not read where it is not JSON
         return Field(name, "text", kind.upper(), exact=declared == "VARCHAR")
+    if kind.startswith("timestamp"):
+        return Field(name, "timestamp", declared)
     return Field(name, kind if kind in ("boolean", "date") else "other", declared)
 
 
@@ -238,12 +240,10 @@ def _arrow_is_here() -> bool:
 
 def _text(query: Question, native: str) -> str:
     if plain := _plain(query):
-        assert plain.numbers is not None
         one = len(plain.values) == 1
         what = "the column is" if one else "the columns are"
         handed_over = f"-- {what} read, and NumPy adds {'it' if one else 'them'} up in this process"
-        numbers = ", ".join(plain.numbers)  # each is found by its place
-        return f"{handed_over}\nWITH source AS (\n  {native}\n)\nSELECT {numbers} FROM source"
+        return f"{handed_over}\n{with_source(native, plain.handed_over() or '')}"
     return with_source(native, query.text())
 
 
