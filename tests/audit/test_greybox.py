@@ -21,6 +21,7 @@ from hourglass.audit import (
 )
 from hourglass.audit.around import keys_finding
 from hourglass.audit.greybox import compare
+from hourglass.audit.conditions import condition_paths
 from hourglass.audit.paths import memory_paths, table_paths
 from hourglass.audit.suite import audit_around, audit_keys
 from hourglass.mechanisms.threshold import threshold
@@ -129,6 +130,16 @@ def test_tables(number: int, tmp_path: Any) -> None:
     paths = table_paths(Fraction(1), (0.0, 10.0), None, tmp_path)
     assert len(paths) == 8
     found = greybox_finding(paths[number], PAIRS)
+    assert found.holds, found.detail
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(16))
+def test_filters_and_expressions(number: int, tmp_path: Any) -> None:
+    """A row that divides by zero or overflows in the filter or the value tells nothing by it."""
+    paths = condition_paths(Fraction(1), tmp_path)
+    assert len(paths) == 16
+    found = greybox_finding(paths[number], PAIRS, thorough=number == 0)
     assert found.holds, found.detail
 
 

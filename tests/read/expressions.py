@@ -190,6 +190,8 @@ def judged(node: n.Node, row: Row) -> Any:
     match node:
         case n.Column():
             return _cell(row[node.name])
+        case n.Number(value=float()):
+            return _number(node.value)
         case n.Number() | n.Text() | n.Truth():
             return node.value
         case n.Null():

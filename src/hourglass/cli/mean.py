@@ -19,6 +19,7 @@ from ..release.found import FoundBounds
 from . import options
 from .combined import Combined, check_combined
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
+from .computed import columns_of, named
 from .delivery import Delivery
 from .many import values_of
 from .output import FORMATS, check_targets, encoded, write, write_file
@@ -29,16 +30,24 @@ __all__ = ["mean"]
 def mean(
     context: typer.Context,
     source: options.Source,
-    column: Annotated[
-        list[str],
-        typer.Argument(
-            help="The column to average, or several that share one epsilon.", show_default=False
-        ),
-    ],
     epsilon: Annotated[
         str,
         typer.Option(help="The privacy parameter: smaller is more private.", show_default=False),
     ],
+    column: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="The column to average, or several that share one epsilon.", show_default=False
+        ),
+    ] = None,
+    expression: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Average what this computes from a row's columns, such as \"dep_delay > 15\", "
+            "instead of a column or besides; may be given again.",
+        ),
+    ] = None,
     bounds: Annotated[
         tuple[str, str] | None,
         typer.Option(
@@ -62,6 +71,7 @@ def mean(
     table: options.Table = None,
     trusted: options.Trusted = False,
     multiline: options.Multiline = False,
+    where: options.Where = None,
     by: Annotated[
         list[str] | None, typer.Option(help="Group by this column; may be given again.")
     ] = None,
@@ -152,14 +162,16 @@ def mean(
     check_combined(total, difference, by, public, format_)
     if confidence is not None:
         check_confidence(confidence)
+    asked, names = columns_of(column, expression)
     charges = account(budget, ledger, request)
     if master:
         start_spark(engine, master)
     ask: dict[str, Any] = {
         "data": data_of(source, table, trusted, multiline),
-        "column": column if len(column) > 1 else column[0],
-        "bounds": _bounds(column, bounds, values_of(bounds_of), bounds_from),
+        "column": asked if len(asked) > 1 else asked[0],
+        "bounds": _bounds(names, bounds, named(values_of(bounds_of), expression), bounds_from),
         "epsilon": epsilon,
+        "where": where,
         "by": by or None,
         "keys": public,
         "delta": delta,
@@ -167,7 +179,7 @@ def mean(
         "algorithm": algorithm,
         "estimator": estimator,
         "grid": grid,
-        "missing": _missing(column, missing, values_of(missing_of)),
+        "missing": _missing(names, missing, named(values_of(missing_of), expression)),
         "parse": parse,
         "spread": spread,
         "engine": engine,
@@ -186,7 +198,7 @@ def mean(
             found.plot(
                 plot,
                 confidence=0.95 if confidence is None else confidence,
-                title=_title(column, by),
+                title=_title(names, by),
             )
     if statement:
         with delivery.part("statement", statement):

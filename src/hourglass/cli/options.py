@@ -11,7 +11,7 @@ from ..read.open import file_engines
 
 __all__ = [
     "BudgetName", "EngineName", "Explain", "LedgerPlace", "Master", "Multiline", "Output", "Parse",
-    "Person", "RequestName", "Rows", "Source", "Table", "Trusted",
+    "Person", "RequestName", "Rows", "Source", "Table", "Trusted", "Where",
 ]  # fmt: skip
 
 Source = Annotated[
@@ -34,6 +34,13 @@ Multiline = Annotated[
     typer.Option(
         "--multiline",
         help="Of CSV or TSV files: every quote is closed, and quoted fields may hold line breaks.",
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CONDITION",
+        help="Count the rows alone for which this holds, such as \"month = 12 AND origin = 'JFK'\".",
     ),
 ]
 Person = Annotated[

@@ -154,7 +154,9 @@ class _Checker:
 
     def common(self, node: Node, parts: list[Node]) -> str:
         """The one type that several parts have, open columns settled by the others."""
-        found = {self.check(part): part for part in reversed(parts)}
+        found: dict[str, Node] = {}
+        for part in parts:
+            found.setdefault(self.check(part), part)
         known = {kind: part for kind, part in found.items() if kind not in (OPEN, _NULL)}
         if not known:
             if self.strict and OPEN in found and len(parts) > 1:

@@ -1,0 +1,26 @@
+"""The columns of a command: by name, and computed by --expression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import OptionError
+from ..read.sql.expression.given import Expression, expression
+
+__all__ = ["columns_of", "named"]
+
+
+def columns_of(
+    columns: Sequence[str] | None, texts: Sequence[str] | None
+) -> tuple[list[str | Expression], list[str]]:
+    """What is asked for, and the name of each."""
+    found = [*(columns or ()), *map(expression, texts or ())]
+    if not found:
+        raise OptionError("name a column after the source, or give --expression")
+    return found, [str(each) for each in found]
+
+
+def named(values: list[list[str]], texts: Sequence[str] | None) -> list[list[str]]:
+    """Values that start with a column's name, where an expression may be named as it was given."""
+    given = {text: str(expression(text)) for text in texts or ()}
+    return [[given.get(name, name), *rest] for name, *rest in values]
