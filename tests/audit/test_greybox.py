@@ -20,8 +20,8 @@ from hourglass.audit import (
     neighbours,
 )
 from hourglass.audit.around import keys_finding
+from hourglass.audit.conditions import audit_conditions
 from hourglass.audit.greybox import compare
-from hourglass.audit.conditions import condition_paths
 from hourglass.audit.paths import memory_paths, table_paths
 from hourglass.audit.suite import audit_around, audit_keys
 from hourglass.mechanisms.threshold import threshold
@@ -134,13 +134,11 @@ def test_tables(number: int, tmp_path: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(16))
-def test_filters_and_expressions(number: int, tmp_path: Any) -> None:
+def test_filters_and_expressions(tmp_path: Any) -> None:
     """A row that divides by zero or overflows in the filter or the value tells nothing by it."""
-    paths = condition_paths(Fraction(1), tmp_path)
-    assert len(paths) == 16
-    found = greybox_finding(paths[number], PAIRS, thorough=number == 0)
-    assert found.holds, found.detail
+    found = list(audit_conditions(Fraction(1), tmp_path))
+    assert len(found) == 16
+    assert [each.detail for each in found if not each.holds] == []
 
 
 def test_nan_among_numbers_in_parquet(tmp_path: Any) -> None:

@@ -20,7 +20,23 @@ from tests.read.corpus import cell_of
 
 pytestmark = pytest.mark.property
 
-NUMBERS = [0, 1, -1, 2, 7, 12, 2**53 + 1, -(2**63), 2**63 - 1, 0.5, -2.25, 0.1, 1e308, 1e-308, 3e-308]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    7,
+    12,
+    2**53 + 1,
+    -(2**63),
+    2**63 - 1,
+    0.5,
+    -2.25,
+    0.1,
+    1e308,
+    1e-308,
+    3e-308,
+]
 WORDS = ["", "a", "A", "abc", "é", "日本", "it's", 'q"q', "a%b", "a\\b", "${x}", "😀", "x\ny"]
 PATTERNS = ["", "%", "a%", "%b", "_", "a\\%b", "\\_", "%\\\\%", "é", "_%", "a_b", "%"]
 
@@ -147,7 +163,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 @settings(max_examples=8, suppress_health_check=list(HealthCheck))
-@given(st.lists(trees("number"), min_size=4, max_size=8), st.lists(trees("boolean"), min_size=4, max_size=8))
+@given(
+    st.lists(trees("number"), min_size=4, max_size=8),
+    st.lists(trees("boolean"), min_size=4, max_size=8),
+)
 def test_engines_agree_with_the_judge(
     tables: list[dict[str, Any]], numbers: list[n.Node], conditions: list[n.Node]
 ) -> None:

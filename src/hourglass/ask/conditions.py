@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import OptionError
+from ..errors import DataError, OptionError
 from ..read.engines.base import Source
 from ..read.schema import Field, Schema
-from ..read.sql.asked import Asked, inputs_of, value_alias
+from ..read.sql.asked import Asked, inputs_of, is_ours, value_alias
 from ..read.sql.expression.checking import OPEN, kind_of, settled, type_of
 from ..read.sql.expression.given import Expression
 from ..read.sql.expression.lexing import refused
@@ -90,8 +90,13 @@ class Conditions:
             for name, field in found.items()
         }
 
-    def asked(self, fields: Mapping[str, Field]) -> Asked:
-        """The step of the query that filters and computes."""
+    def asked(self, fields: Mapping[str, Field], others: Iterable[str | None]) -> Asked:
+        """The step of the query that filters and computes; ``others`` are all columns by name."""
+        if self._labelled() and any(name and is_ours(name) for name in others):
+            raise DataError(
+                "a column has a name that hourglass uses in queries with where= or expressions; "
+                "rename the one that starts with 'hourglass'"
+            )
         return Asked(self.where, inputs_of(fields))
 
     def named(self, place: int, field: Field) -> Field:

@@ -246,7 +246,7 @@ def mean_question(
         unit=whose,
         person=person,
         sums=(Sum(), Sum(power=2)) if spread else (),
-        asked=conditions.asked(inputs),
+        asked=conditions.asked(inputs, read),
     )
     place: dict[str, Any] = {"missing": [str(fill) for fill in fills] if several else str(missing)}
     if column is not None or several:

@@ -141,7 +141,7 @@ def bounds_question(
     candidates = Scale.of(scale, integers=value.kind in ("integer", "text as integer"))
     query = Histogram(
         conditions.named(0, value), candidates, whose, person, conditions.trees[0],
-        conditions.asked(inputs),
+        conditions.asked(inputs, read),
     )  # fmt: skip
     return BoundsQuestion(
         epsilon=price,

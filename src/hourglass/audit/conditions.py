@@ -7,7 +7,7 @@ that neighbours differ by. An engine that failed there would tell of a row by an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path as Folder
 from typing import Any, Final
@@ -15,10 +15,14 @@ from typing import Any, Final
 from ..ask.mean import mean
 from ..noise.bits import Bits
 from ..read.sql.expression.given import expression
-from .greybox import Path
+from .finding import Finding
+from .greybox import Path, greybox_finding, neighbours
 from .paths import present, tables
 
-__all__ = ["EXPRESSION", "FILTER", "condition_paths", "counted_by_filter", "counted_by_value"]
+__all__ = [
+    "EXPRESSION", "FILTER", "audit_conditions", "condition_paths", "counted_by_filter",
+    "counted_by_value",
+]  # fmt: skip
 
 FILTER: Final = "1 / (x - 5) < 3 AND x * 1e300 * 1e-300 * 1e-300 >= 0"
 EXPRESSION: Final = "x * 1e300 - x * 1e300 + x"
@@ -37,15 +41,22 @@ def counted_by_value(x: float) -> int:
 def condition_paths(epsilon: Fraction, folder: Folder) -> list[Path]:
     """Each kind of table that can be made here, under the filter and with the expression."""
     ask: dict[str, Any] = {"bounds": (0.0, 10.0), "epsilon": epsilon}
-    computed = expression(EXPRESSION)
+    computed, filtered = expression(EXPRESSION), ask | {"where": FILTER}
     return [
         path
         for name, convert in tables(folder).items()
         for path in (
-            _path(f"{name} under a filter", convert, "x", ask | {"where": FILTER}, counted_by_filter),
+            _path(f"{name} under a filter", convert, "x", filtered, counted_by_filter),
             _path(f"{name}, an expression", convert, computed, ask, counted_by_value),
         )
     ]
+
+
+def audit_conditions(epsilon: Fraction, folder: Folder) -> Iterator[Finding]:
+    """Every such path, over neighbours with many rows."""
+    pairs = [pair for pair in neighbours(0.0, 10.0) if pair[0].startswith("many")]
+    for path in condition_paths(epsilon, folder):
+        yield greybox_finding(path, pairs, thorough=False)
 
 
 def _path(

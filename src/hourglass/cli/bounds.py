@@ -39,7 +39,7 @@ def bounds(
         typer.Option(
             metavar="TEXT",
             help="Instead of a column: what this computes from a row's columns, such as "
-            "\"arr_delay - dep_delay\".",
+            '"arr_delay - dep_delay".',
         ),
     ] = None,
     table: options.Table = None,

@@ -14,7 +14,7 @@ def columns_of(
     columns: Sequence[str] | None, texts: Sequence[str] | None
 ) -> tuple[list[str | Expression], list[str]]:
     """What is asked for, and the name of each."""
-    found = [*(columns or ()), *map(expression, texts or ())]
+    found: list[str | Expression] = [*(columns or ()), *map(expression, texts or ())]
     if not found:
         raise OptionError("name a column after the source, or give --expression")
     return found, [str(each) for each in found]

@@ -44,7 +44,7 @@ def mean(
         list[str] | None,
         typer.Option(
             metavar="TEXT",
-            help="Average what this computes from a row's columns, such as \"dep_delay > 15\", "
+            help='Average what this computes from a row\'s columns, such as "dep_delay > 15", '
             "instead of a column or besides; may be given again.",
         ),
     ] = None,

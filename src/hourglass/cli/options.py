@@ -40,7 +40,7 @@ Where = Annotated[
     str | None,
     typer.Option(
         metavar="CONDITION",
-        help="Count the rows alone for which this holds, such as \"month = 12 AND origin = 'JFK'\".",
+        help="Count only the rows for which this holds, such as \"month = 12 AND city = 'Rome'\".",
     ),
 ]
 Person = Annotated[

@@ -23,7 +23,7 @@ from .base import missing_extra, register
 __all__ = ["Postgres"]
 
 #: How the operands of a formula are computed once: OFFSET keeps the subquery from being merged.
-_ONCE: Final = "(SELECT {formula} FROM (SELECT {a} AS a, {b} AS b OFFSET 0) AS p)"
+_ONCE: Final = "(SELECT {formula} FROM (SELECT {a} AS a, {b} AS b OFFSET 0) AS {pair})"
 
 
 def _mend(node: Any, expressions: Any) -> Any:

@@ -31,7 +31,7 @@ _SAFE: Final = re.compile(r"[\w .,:;+|()\[\]*?^-]*", re.ASCII)
 
 
 #: How the operands of a formula are computed once.
-_ONCE: Final = "TRANSFORM(ARRAY(NAMED_STRUCT('a', {a}, 'b', {b})), p -> {formula})[0]"
+_ONCE: Final = "TRANSFORM(ARRAY(NAMED_STRUCT('a', {a}, 'b', {b})), {pair} -> {formula})[0]"
 
 
 def _written(formula: str) -> str:

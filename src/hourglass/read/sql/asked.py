@@ -17,13 +17,14 @@ from typing import Final
 
 from ..schema import Field
 from .cells import as_double, as_integer, identifier
+from .expression.arithmetic import PAIR
 from .expression.nodes import Node
 from .expression.words import Words
 from .expression.writing import Writer
 
-__all__ = ["Asked", "Input", "inputs_of", "plain_input", "value_alias"]
+__all__ = ["Asked", "Input", "inputs_of", "is_ours", "plain_input", "value_alias"]
 
-#: What names of our own in a query start with: no column is called that.
+#: What names of our own in a query start with.
 _OURS: Final = "hourglass \N{SECTION SIGN}"
 
 
@@ -65,6 +66,11 @@ def inputs_of(fields: Mapping[str, Field]) -> tuple[Input, ...]:
     """Columns by name, each under an alias."""
     places = enumerate(fields.items(), 1)
     return tuple(Input(name, f"{_OURS} input {place}", field) for place, (name, field) in places)
+
+
+def is_ours(name: str) -> bool:
+    """Whether a column has a name that a query with filters or expressions uses itself."""
+    return name.casefold().startswith(_OURS) or name.casefold() == PAIR
 
 
 def value_alias(place: int) -> str:

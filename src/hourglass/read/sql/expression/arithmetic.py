@@ -10,20 +10,22 @@ ends are decided by comparisons, in the same order everywhere:
 - what overflows is infinity;
 - what is nearer to zero than 2^-1022 is zero: there are no subnormal numbers.
 
-A formula names its operands p.a and p.b. They are neither NaN, nor -0.0, nor subnormal, and neither
-is its result. Each engine has a way to compute the operands once, see :mod:`.words`.
+A formula names its operands p.a and p.b, p being :data:`PAIR`. They are neither NaN, nor -0.0, nor
+subnormal, and neither is its result. Each engine has a way to compute the operands once, see
+:mod:`.words`.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Final
 
 import numpy as np
 
 from ..cells import double
 
-__all__ = ["FORMULAS", "NAMES", "SCALARS", "VECTORS", "tidy"]
+__all__ = ["FORMULAS", "NAMES", "PAIR", "SCALARS", "VECTORS", "tidy"]
 
 _TINY: Final = 2.0**-1022
 _SHIFT: Final = 2.0**-513
@@ -91,13 +93,18 @@ _QUOTIENT: Final = (
 _FLOOR: Final = (
     f"CASE WHEN ABS(p.a) < {double(2.0**52)} THEN CAST(FLOOR(p.a) AS DOUBLE) ELSE p.a END"
 )
-#: The operators as SQL in DuckDB's dialect.
-FORMULAS: Final = {
+_BY_OPERATOR: Final = {
     "+": _sum("+", f"p.b < {_INF}", f"p.b > {_MINUS_INF}"),
     "-": _sum("-", f"p.b > {_MINUS_INF}", f"p.b < {_INF}"),
     "*": _PRODUCT,
     "/": _QUOTIENT,
     "floor": _FLOOR,
+}
+#: What the operands belong to in a formula: a name that no column of a question may have.
+PAIR: Final = "hourglass_pair"
+#: The operators as SQL in DuckDB's dialect.
+FORMULAS: Final = {
+    operator: re.sub(r"\bp[.]", f"{PAIR}.", formula) for operator, formula in _BY_OPERATOR.items()
 }
 
 

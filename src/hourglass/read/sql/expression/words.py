@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ..cells import literal
-from .arithmetic import FORMULAS, NAMES
+from .arithmetic import FORMULAS, NAMES, PAIR
 
 __all__ = ["DUCKDB", "FUNCTIONS", "PLAIN", "POSTGRES", "SQLITE", "Words", "expanded"]
 
@@ -63,7 +63,7 @@ class _DuckDB(_Escaping):
     def compute(self, operator: str, operands: Sequence[str]) -> str:
         named = ", ".join(f"{n} := {x}" for n, x in zip("ab", operands, strict=False))
         formula = FORMULAS[operator]
-        return f"list_extract(list_transform([struct_pack({named})], lambda p: {formula}), 1)"
+        return f"list_extract(list_transform([struct_pack({named})], lambda {PAIR}: {formula}), 1)"
 
 
 class _SQLite(Words):
@@ -104,7 +104,10 @@ def expanded(
         return node
     operands = [part.sql(dialect=dialect) for part in node.expressions]
     text = template.format(
-        a=operands[0], b=operands[-1], formula=formula(FORMULAS[_OPERATORS[node.name]])
+        a=operands[0],
+        b=operands[-1],
+        formula=formula(FORMULAS[_OPERATORS[node.name]]),
+        pair=PAIR,
     )
     return expressions.Var(this=text)
 
