@@ -119,7 +119,7 @@ def _input(field: Field) -> str:
     first, last = FIRST_DAY * 86_400 * units, (LAST_DAY + 1) * 86_400 * units - 1
     passed = f"{raw} * {10**6 // units}"
     if field.digits > 6:  # rounded down, also before 1970
-        first, last = max(first, INT64[0]), min(last, INT64[1])
+        first, last = INT64[0] + 2, INT64[1] - 1  # DuckDB takes the ends for infinities
         passed = f"({raw} - ({raw} % 1000 + 1000) % 1000) / 1000"
     return f"CASE WHEN {raw} BETWEEN {first} AND {last} THEN {passed} END"
 

@@ -10,6 +10,7 @@ the other ways, which differ in just the texts that are no UTF-8.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
@@ -73,6 +74,13 @@ class Scans:
             for replacing, ignoring in self._lenient
         )
         return f"({' UNION ALL '.join(pairs)})"
+
+    def times(self) -> str | None:
+        """A query for columns of times in milliseconds, which DuckDB converts as it reads them."""
+        if not self._files:
+            return None
+        unit = "logical_type LIKE '%MILLIS=Milli%' OR converted_type = 'TIMESTAMP_MILLIS'"
+        return f"SELECT name FROM parquet_schema({self._files}) WHERE {unit}"
 
     def taken(self, query: Question) -> str | None:
         """A query for columns that have one of the names by which a row is found, if one is."""
@@ -187,6 +195,23 @@ def _other(field: Field, opaque: bool) -> str:
     if field.kind == "real" and opaque:
         return f"CASE WHEN {name} IS NULL THEN NULL ELSE {name} END AS {name}"
     return name
+
+
+#: The types of dates with times; TIMESTAMPTZ_NS has no function that tells its microseconds.
+TIMES: Final = (
+    "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone",
+)  # fmt: skip
+
+
+def sound_times(fields: list[Field], converted: set[str]) -> list[Field]:
+    """The fields, without the times that DuckDB converts: one too large would end the query."""
+    why = "a time in seconds or milliseconds, of which a large one would end the query; store "
+    return [
+        replace(field, kind="other", declared=f"{field.declared} from {why}microseconds")
+        if field.kind == "timestamp" and field.name in converted
+        else field
+        for field in fields
+    ]
 
 
 def _as_text(field: Field) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any, Final
 
@@ -82,10 +83,14 @@ class Spark:
     name = "spark"
     parses = True
 
-    def __init__(self, frame: Any, *, text: Schema | None = None) -> None:
+    def __init__(
+        self, frame: Any, *, text: Schema | None = None, converted: Container[str] = ()
+    ) -> None:
+        """``converted`` are times that Spark converts as it reads them."""
         self.parse = "real" if text else None
         self._frame = frame
         self._text = text
+        self._converted = converted
         self._view = f"hourglass_{uuid.uuid4().hex}"
 
     def schema(self) -> Schema:
@@ -94,7 +99,14 @@ class Spark:
             return self._text
         with guarded_schema("data: Spark cannot tell its columns"):
             fields = list(self._frame.schema.fields)
-        return Schema(tuple(_field(field) for field in fields), folds=True)
+        return Schema(tuple(self._sound(_field(field)) for field in fields), folds=True)
+
+    def _sound(self, field: Field) -> Field:
+        """A time that Spark converts is of no kind: one that is too large would end the query."""
+        if field.kind != "timestamp" or field.name not in self._converted:
+            return field
+        why = "of which a large one may end the query; store microseconds"
+        return replace(field, kind="other", declared=f"{field.declared} from milliseconds, {why}")
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over a view of the DataFrame."""
