@@ -19,6 +19,9 @@ from hypothesis import settings
 from hourglass.noise.bits import Words
 from tests.read import places
 
+#: What is written says when: the same moment in every test, since outputs are compared.
+os.environ["SOURCE_DATE_EPOCH"] = "1700000000"
+
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
@@ -136,7 +139,7 @@ def spark_session(
 IN_MEMORY = dict.fromkeys(
     ["pandas", "polars", "polars lazy", "arrow", "arrow stream", "relation"], "duckdb"
 )
-ON_FILE = {"relation of a file": "duckdb"}
+ON_FILE = {"relation of a file": "duckdb", "duckdb file": "duckdb"}
 SERVED = {
     "duckdb": "duckdb",
     "duckdb alone": "duckdb",
@@ -183,6 +186,8 @@ def _place(request: pytest.FixtureRequest, folder: Path) -> Any:
         return places.parquet(folder, name.split()[0])
     if name == "relation of a file":
         return places.parquet_relation(folder)
+    if name == "duckdb file":
+        return places.duckdb_file(folder)
     return places.frame(name)
 
 

@@ -56,3 +56,11 @@ def test_an_unknown_engine_is_refused_with_the_list() -> None:
     assert "--engine Spark: not one of duckdb, sqlite, datafusion, postgres, spark" in (
         found.stdout + found.stderr
     )
+
+
+@pytest.mark.xdist_group("choosing")
+def test_tests_of_a_group_run_on_one_worker(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist reads the group from the name of a test, where it has put it itself."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("not run by --dist loadgroup, as make test does")
+    assert request.node.nodeid.endswith("@choosing")

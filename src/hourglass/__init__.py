@@ -10,7 +10,9 @@ A value goes one way through the house:
 """
 
 from .ask.bounds import find_bounds
+from .ask.count import count
 from .ask.mean import mean
+from .ask.sum import sum_ as sum
 from .core.grid import Bounds
 from .core.public import public
 from .core.unit import per_person, per_row
@@ -44,6 +46,7 @@ from .read.database import sql
 from .read.files import multiline
 from .read.sql.expression.given import Expression, expression
 from .release.columns import Columns
+from .release.counts import Count, Counts
 from .release.found import FoundBounds
 from .release.release import Release
 from .release.releases import Releases
@@ -58,6 +61,8 @@ __all__ = [
     "BudgetError",
     "BudgetExceededError",
     "Columns",
+    "Count",
+    "Counts",
     "DataError",
     "DiscreteLaplace",
     "EpsilonError",
@@ -81,6 +86,7 @@ __all__ = [
     "Staircase2D",
     "Statement",
     "accuracy",
+    "count",
     "create_budget",
     "expression",
     "find_bounds",
@@ -90,4 +96,5 @@ __all__ = [
     "per_row",
     "public",
     "sql",
+    "sum",
 ]

@@ -27,6 +27,26 @@ def test_what_was_found_is_passed_on_as_bounds() -> None:
     assert abs(release.mean - VALUES.mean()) < 2
 
 
+def test_the_shares_that_are_expected_outside() -> None:
+    """From what the search aims at: no further look at the data, and so no further epsilon."""
+    found = hg.find_bounds(VALUES, epsilon="0.3", bits=SeededBits(1))
+    below, above = found.target
+    assert found.shares_outside(1000) == (below / 1000, above / 1000)
+    assert found.shares_outside(1) == (1.0, 1.0)
+    release = hg.mean(VALUES, bounds=found, epsilon=50)
+    told = " ".join(str(release).split())
+    assert f"leave about {100 * below / 5000:.2g} % of the values below" in told
+    assert str(hg.Release.from_dict(release.to_dict())) == str(release)
+    stated = hg.mean(VALUES, bounds=tuple(found.bounds), epsilon=50)
+    assert "found privately" not in str(stated)
+    edge = hg.find_bounds([1e300] * 99, epsilon=9, scale=[0, 1, 2], bits=SeededBits(1))
+    assert edge.shares_outside(99)[1] != edge.shares_outside(99)[1]  # NaN
+    told = " ".join(str(hg.mean([1e300] * 99, bounds=edge, epsilon=50)).split())
+    assert "an unknown share above" in told
+    with pytest.raises(hg.OptionError, match="records=0"):
+        found.shares_outside(0)
+
+
 @pytest.mark.parametrize("values", [VALUES, -VALUES, VALUES - 10, np.arange(99), [1e300] * 99])
 def test_stored_and_read_back_it_is_the_same(values: Any) -> None:
     found = hg.find_bounds(values, epsilon="0.3", bits=SeededBits(1))

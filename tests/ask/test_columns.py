@@ -153,6 +153,7 @@ def test_lists_of_columns() -> None:
     ("options", "words"),
     [
         ({"column": []}, "column=<list> does not name columns"),
+        ({"column": [str(i) for i in range(65)]}, "65 columns are asked for at once"),
         ({"column": ["delay", "delay"]}, "each once"),
         ({"column": ["delay", 3]}, "does not name columns"),
         (
@@ -181,6 +182,16 @@ def test_bad_options_are_refused_before_the_charge(
         hg.mean(TABLE, budget=budget, **ask)
     assert words in str(caught.value)
     assert budget.balance().spent.epsilon == 0
+
+
+@pytest.mark.slow
+def test_as_many_columns_as_one_question_takes() -> None:
+    """Numbers far beyond the range of doubles on the way, none of them in the answer."""
+    columns = np.ones((100, 64)) * np.linspace(0, 1, 64)
+    answer = hg.mean(columns, [str(i) for i in range(64)], bounds=(0, 1), epsilon=50)
+    for i in range(64):
+        assert answer[str(i)].mean == pytest.approx(i / 63, abs=0.01)
+        assert i / 63 in answer[str(i)].interval(0.999999)
 
 
 def test_bounds_are_found_for_one_column_at_a_time() -> None:

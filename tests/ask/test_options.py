@@ -29,9 +29,10 @@ TABLE = pa.table({"x": [1.0, 2.0], "g": ["a", "b"], "id": ["p", "q"]})
 GOOD: dict[str, Any] = {"column": "x", "bounds": (0, 10), "epsilon": 1}
 
 
-def columns() -> dict[str, Any]:
+def columns(rows: int = 3) -> dict[str, Any]:
     """A column of the data in every form in which it could be given by mistake."""
-    text, numbers = [CANARY, "other", "third"], [1.0, NUMBER, NUMBER + 1]
+    text = [CANARY, "other-4711", "third"][:rows]
+    numbers = [NUMBER, NUMBER - 4711, NUMBER + 1][:rows]
     return {
         f"{name} of {kind}": make(values)
         for kind, values in (("text", text), ("numbers", numbers))
@@ -62,34 +63,40 @@ OPTIONS = [
 @pytest.mark.parametrize("kind", columns())
 @pytest.mark.parametrize("option", OPTIONS)
 def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
-    """Anything but a plain scalar is named by its type alone, whatever the option."""
-    given = columns()[kind]
-    ask: dict[str, Any] = {**GOOD, option: given}
-    if option in ("keys", "delta"):
-        ask["by"] = "g"
-    if option == "by":
-        ask["delta"] = "1e-6"
-    names = ("list", "tuple", "set", "dict", "iterator")
-    if option == "keys" and kind.endswith("text") and kind.startswith(names):
-        assert list(hg.mean(TABLE, **ask))  # a list of names is what keys= is for
-        return
-    with pytest.raises(hg.HourglassError) as caught:
-        hg.mean(TABLE, **ask)
-    assert CANARY not in everything(caught.value)
-    assert "4711" not in everything(caught.value)
+    """Anything but a plain scalar is named by its type alone, whatever the option.
+
+    However short it is: a column of two rows is no pair of bounds, and one of one row no number.
+    """
+    for rows in (1, 2, 3):
+        given = columns(rows)[kind]
+        ask: dict[str, Any] = {**GOOD, option: given}
+        if option in ("keys", "delta"):
+            ask["by"] = "g"
+        if option == "by":
+            ask["delta"] = "1e-6"
+        names = ("list", "tuple", "set", "dict", "iterator")
+        if option == "keys" and kind.endswith("text") and kind.startswith(names):
+            assert list(hg.mean(TABLE, **ask))  # a list of names is what keys= is for
+            continue
+        if option == "bounds" and rows == 2 and kind in ("list of numbers", "tuple of numbers"):
+            given = ask["bounds"] = given[::-1]
+            assert hg.mean(TABLE, **ask).bounds.upper == NUMBER  # as is a pair for bounds=
+            continue
+        with pytest.raises(hg.HourglassError) as caught:
+            hg.mean(TABLE, **ask)
+        assert CANARY not in everything(caught.value)
+        assert "4711" not in everything(caught.value)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", columns())
 @pytest.mark.parametrize("option", ["epsilon", "scale", "share", "unit", "parse", "engine"])
 def test_a_column_as_an_option_of_bounds_is_not_shown(option: str, kind: str) -> None:
-    given = columns()[kind]
-    if option == "scale" and kind in ("list of numbers", "tuple of numbers", "iterator of numbers"):
-        given = reversed(list(given))  # in no increasing order: a list would be taken as it is
-    with pytest.raises(hg.HourglassError) as caught:
-        hg.find_bounds(TABLE, "x", **{"epsilon": 1, option: given})
-    assert CANARY not in everything(caught.value)
-    assert "4711" not in everything(caught.value)
+    for rows in (1, 2, 3):  # numbers in no increasing order: as a scale they would be taken as such
+        with pytest.raises(hg.HourglassError) as caught:
+            hg.find_bounds(TABLE, "x", **{"epsilon": 1, option: columns(rows)[kind]})
+        assert CANARY not in everything(caught.value)
+        assert "4711" not in everything(caught.value)
 
 
 @pytest.mark.parametrize("kind", columns())
@@ -124,7 +131,7 @@ def test_keys_from_a_column_are_refused_unless_declared(kind: str) -> None:
     else:
         assert list(hg.mean(TABLE, by="g", keys=hg.public(given), **GOOD)) == [
             CANARY,
-            "other",
+            "other-4711",
             "third",
         ]
 
@@ -149,35 +156,58 @@ def texts(*asks: dict[str, Any]) -> list[str]:
     return [mean_question(TABLE, **{**GOOD, **ask}).text for ask in asks]
 
 
+ASKED_IN_TURN = """
+import sys, json, pyarrow as pa, hourglass as hg
+from hourglass.ask.question import mean_question
+from hourglass.noise.bits import SeededBits
+
+kinds = {
+    "int": (0, 10), "float": (0.0, 10.0), "below": (-0.0, 10), "mixed": (0, 10.0),
+    "found": hg.Bounds(0, 10, origin="found privately"),
+}
+shapes = {
+    "mean": ("x", {}), "columns": (["x", "y"], {}), "spread": ("x", {"spread": True}),
+    "groups": ("x", {"by": "g", "delta": "0.01"}),
+}
+table = pa.table({"x": [0, 1, 9], "y": [0.0, 3.0, 10.0], "g": ["a", "a", "b"]})
+told = {}
+for kind in sys.argv[1:]:
+    for shape, (column, more) in shapes.items():
+        asked = {"bounds": kinds[kind], "epsilon": 1, **more}
+        answer = hg.mean(table, column, bits=SeededBits(7), **asked)
+        stated = str(answer.statement().yaml)
+        told[f"{kind} {shape}"] = [
+            mean_question(table, column, **asked).text, stated, str(answer),
+            json.dumps(answer.to_dict(0.95)),
+        ]
+    scale = [type(kinds["int"][0])(0), *(kinds[kind] if kind != "found" else (0, 10))[1:], 20]
+    found = hg.find_bounds(table, "y", epsilon=50, scale=scale, bits=SeededBits(7))
+    told[f"{kind} bounds"] = [str(found), json.dumps(found.to_dict())]
+print(json.dumps(told))
+"""
+
+
 @pytest.mark.slow
 def test_a_question_does_not_depend_on_what_was_asked_before() -> None:
-    """Equal bounds of other types or origins, in every order, each in a fresh process."""
-    program = (
-        "import sys, json, pyarrow as pa, hourglass as hg\n"
-        "from hourglass.ask.question import mean_question\n"
-        "kinds = {'int': (0, 10), 'float': (0.0, 10.0),\n"
-        "         'found': hg.Bounds(0, 10, origin='found privately')}\n"
-        "table = pa.table({'x': [1.0]})\n"
-        "told = {}\n"
-        "for name in sys.argv[1:]:\n"
-        "    q = mean_question(table, 'x', bounds=kinds[name], epsilon=1)\n"
-        "    told[name] = [q.text, q.mechanism.grid.bounds.origin]\n"
-        "print(json.dumps(told))\n"
-    )
-    runs = [
+    """Equal bounds of other types, signs or origins, in either order, each in a fresh process."""
+    kinds = ["int", "float", "below", "mixed", "found"]
+    first, second = (
         json.loads(
             subprocess.run(
-                [sys.executable, "-c", program, *order], capture_output=True, text=True, check=True
+                [sys.executable, "-c", ASKED_IN_TURN, *order],
+                capture_output=True,
+                text=True,
+                check=True,
             ).stdout
         )
-        for order in (("int", "float", "found"), ("found", "float", "int"), ("float", "int"))
-    ]
-    for name in ("int", "float", "found"):
-        told = [run[name] for run in runs if name in run]
-        assert all(each == told[0] for each in told), name
-    assert runs[0]["int"][0] != runs[0]["float"][0]
-    assert runs[0]["found"][1] == "found privately"
-    assert runs[0]["int"][1] == "stated as public knowledge"
+        for order in (kinds, kinds[::-1])
+    )
+    for name, told in first.items():
+        assert told == second[name], name
+    for shape in ("mean", "columns", "spread", "groups"):
+        assert len({first[f"{kind} {shape}"][0] for kind in kinds}) == 4, shape
+        origins = [("found privately" in first[f"{kind} {shape}"][1]) for kind in kinds]
+        assert origins == [False, False, False, False, True], shape
 
 
 def test_none_and_the_text_none_are_two_keys() -> None:

@@ -5,16 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer.main
 
 import hourglass as hg
+from hourglass.cli import app
+from hourglass.cli.command import EXAMPLES
 from hourglass.cli.output import as_options
 
 from .running import ASK, run, spawn
@@ -266,7 +273,7 @@ def test_every_option_is_documented() -> None:
 
     page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
     command = typer.main.get_command(app)
-    for name in ("mean", "bounds", "plan"):
+    for name in ("mean", "sum", "count", "bounds", "plan"):
         section = page.partition(f"## hourglass {name}\n")[2].partition("\n## ")[0]
         for option in command.commands[name].params:  # type: ignore[attr-defined]
             assert getattr(option, "help", None), f"{name}: {option.name} has no help"
@@ -292,3 +299,106 @@ def test_the_module_is_the_command() -> None:
     run = [sys.executable, "-m", "hourglass", "--version"]
     told = subprocess.run(run, capture_output=True, text=True, check=True)
     assert told.stdout == f"hourglass {hg.__version__}\n"
+
+
+# --- help, and errors for programs ---------------------------------------------------------------
+
+
+def commands() -> dict[str, Any]:
+    root: Any = typer.main.get_command(app)
+    inner: Any = root.commands["budget"]
+    return {**root.commands, **{f"budget {name}": each for name, each in inner.commands.items()}}
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help_is_for_people(name: str) -> None:
+    told = run(*name.split(), "--help").stdout
+    assert "<bool>" not in told
+    assert all(len(line) <= 200 for line in told.splitlines())
+
+
+@pytest.mark.parametrize("name", [n for n in commands() if commands()[n].name in EXAMPLES])
+def test_examples_in_the_help_are_commands(name: str) -> None:
+    """Each can be read as the command that it is an example of, and fits a terminal."""
+    examples = EXAMPLES[commands()[name].name]
+    assert len(examples) == 2
+    for example in examples:
+        assert all(len(line) < 80 for line in f"   {example}".split("\n")), example
+        assert f"   {example}\n" in run(*name.split(), "--help").stdout
+        words = shlex.split(example.replace("\\\n", " "))
+        words = words[words.index("hourglass") + 1 :]
+        assert words[: len(name.split())] == name.split()
+        with patch.dict(os.environ, {"HOURGLASS_LEDGER": "ledger.db"}):
+            commands()[name].make_context(name, words[len(name.split()) :])
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    ["--bounds -60 300", "--bounds=-60,300", "--bounds -60,300", "--bounds=-60 300"],
+)
+def test_bounds_may_be_written_as_one(tmp_path: Path, bounds: str) -> None:
+    (tmp_path / "t.csv").write_text("x\n-60\n300\n" * 50)
+    found = run(
+        "mean", tmp_path / "t.csv", "x", *bounds.split(), "--epsilon", "60", "--format", "json"
+    )
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["bounds"] == [-60, 300]
+
+
+@pytest.mark.parametrize(
+    "bounds", [["--bounds", "-60"], ["--bounds=1"], ["--bounds"], ["--bounds", "1,2,3"]]
+)
+def test_bounds_that_are_not_two(bounds: list[str]) -> None:
+    found = run("mean", "t.csv", "x", *bounds, "--epsilon", "1")
+    assert (found.returncode, found.stderr) == (
+        2,
+        "hourglass: --bounds takes two numbers, as in --bounds -60 300\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "code"),
+    [
+        (["mean", "nowhere.csv", "x", "--bounds", "0", "1", "--epsilon", "1"], "DataError", 2),
+        (["mean", "t.csv", "x", "--bounds", "1", "0", "--epsilon", "zero"], "EpsilonError", 2),
+        (["mean", "t.csv"], "MissingParameter", 2),
+        (["mean", "t.csv", "x", "--nonsense"], "NoSuchOption", 2),
+        (["bounds", "nowhere.csv", "x", "--epsilon", "1"], "DataError", 2),
+    ],
+)
+def test_errors_are_json_where_answers_are(words: list[str], kind: str, code: int) -> None:
+    found = run(*words, "--format", "json")
+    assert (found.returncode, found.stdout) == (code, "")
+    told = json.loads(found.stderr)["error"]
+    assert (told["kind"], told["exit_code"], told["notes"]) == (kind, code, [])
+    assert told["message"]
+
+
+@pytest.mark.parametrize("words", ["mean {} x --bounds 0 9", "mean {} x u --bounds 0 9", "sum {} x --bounds 0 9", "count {}"])  # fmt: skip # noqa: E501
+@pytest.mark.parametrize("groups", ["", "--by g --keys n,s"])
+def test_what_is_kept_tells_where_it_is_from(
+    visits: Path, tmp_path: Path, words: str, groups: str
+) -> None:
+    ask = [*words.format(visits).split(), "--epsilon", "1", *groups.split()]
+    origin = {
+        "source": str(visits),
+        "hourglass": hg.__version__,
+        "written": "2023-11-14T22:13:20+00:00",
+    }
+    answer = json.loads(run(*ask, "--format", "json").stdout)
+    assert answer["origin"] == origin
+    rows = list(csv.DictReader(io.StringIO(run(*ask, "--format", "csv").stdout)))
+    run(*ask, "--format", "parquet", "--output", tmp_path / "t.parquet")
+    kept = pq.read_table(tmp_path / "t.parquet").to_pylist()
+    told = {**origin, "unit": "row", "epsilon": "1", "delta": "0"}
+    if "x" in words.split():
+        told |= {"column": "x", "lower": "0", "upper": "9"}
+    for row in (rows[0], kept[0]):
+        assert {name: str(row[name]) for name in told} == told
+
+
+def test_a_column_of_the_same_name_keeps_it(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x,source\n1,a\n2,b\n")
+    ask = ["mean", str(tmp_path / "t.csv"), "x", *ASK, "--by", "source", "--keys", "a,b"]
+    (row, _) = csv.DictReader(io.StringIO(run(*ask, "--format", "csv").stdout))
+    assert (row["source"], row["private_source"]) == ("a", str(tmp_path / "t.csv"))

@@ -85,3 +85,28 @@ def test_plans_that_make_no_sense(error: float, options: dict[str, Any]) -> None
 def test_a_mean_outside_the_bounds() -> None:
     with pytest.raises(hg.OptionError, match="outside the bounds"):
         accuracy.leading_error(1, mean=1.5)
+
+
+@pytest.mark.parametrize(("epsilon", "factor"), [(0.1, 1.20), (1, 1.22), (2, 1.27), (4, 1.47)])
+def test_errors_with_the_spread(epsilon: float, factor: float) -> None:
+    """On the bound: at most 3 % above what the theory of the triangle says, in squared error."""
+    alone = accuracy.leading_error(epsilon, mean=0.0)
+    spread = accuracy.leading_error(epsilon, mean=0.0, spread=True)
+    assert 1.0 < spread / alone < 1.03 * factor
+    asked = hg.mean([0.3] * 500, bounds=(0, 1), epsilon=epsilon, spread=True)
+    expected = accuracy.expected_error(asked.count, (0, 1), epsilon, mean=asked.mean, spread=True)
+    assert asked.expected_error == pytest.approx(expected, rel=0.05)
+
+
+def test_errors_with_a_look_outside() -> None:
+    alone = accuracy.expected_error(1000, (0, 1), Fraction(9, 10))
+    assert accuracy.expected_error(1000, (0, 1), 1, outside="1/10") == alone
+    found = accuracy.plan((0, 1), 0.01, epsilon=1, outside="1/10", spread=True)
+    assert found.records > accuracy.plan((0, 1), 0.01, epsilon=1, spread=True).records
+    for wrong in (
+        {"outside": 2}, {"spread": True, "columns": 2}, {"spread": True, "algorithm": "laplace"},
+    ):  # fmt: skip
+        with pytest.raises(hg.OptionError):
+            accuracy.expected_error(10, (0, 1), 1, **wrong)
+    with pytest.raises(hg.OptionError, match="leave out spread="):
+        accuracy.plan((0, 1), 0.01, epsilon=1, spread=True, population=True)

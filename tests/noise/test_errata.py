@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import pytest
 
 from hourglass.core.exact import exp_minus
 from hourglass.core.grid import Bounds, Grid
 from hourglass.errors import GridError
-from hourglass.estimate.accuracy import expected_error, gamma, leading_error
+from hourglass.estimate.accuracy import expected_error, gamma, leading_error, sigma2
 from hourglass.mechanisms.base import make
 from hourglass.noise import DiscreteLaplace, Hourglass, Staircase2D
 from hourglass.noise.staircase import stair
@@ -18,6 +20,7 @@ from hourglass.noise.staircase import stair
 pytestmark = pytest.mark.enumeration
 
 UNIT = Grid(Bounds(0, 1), 1 << 32)
+DOCS = Path(__file__).parents[2] / "docs" / "paper"
 RATIOS = [Fraction(1, 10), Fraction(1, 3), Fraction(2, 3), Fraction(9, 10)]
 GAMMAS = [Fraction(1, 10), Fraction(2, 5), Fraction(1, 2), Fraction(1)]
 
@@ -101,6 +104,44 @@ def test_padding_with_zeros_keeps_the_sum_and_ones_do_not() -> None:
 
     assert scaled_mean(0) == sum(values)
     assert scaled_mean(1) == sum(values) + padding != sum(values)
+
+
+def test_the_lower_bound_is_not_two_over_epsilon_squared() -> None:
+    sizes = [sigma2(epsilon) * float(epsilon) ** 2 / 2 for epsilon in (0.01, 0.1, 1, 4, 8)]
+    assert all(size < 1 for size in sizes)
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < 0.2
+
+
+def test_a_record_moves_the_query_either_way() -> None:
+    """Removing one is the negative of adding it, and not of the form (x, 1 - x) itself."""
+    G = 4
+    added = {(q, G - q) for q in range(G + 1)}
+    removed = {(-x, -y) for x, y in added}
+    assert not added & removed
+    lattice = make("hourglass", Fraction(1), Grid(Bounds(0, 1), G)).lattice()
+    assert {(q, 1) for q in range(G + 1)} == set(lattice.moves)
+    law = Hourglass(Fraction(1), G)
+    for (x, y), k in product(removed, range(-3, 4)):
+        # The count moves by (x + y) / G, the sum by x.
+        assert abs(law.level(x, k + (x + y) // G) - law.level(0, k)) == 1
+
+
+def test_the_third_figure_on_small_data_shows_errors_and_the_fourth_their_ratio() -> None:
+    def column(name: str) -> dict[tuple[str, str], float]:
+        with (DOCS / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+            _, *rows = csv.reader(file)
+        return {(row[1], row[2]): float(row[3]) for row in rows}
+
+    third, fourth = column("e7"), column("e8")
+    sizes = [size for series, size in third if series == "hourglass"]
+    assert len(sizes) == 7
+    for size in sizes:
+        ratio = third["staircase", size] / third["hourglass", size]
+        assert fourth["staircase / hourglass", size] == pytest.approx(ratio, rel=1e-8)
+    # Errors fall by orders with the size; their ratio stays where it is.
+    assert third["hourglass", "1"] > 100 * third["hourglass", "64"]
+    assert max(fourth.values()) < 2 * min(fourth.values())
 
 
 @pytest.mark.parametrize("width", [10, 120])

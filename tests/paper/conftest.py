@@ -49,6 +49,6 @@ def read_table(path: Path) -> Table:
             int(runs),
             panel,
         )
-        for panel, series, at, value, se, form, runs in rows
+        for panel, series, at, value, se, form, runs, _ in rows
     )
     return Table(x, y, tuple(points))

@@ -122,7 +122,7 @@ def test_a_table_survives_its_file(tmp_path: Path) -> None:
     assert back.points[0] == table.points[0]
     assert repr(back.points[1]) == repr(table.points[1])
     assert (tmp_path / "t.csv").read_text().splitlines()[0] == (
-        "panel,series,epsilon,mse,standard_error,closed_form,runs"
+        "panel,series,epsilon,mse,standard_error,closed_form,runs,bits"
     )
 
 

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from hourglass.cli import app, main
 from hourglass.noise import SeededBits
 from hourglass.paper import EXHIBITS, Settings, run
+from hourglass.paper.run import labelled
 from hourglass.paper.style import house_style
 
 from .conftest import Tables
@@ -40,13 +41,13 @@ def test_a_picture_is_labelled_and_nothing_is_cut_off(
     tables: Tables, name: str, tmp_path: Path
 ) -> None:
     with house_style():
-        drawn = EXHIBITS[name].draw(tables(name))
+        drawn = labelled(EXHIBITS[name].draw(tables(name)), Settings(seed=2024).label)
         drawn.savefig(tmp_path / "picture.png")
-        labelled = [ax for ax in drawn.axes if ax.get_ylabel()]
+        named = [ax for ax in drawn.axes if ax.get_ylabel()]
         for ax in drawn.axes:
             assert ax.get_xlabel()
             shared = ax.get_shared_y_axes()
-            assert ax in labelled or any(shared.joined(ax, other) for other in labelled)
+            assert ax in named or any(shared.joined(ax, other) for other in named)
         frame, boxes = drawn.bbox, []
         for text in shown_texts(drawn):
             label, box = text.get_text(), text.get_window_extent()
@@ -92,7 +93,7 @@ def test_the_command_draws_svg(tmp_path: Path) -> None:
     ("arguments", "named"),
     [
         (["e10"], "e10"),
-        (["e7", "--format", "pdf"], "pdf"),
+        (["e7", "--format", "jpg"], "jpg"),
         (["e7", "--runs", "1"], "runs"),
         (["e7", "--records", "1"], "records"),
     ],

@@ -11,32 +11,31 @@ import os
 import random
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import hourglass as hg
+from hourglass.read.spill import spill_directory
 from tests.read import targets
 from tests.read.observer import Question, complaints, in_python, observe, through_command
 from tests.read.targets import Target
 
 Maker = Callable[[random.Random, Path], Target]
-#: Neighbours of one base.
-NEIGHBOURS = 8
+#: The neighbours of one base: a row more, another in its place, one less.
+KINDS = ("add", "add", "change", "remove", "add", "add", "change", "remove")
+#: Where a query is dear: one of each, and many poisons at once, which touch no clean group.
+DEAR = ("add", "change", "remove", "crowd")
+CROWD = 12
+#: How many neighbours were looked at, by their kind.
+SEEN: Counter[str] = Counter()
 
 
 def attack(
-    target: Target,
-    question: Question,
-    rng: random.Random,
-    temporary: Path,
-    neighbours: int,
-    crowd: int = 1,
+    target: Target, question: Question, rng: random.Random, temporary: Path, kinds: tuple[str, ...]
 ) -> list[str]:
-    """What tells a base from its neighbours.
-
-    Where a query is dear, a ``crowd`` of poisons is added at once, which touches no clean group.
-    """
+    """What tells a base from its neighbours."""
     ledger = str(temporary.parent / f"ledger-{rng.getrandbits(64)}.db")
     budget = hg.create_budget(ledger, "attacked", epsilon=10_000, delta=0.5)
     ask = through_command(ledger) if target.command else in_python
@@ -47,59 +46,46 @@ def attack(
     def look(of: list[Any]) -> Any:
         return observe(target.make(of), question, budget, temporary, target.engine, ask)
 
-    look(rows)  # a process makes its folder for spilling with its first question
+    spill_directory()  # a process makes its folder for spilling with its first question
     base, found = look(rows), []
-    for _ in range(neighbours):
-        poison, added, gone, clean = target.bad(rng), 0, 0, target.clean
-        other = list(rows)
-        how = "add" if crowd > 1 else rng.choice(["add", "add", "add", "change", "remove"])
-        place = rng.randrange(len(rows) + (how == "add"))
-        if how != "add":
-            gone = target.records(other.pop(place))
-            clean = [name for name in clean if not _names(rows[place], name)]
-        if how != "remove":
-            added = target.records(poison)
-            other.insert(place, poison)
-        for _ in range(crowd - 1):
-            more = target.bad(rng)
-            added += target.records(more)
-            other.insert(rng.randrange(len(other) + 1), more)
+    for kind in kinds:
+        other, came, went = neighbour(rows, kind, target, rng)
+        clean = [name for name in target.clean if not any(_names(row, name) for row in went)]
+        added, gone = (sum(map(target.records, some)) for some in (came, went))
         wrong = complaints(base, look(other), question, added=added, gone=gone, clean=clean)
+        SEEN[kind] += 1
         if wrong:
-            said = str((how, poison if how != "remove" else rows[place]))
-            found.append(
-                f"{question.name} {said[:150]}: {wrong}; {question.options} {str(rows)[:1500]}"
-            )
+            said = str((kind, came, went))[:300]
+            found.append(f"{question.name} {said}: {wrong}; {question.options} {str(rows)[:1500]}")
     os.unlink(ledger)
     return found
+
+
+def neighbour(
+    rows: list[Any], kind: str, target: Target, rng: random.Random
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """Other rows, those of them that came, and those that went."""
+    other, went = list(rows), []
+    if kind in ("change", "remove"):
+        went.append(other.pop(rng.randrange(len(other))))
+    came = [target.bad(rng) for _ in range({"remove": 0, "crowd": CROWD}.get(kind, 1))]
+    for row in came:
+        other.insert(rng.randrange(len(other) + 1), row)
+    return other, came, went
 
 
 def _names(row: Any, name: str) -> bool:
     return name in (row.decode(errors="replace") if isinstance(row, bytes) else str(row))
 
 
-def run(
-    make: Maker,
-    seeds: range,
-    temporary: Path,
-    pairs: int = NEIGHBOURS,
-    crowd: int = 1,
-    several: bool = False,
-) -> list[str]:
-    """What the attack finds with each of the seeds; every question is asked in its turn.
-
-    ``several`` asks for the totals of two columns instead.
-    """
+def run(make: Maker, seeds: range, temporary: Path, kinds: tuple[str, ...] = KINDS) -> list[str]:
+    """What the attack finds with each of the seeds; every question is asked in its turn."""
     found = []
     for seed in seeds:
         rng = random.Random(seed)
         target = make(rng, temporary.parent)
         question = target.questions[seed % len(target.questions)]
-        if several:
-            options = {"by": "g"} if seed % 2 else {}
-            parse = target.questions[0].options.get("parse")
-            question = Question("several", options | {"parse": parse}, columns=("x", "p"))
-        wrong = attack(target, question, rng, temporary, pairs, crowd)
+        wrong = attack(target, question, rng, temporary, kinds)
         found += [f"seed {seed}: {one}" for one in wrong]
     return found
 
@@ -114,11 +100,12 @@ def on_connect(seeds: range, folder: Path) -> list[str]:
     temporary.mkdir()
     tempfile.tempdir = str(temporary)
     try:
-        return run(targets.on_spark(session), seeds, temporary, pairs=1, crowd=12)
+        return run(targets.on_spark(session), seeds, temporary, DEAR)
     finally:
         session.stop()
 
 
 if __name__ == "__main__":
     first, last = map(int, sys.argv[1].split("-"))
-    print("found:", json.dumps(on_connect(range(first, last), Path(sys.argv[2]))))
+    found = on_connect(range(first, last), Path(sys.argv[2]))
+    print("found:", json.dumps([found, SEEN]))

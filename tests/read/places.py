@@ -53,6 +53,18 @@ def parquet_relation(folder: Path) -> Place:
     return place
 
 
+def duckdb_file(folder: Path) -> Place:
+    def place(table: pa.Table) -> dict[str, Any]:
+        import duckdb
+
+        path = folder / f"{uuid.uuid4().hex}.duckdb"
+        with duckdb.connect(str(path)) as connection:
+            connection.from_arrow(table).create("t")
+        return {"data": hg.sql(f"duckdb:///{path}", "t")}
+
+    return place
+
+
 def sqlite(folder: Path) -> Place:
     kinds = {"double": "REAL", "float": "REAL", "string": "TEXT", "bool": "BOOLEAN"}
 

@@ -51,12 +51,18 @@ class Target:
 
 
 def questions(
-    *, parse: str | None = None, keys: list[Any] | None, pairs: bool = True
+    *,
+    parse: str | None = None,
+    keys: list[Any] | None,
+    pairs: bool = True,
+    columns: tuple[str, ...] = ("x", "p"),
 ) -> list[Question]:
     """A mean of all, by public and by secret groups, by persons; with and without ``missing``.
 
-    What is asked with epsilon 60 has that a record; the others have 50. ``pairs``: persons are
-    text, and are asked for together with groups.
+    Then the same with the spread, with what lies outside the bounds, and of several ``columns``: a
+    missing cell counts as the lower bound in all but the first. Then rows and persons are counted.
+    What is asked with epsilon 60 has that a record; the others have 50, and 60 with ``outside``,
+    whose counts have 40. ``pairs``: persons are text, and are asked for together with groups.
     """
     base: dict[str, Any] = {"epsilon": 60} | ({"parse": parse} if parse else {})
     twice, both = hg.per_person("p", rows=2), hg.per_person("p", groups=2)
@@ -83,6 +89,23 @@ def questions(
         if pairs:
             some = [(key, person) for key in keys for person in ("q", "p0", "p4")]
             found.append(Question("pairs", base | {"by": ["g", "p"], "keys": some}))
+    fills = {"missing": dict.fromkeys(columns[1:], 0)} if columns[1:] else {}
+    together = base | {"parse": parse or "real"} | fills
+    secret = {"by": "g", "delta": 1e-6}
+    for name, asked, each in (
+        ("spread", base | {"spread": True}, ()),
+        ("outside", base | {"outside": "2/5", "epsilon": 100, "missing": 3}, ()),
+        ("columns", together, columns),
+        ("count", {"epsilon": 60}, ()),
+    ):
+        more: dict[str, Any] = {"columns": each, "counts": name == "count"}
+        found += [
+            Question(name, asked, **more),
+            Question(f"{name}, secret", asked | secret, **more),
+            Question(f"{name}, persons", asked | {"unit": hg.per_person("p")}, person=True, **more),
+        ]
+        if keys:
+            found.append(Question(f"{name}, public", asked | {"by": "g", "keys": keys}, **more))
     scale = {"scale": [0, 1, 10, 50, 100, 1000]} | base
     return [*found, Question("bounds", scale, bounds_only=True)]
 
@@ -214,7 +237,12 @@ def typed(
         lambda r: poisoned(r, kinds),
         lambda rows: place(_arrow(rows, kinds)),
         questions(
-            parse=parse, keys=PUBLIC if named else None, pairs=pa.types.is_string(kinds["p"])
+            parse=parse,
+            keys=PUBLIC if named else None,
+            pairs=pa.types.is_string(kinds["p"]),
+            columns=("x",)
+            if engine == "datafusion" and pa.types.is_string(kinds["p"])
+            else ("x", "p"),
         ),
         engine,
         clean=list(CLEAN) if named else [],
@@ -283,7 +311,7 @@ def sqlite(rng: random.Random, folder: Path) -> Target:
 
 
 def _one_bad(rng: random.Random, row: list[str], bad: list[list[str]]) -> list[str]:
-    for place in rng.sample(range(3), rng.choice([1, 1, 3])):
+    for place in rng.sample(range(len(row)), rng.choice([1, 1, 3])):
         row[place] = rng.choice(bad[place])
     return row
 
@@ -297,26 +325,26 @@ def served(rng: random.Random, run: Callable[[list[str]], Any], engine: str) -> 
     group = rng.choice(["text", *SQL_G])
     early = "'0044-03-15 BC'" if engine == "postgres" else "'0044-03-15 (BC)'"
 
-    hard = [SQL_X[kind], SQL_G[group] + [early] * (group == "date"), quoted(NAMES)]
+    hard = [SQL_X[kind], SQL_G[group] + [early] * (group == "date"), quoted(NAMES), SQL_X[kind]]
 
     def good(i: int) -> list[str]:
         x = f"'{i}'" if kind == "text" else str(i)
         g = PUBLIC[i % 6] if group == "text" else f"2024-01-0{i % 6 + 1}"
-        return [x, f"'{g}'", f"'p{i}'"]
+        return [x, f"'{g}'", f"'p{i}'", x]
 
     def make(rows: list[list[str]]) -> Any:
         inserts = [f"INSERT INTO t VALUES ({', '.join(row)})" for row in rows]
-        return run(
-            ["DROP TABLE IF EXISTS t", f"CREATE TABLE t (x {kind}, g {group}, p text)", *inserts]
-        )
+        created = f"CREATE TABLE t (x {kind}, g {group}, p text, y {kind})"
+        return run(["DROP TABLE IF EXISTS t", created, *inserts])
 
     return Target(
         good,
-        lambda r: _one_bad(r, [*good(0)[:2], "'q'"], hard),
+        lambda r: _one_bad(r, [*good(0)[:2], "'q'", good(0)[0]], hard),
         make,
         questions(
             parse=rng.choice(["real", "integer"]) if kind == "text" else None,
             keys=PUBLIC if group == "text" else None,
+            columns=("x", "y"),
         ),
         clean=list(CLEAN) if group == "text" else [],
     )  # fmt: skip

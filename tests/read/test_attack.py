@@ -14,18 +14,20 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import hourglass as hg
-from hourglass.noise import Hourglass
+from hourglass.noise import Hourglass, HourglassBox, HourglassTriangle
 from tests.cli.running import spawn
 from tests.read import targets
-from tests.read.attacking import NEIGHBOURS, Maker, run
+from tests.read.attacking import DEAR, SEEN, Maker, run
 from tests.read.observer import EPSILON, NOISE, UPPER, Seen, complaints, words
 from tests.read.places import QUICK_JAVA, java_17
 from tests.read.targets import Target, by_command
@@ -47,18 +49,19 @@ MAKERS: dict[str, Maker] = {
         targets.binary(rng, folder, "datafusion")
     ),
 }
-PAIRS = {
-    "text": 96,
-    "binary": 40,
-    "frame": 64,
-    "objects": 24,
-    "sqlite": 48,
-    "relation": 48,
-    "datafusion": 24,
-    "text by the command": 32,
-    "binary by the command": 16,
-    "sqlite by the command": 16,
-    "datafusion by the command": 8,
+#: Bases of each door, with the neighbours of ``KINDS`` each.
+BASES = {
+    "text": 12,
+    "binary": 5,
+    "frame": 8,
+    "objects": 3,
+    "sqlite": 6,
+    "relation": 6,
+    "datafusion": 3,
+    "text by the command": 4,
+    "binary by the command": 2,
+    "sqlite by the command": 2,
+    "datafusion by the command": 1,
 }
 
 
@@ -72,38 +75,22 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", BASES)
 def test_neighbours(name: str, temporary: Path) -> None:
-    assert run(MAKERS[name], range(PAIRS[name] // NEIGHBOURS), temporary) == []
-
-
-@pytest.mark.parametrize("name", [name for name in PAIRS if "command" not in name])
-def test_neighbours_of_several_columns(name: str, temporary: Path) -> None:
-    """The second column is read from cells that name persons: most are no numbers at all."""
-    assert run(MAKERS[name], range(6), temporary, several=True) == []
-
-
-def test_neighbours_of_several_columns_on_postgres(temporary: Path, postgres_url: str) -> None:
-    make = partial(targets.postgres, url=postgres_url)
-    assert run(make, range(2), temporary, several=True) == []
-
-
-def test_crowds_of_several_columns_on_spark(temporary: Path, spark_session: Any) -> None:
-    make = targets.on_spark(spark_session)
-    assert run(make, range(2), temporary, pairs=1, crowd=12, several=True) == []
+    assert run(MAKERS[name], range(BASES[name]), temporary) == []
 
 
 def test_neighbours_on_postgres(temporary: Path, postgres_url: str) -> None:
     assert run(partial(targets.postgres, url=postgres_url), range(4), temporary) == []
 
 
-def test_crowds_on_spark(temporary: Path, spark_session: Any) -> None:
-    assert run(targets.on_spark(spark_session), range(6), temporary, pairs=1, crowd=12) == []
+def test_neighbours_on_spark(temporary: Path, spark_session: Any) -> None:
+    assert run(targets.on_spark(spark_session), range(3), temporary, DEAR) == []
 
 
 @pytest.mark.engine("spark")
-def test_crowds_on_connect(tmp_path: Path) -> None:
-    assert on_connect(range(3), tmp_path) == []
+def test_neighbours_on_connect(tmp_path: Path) -> None:
+    assert on_connect(range(2), tmp_path) == []
 
 
 def on_connect(seeds: range, folder: Path) -> list[str]:
@@ -121,14 +108,16 @@ def on_connect(seeds: range, folder: Path) -> list[str]:
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": QUICK_JAVA},
     )
     assert told.returncode == 0, told.stderr[-2000:]
-    found: list[str] = json.loads(told.stdout.partition("found:")[2])
+    found: list[str]
+    found, seen = json.loads(told.stdout.partition("found:")[2])
+    SEEN.update(seen)
     return found
 
 
 def test_a_command_of_its_own(temporary: Path) -> None:
     """In a process of its own, with what is written there to the two streams and to disk."""
     seen = []
-    poisons = [b"1,k0,p50", b'"', b"\xff,a,q", b"1" + b",a" * 30_000, b'1,"a\n1,a,q']
+    poisons = [b"1,k0,p50", b'1,"a\n\xff,a,q', b"1" + b",a" * 30_000]
     target = targets.text(random.Random(0), temporary.parent, None, "csv")
     question = next(one for one in target.questions if one.name == "secret")
     for poison in poisons:
@@ -145,7 +134,8 @@ def test_a_command_of_its_own(temporary: Path) -> None:
 def test_the_tolerance_on_sums() -> None:
     """A sum is off by half the tolerance, or a count at all, with a probability below 1e-12.
 
-    That is on the grids that are asked with: 2^32 cells, and whole numbers in up to 8 parts.
+    That is on the grids that are asked with: 2^32 cells (2^23 for the spread), and whole numbers in
+    up to 8 parts.
     """
     for G, parts in ((2**32, 1), *((UPPER, parts) for parts in range(1, 9))):
         law = Hourglass(EPSILON, G * parts)
@@ -153,6 +143,17 @@ def test_the_tolerance_on_sums() -> None:
         inside = (2 * law.c + 1) / law.marginal_x.normaliser(400)
         wrong = 1 - float(inside) + 2 * float(law.count_tail(1))
         assert float(1 - inside) + 2 * float(law.count_tail(1)) < 1e-12, (G, parts, wrong)
+    for grids in product((UPPER, 4 * UPPER, 8 * UPPER, 2**32), repeat=2):
+        box = HourglassBox(60, grids)
+        assert all(c * UPPER / G < NOISE / 2 for c, G in zip(box.centres, grids, strict=True))
+        centre = (2 * box.centres[0] + 1) * (2 * box.centres[1] + 1)
+        assert float(1 - centre / box.normaliser(400)) < 1e-12, grids
+    for G, fold in ((2**23, 1), *((UPPER, fold) for fold in range(1, 9))):
+        triangle = HourglassTriangle(60, fold * G * G)
+        # (U1 + 2 U2) / 2 W of the range is the noise on the sum, U2 / W that on the squares.
+        assert 1.5 * triangle.centre / (fold * G * G) * UPPER < NOISE / 2
+        assert triangle.centre / (fold * G * G) * UPPER**2 < NOISE * UPPER / 2
+        assert float(1 - triangle.points(0, 0) / triangle.normaliser(400)) < 1e-12, (G, fold)
 
 
 def test_what_would_be_seen() -> None:
@@ -173,6 +174,18 @@ def test_what_would_be_seen() -> None:
     for groups in ({"k0": (2, 5.01), "a": (2, 5.0)}, {"a": (2, 5.0), "k0": (2, 5.0)}):
         other = replace(two, groups=groups)
         assert complaints(two, other, grouped, added=1, gone=0, clean=["k0"]), groups
+    for name, moved, most in (
+        ("spread", (13, 66.0, 510.0), 1e4),
+        ("columns", (13, 66.0, 5.0), 100),
+        ("outside", (13, 66.0, 6.0), 1),
+    ):
+        asked = next(one for one in targets.questions(keys=None) if one.name == name)
+        rest = (0.0,) * (len(asked.spans) - 2)
+        one = Seen(groups={(): (12, 66.0, 5.0, *rest)})
+        other = Seen(groups={(): (*moved, *rest)})
+        assert complaints(one, other, asked, added=1, gone=0, clean=[]) == []
+        other.groups = {(): (13, 66.0, 5.5 + most, *rest)}
+        assert complaints(one, other, asked, added=1, gone=0, clean=[]), name
 
 
 def test_a_swallowed_row_is_seen(temporary: Path) -> None:
@@ -186,24 +199,33 @@ def test_a_swallowed_row_is_seen(temporary: Path) -> None:
     assert any("may" in one or "not touched" in one or "failed" in one for one in found)
 
 
-#: Bases of each door, with ``NEIGHBOURS`` neighbours each: some 12,000 files in all.
+#: Bases of each door for the long form, with the neighbours of ``KINDS`` each.
 LONG = {
-    "text": 250,
-    "binary": 150,
-    "frame": 200,
-    "objects": 60,
-    "sqlite": 120,
-    "relation": 120,
+    "text": 260,
+    "binary": 160,
+    "frame": 100,
+    "objects": 40,
+    "sqlite": 80,
+    "relation": 80,
     "datafusion": 100,
-    "text by the command": 120,
+    "text by the command": 80,
     "binary by the command": 60,
-    "sqlite by the command": 60,
-    "datafusion by the command": 30,
+    "sqlite by the command": 40,
+    "datafusion by the command": 40,
 }
-CHUNK = 10
+CHUNK = 20
+
+
+@pytest.fixture
+def counted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Prints how many neighbours a long test looked at, where output is shown (``-s``)."""
+    SEEN.clear()
+    yield
+    print(f"\nattacked: {request.node.name}: {dict(SEEN)}")
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("counted")
 @pytest.mark.parametrize(
     ("name", "start"),
     [(name, start) for name, bases in LONG.items() for start in range(1000, 1000 + bases, CHUNK)],
@@ -213,20 +235,23 @@ def test_many_neighbours(name: str, start: int, temporary: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("start", range(1000, 1120, CHUNK))
+@pytest.mark.usefixtures("counted")
+@pytest.mark.parametrize("start", range(1000, 1060, CHUNK))
 def test_many_neighbours_on_postgres(start: int, temporary: Path, postgres_url: str) -> None:
     make = partial(targets.postgres, url=postgres_url)
     assert run(make, range(start, start + CHUNK), temporary) == []
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("counted")
 @pytest.mark.parametrize("start", range(1000, 1060, CHUNK))
-def test_many_crowds_on_spark(start: int, temporary: Path, spark_session: Any) -> None:
+def test_many_neighbours_on_spark(start: int, temporary: Path, spark_session: Any) -> None:
     make = targets.on_spark(spark_session)
-    assert run(make, range(start, start + CHUNK), temporary, pairs=2, crowd=12) == []
+    assert run(make, range(start, start + CHUNK), temporary, DEAR) == []
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("counted")
 @pytest.mark.engine("spark")
-def test_many_crowds_on_connect(tmp_path: Path) -> None:
+def test_many_neighbours_on_connect(tmp_path: Path) -> None:
     assert on_connect(range(1000, 1030), tmp_path) == []

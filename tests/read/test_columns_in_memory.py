@@ -330,8 +330,8 @@ def test_chunks_and_threads_change_nothing(threads: int, rows: int) -> None:
     whole = dice.integers(-(2**40), 2**40, rows)
     absent = dice.random(rows) < 0.3
     targets = [
-        kernel.Target(Grid(Bounds(-1.5, 2.25), 2**32), None, (1,)),
-        kernel.Target(Grid(Bounds(-(2**15), 2**15), 2**16, True), 5, (2, 1)),
+        kernel.Target(Grid(Bounds(-1.5, 2.25), 2**32), None, (Sum(), Sum(side=-1), Sum(side=1))),
+        kernel.Target(Grid(Bounds(-(2**15), 2**15), 2**16, True), 5, (Sum(2), Sum(1), Sum(side=1))),
     ]
 
     def part(start: int, stop: int) -> list[kernel.Part]:
@@ -342,15 +342,16 @@ def test_chunks_and_threads_change_nothing(threads: int, rows: int) -> None:
     cells = np.floor((np.clip(reals, -1.5, 2.25)[kept] + 1.5) * (2**32 / 3.75) + 0.5)
     other = np.where(absent, 5, np.clip(whole, -(2**15), 2**15) + 2**15)[kept]
     assert count == int(kept.sum())
-    assert sums[0] == [sum(map(int, cells))]
-    assert sums[1] == [int((other**2).sum()), int(other.sum())]
+    assert sums[0] == [sum(map(int, cells)), int((reals < -1.5).sum()), int((reals > 2.25).sum())]
+    above = int(((whole > 2**15) & ~absent & kept).sum())
+    assert sums[1] == [int((other**2).sum()), int(other.sum()), above]
 
 
 def test_sums_past_int64_do_not_wrap() -> None:
     ones, grid = np.ones(kernel.CHUNK), Grid.choose(Bounds(0.0, 1.0))
     own = Grid(Bounds(0, 2**32), 2**32, True)
     block = [(ones, None), (np.full(kernel.CHUNK, 2**40), None)]
-    targets = [kernel.Target(grid, None, (1,)), kernel.Target(own, None, (1,))]
+    targets = [kernel.Target(grid, None, (Sum(),)), kernel.Target(own, None, (Sum(),))]
     sums, count = kernel.totals_of_blocks([block] * 64, targets)
     assert sums == [[64 * kernel.CHUNK * 2**32]] * 2
     assert count == 64 * kernel.CHUNK

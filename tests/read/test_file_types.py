@@ -93,8 +93,9 @@ def test_every_pair_of_types(tmp_path: Path, engine: str) -> None:
         if kind not in ("text", "boolean"):
             alone[kind] = total(placed)
     pairs = list(product(TYPES, repeat=2))
-    if engine == "spark":  # a query takes seconds there
-        pairs = [(one, two) for one, two in pairs if one < two]
+    if engine == "spark":  # a query takes seconds there: each type beside one of each family
+        kept = {"int32", "double", "decimal"}
+        pairs = [(one, two) for one, two in pairs if one < two and {one, two} & kept]
     for one, two in pairs:
         tables = columns(one, swapped=False), columns(two, swapped=True)
         placed = write(tmp_path / f"{one} {two}", engine, *tables)

@@ -57,12 +57,17 @@ def total(data: Any, engine: str, **more: Any) -> tuple[int, int]:
 
 
 def test_a_name_is_not_a_pattern(tmp_path: Path, engine: str) -> None:
-    """All files lie side by side, so that a pattern would find the others."""
+    """All files lie side by side, so that a pattern would find the others.
+
+    So do two folders: the name of the one, taken for a pattern, names the other.
+    """
     for ending in formats(engine):
-        folder = tmp_path / f"in {ending} [x]*"
+        folder, beside = tmp_path / f"in {ending} [x]*", tmp_path / f"in {ending} x"
         folder.mkdir()
+        beside.mkdir()
         for value, name in enumerate(NAMES):
             write(folder / f"{name}{ending}", 1 << value % 19)
+            write(beside / f"{name}{ending}", 1 << 19)
         few = NAMES if engine != "spark" else NAMES[1:8]  # a query takes seconds there
         for name in few:
             path = folder / f"{name}{ending}"

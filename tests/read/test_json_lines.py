@@ -18,6 +18,7 @@ ROW = '{"x": 7, "g": "b"}'
 LINES: list[tuple[str, tuple[int, str] | str | None]] = [
     ('{"x": 5, "g": "a"}', (5, "a")),
     (' {"g": "a", "x": 5} ', (5, "a")),
+    ('\t{"g": "a", "x": 5}\t', (5, "a")),
     ('{"x": "5", "g": "a", "h": [1, {"x": 9}]}', (5, "a")),
     ('{"x": 5.0, "g": "\\u0061"}', (5, "a")),
     ('{"x": 5e0, "g": "a"}', (5, "a")),
@@ -131,7 +132,7 @@ def test_broken_lines(tmp_path: Path) -> None:
     """Any line cut, doubled or with a character changed leaves its neighbours alone."""
     dice = random.Random(11)
     path = tmp_path / "a.jsonl"
-    for _ in range(60):
+    for _ in range(20):
         lines = []
         for _ in range(50):
             line = json.dumps({"x": 5, "g": "a", "h": [1, "y", {"x": 1}]})

@@ -360,7 +360,7 @@ def test_bad_databases(tmp_path: Path, postgres_url: str) -> None:
         hg.sql("sqlite:///x.db", "SELECT 1; DROP TABLE t")
     with pytest.raises(hg.DataError, match="no SQLite file"):
         hg.mean(hg.sql(f"sqlite:///{tmp_path}/no.db", "t"), "x", **ASK)
-    with pytest.raises(hg.DataError, match="UndefinedTable"):
+    with pytest.raises(hg.DataError, match="the database has no such table or view"):
         hg.mean(hg.sql(postgres_url, "no_such_table"), "x", **ASK)
 
 
@@ -392,7 +392,7 @@ def test_sqlite_cells_of_another_type_are_missing(tmp_path: Path) -> None:
     assert found == hg.mean([1.0, 2.0], bits=SeededBits(2), **ASK)
     found = hg.mean(source, "i", bits=SeededBits(2), **ASK)
     assert found == hg.mean(np.array([1, 7]), bits=SeededBits(2), **ASK)
-    with pytest.raises(hg.DataError, match="undeclared"):
+    with pytest.raises(hg.DataError, match=r"undeclared.*parse='real'"):
         hg.mean(source, "n", **ASK)
 
 

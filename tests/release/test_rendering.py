@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from html import escape
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 import yaml
@@ -143,3 +145,15 @@ def test_two_digits_of_the_error_show() -> None:
     ]  # fmt: skip
     release = hg.mean([1.0] * 9, bounds=(0, 3), epsilon=Fraction(1, 3), bits=hg.SeededBits(2))
     assert "epsilon 1/3" in str(release)
+
+
+def test_statements_and_bounds_in_a_notebook() -> None:
+    """What print shows, as paragraphs."""
+    released = hg.mean([1.0] * 50, bounds=(0, 1), epsilon=1)
+    statement: Any = released.statement(name="<b>")
+    bounds: Any = hg.find_bounds([1.0] * 50, epsilon=1)
+    for shown in (statement, bounds):
+        html = shown._repr_html_()
+        assert html.startswith("<p>")
+        words = " ".join(re.sub("<[^>]*>", " ", html).split())
+        assert words == escape(" ".join(str(shown).split()))

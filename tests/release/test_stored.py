@@ -25,7 +25,7 @@ from hourglass.core.totals import NoisyTotals
 from hourglass.estimate import point
 from hourglass.estimate.point import BAYESIAN
 from hourglass.mechanisms.base import ALGORITHMS, make
-from hourglass.release.answer import figure_names
+from hourglass.release.presented import figure_names
 
 OLD = Path(__file__).parent / "old"
 FIGURES = ("mean", "sum", "count", "mean_low", "mean_high", "expected_error", "few")
@@ -227,15 +227,17 @@ def test_files_and_frames_keep_every_column(by: tuple[str, ...], tmp_path: Path)
     found = answers(by, groups)
     expected = list(found.columns(0.95))
     assert len({name.casefold() for name in expected}) == len(by) + len(FIGURES)
+    kept = expected + list(found.terms(found.columns(0.95)))
+    assert len({name.casefold() for name in kept}) == len(kept)
     rows = list(csv.reader(io.StringIO(rendered(found, "csv", 0.95).decode())))
-    assert rows[0] == expected
+    assert rows[0] == kept
     assert [row[: len(by)] for row in rows[1:]] == [list(group) for group in groups]
     file = tmp_path / "answer.parquet"
     file.write_bytes(rendered(found, "parquet", 0.95))
     table = pq.read_table(file)
-    assert table.column_names == expected
+    assert table.column_names == kept
     described = duckdb.execute(f"DESCRIBE FROM '{file}'").fetchall()
-    assert [name for name, *_ in described] == expected
+    assert [name for name, *_ in described] == kept
     for frame in (found.to_pandas(0.95), found.to_polars(0.95)):
         assert list(frame.columns) == expected
         assert list(frame[by[0]]) == [group[0] for group in groups]

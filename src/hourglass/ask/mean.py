@@ -42,6 +42,7 @@ class _Options(TypedDict, total=False):
     missing: Any
     parse: Any
     spread: bool
+    outside: Any
     engine: str | None
     budget: Budget | None
     request: str | None
@@ -149,6 +150,11 @@ def mean(
     spread
         Also the variance and the standard deviation of the values, from the same epsilon: the
         mean's squared error grows by about a fifth. One column at a time.
+    outside
+        A share of epsilon, such as "1/10", that tells how many values lie outside the bounds:
+        ``r.outside.below`` and ``r.outside.above``, each with an interval. A person who counts
+        once is on the side where more of their rows lie. The share of several columns is divided
+        between them.
     engine
         Another engine than DuckDB for files: "spark" or "datafusion".
     budget

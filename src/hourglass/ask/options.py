@@ -7,17 +7,18 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.grid import Bounds, Grid
-from ..core.numbers import MIN_EPSILON, exact_delta
+from ..core.numbers import MIN_EPSILON, exact_delta, exact_number
 from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
+from ..noise.box import MOST_COLUMNS
 from ..read.open import columns_in_memory, is_table
 from ..read.sql.expression.given import Expression
 
 __all__ = [
     "asked_columns", "asked_statistic", "bounds_of_each", "check_algorithm", "check_parse",
     "epsilon_per_record",
-    "exact_delta_of", "missing_cell", "names_of", "of_each",
+    "exact_delta_of", "missing_cell", "names_of", "of_each", "outside_share",
 ]  # fmt: skip
 
 
@@ -48,8 +49,13 @@ def exact_delta_of(names: tuple[str, ...], keys: Any, delta: Any) -> Fraction:
     return exact
 
 
-def epsilon_per_record(epsilon: Fraction, unit: Unit, grouped: bool) -> Fraction:
-    """The epsilon that the noise is drawn at: what is charged over the records of a unit."""
+def epsilon_per_record(
+    epsilon: Fraction, unit: Unit, grouped: bool, outside: Fraction | None = None, columns: int = 1
+) -> Fraction:
+    """The epsilon that a record has: what is charged over the records of a unit.
+
+    With ``outside``, that share of it is what the counts of values outside ``columns`` columns get.
+    """
     if unit.groups > 1 and not grouped:
         raise OptionError(f"unit: groups={unit.groups} is about groups; name the column with by=")
     each = epsilon / unit.shares
@@ -57,6 +63,11 @@ def epsilon_per_record(epsilon: Fraction, unit: Unit, grouped: bool) -> Fraction
         raise EpsilonError(
             f"epsilon={epsilon} over {unit.shares} records of a person is below {MIN_EPSILON} for "
             "each; lower rows= or groups= of the unit"
+        )
+    if outside is not None and min(each * (1 - outside), each * outside / columns) < MIN_EPSILON:
+        raise EpsilonError(
+            f"outside={outside} of epsilon={epsilon} leaves a count less than {MIN_EPSILON}; give "
+            "a share nearer to 1/2, or a larger epsilon"
         )
     return each
 
@@ -69,12 +80,14 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
     """
     if isinstance(column, list | tuple):
         _check_names(column)
+        _check_number(len(column))
         return tuple(column), True
     if column is not None:
         if not isinstance(column, str | Expression):
             raise DataError(
-                f"column={shown(column)} is not the name of a column; give it as text, or a list "
-                "of names for several columns"
+                f"column={shown(column)} is not the name of a column; give it as text, as in "
+                "mean(data, 'age', ...), or a list of names for several columns. A column by "
+                "itself is data: mean(table['age'], bounds=...)"
             )
         return (column,), False
     if is_table(data):
@@ -83,7 +96,10 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
         if value:
             raise OptionError(f"{option}= is about tables; data is a column of numbers")
     several = columns_in_memory(data)
-    return (None,) if several is None else several, several is not None
+    if several is None:
+        return (None,), False
+    _check_number(len(several))
+    return several, True
 
 
 def asked_statistic(several: bool, spread: Any) -> str:
@@ -97,6 +113,24 @@ def asked_statistic(several: bool, spread: Any) -> str:
     return "spread" if spread else "columns" if several else "mean"
 
 
+def outside_share(outside: Any, algorithm: str) -> Fraction | None:
+    """The share of epsilon that counts values outside the bounds; None where none is asked."""
+    if outside is None:
+        return None
+    exact = exact_number(outside)
+    if exact is None or not 0 < exact < 1:
+        raise OptionError(
+            f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give one such "
+            'as "1/10"'
+        )
+    if ALGORITHMS[algorithm].adjacency != "add-remove":
+        raise OptionError(
+            f"outside= hides records that are added or removed, and algorithm={algorithm!r} only "
+            "records that are replaced; leave one of the two out"
+        )
+    return exact
+
+
 def _check_names(names: Any) -> None:
     if (
         not names
@@ -106,6 +140,14 @@ def _check_names(names: Any) -> None:
         raise DataError(
             f"column={shown(names)} does not name columns; give one name, or a list of names as "
             'text, each once (the columns of an array are named "0", "1", ...)'
+        )
+
+
+def _check_number(columns: int) -> None:
+    if columns > MOST_COLUMNS:
+        raise DataError(
+            f"{columns} columns are asked for at once, and one question takes at most "
+            f"{MOST_COLUMNS}; name fewer, and ask for the others by a question of their own"
         )
 
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..core.grid import DEFAULT_GRID
-from ..core.keys import sort_key
 from ..core.numbers import exact_epsilon
-from ..core.totals import Groups, Sum, Totals
+from ..core.totals import Sum, Totals
 from ..core.unit import Unit, as_unit
 from ..estimate.point import check_estimator
 from ..mechanisms.base import make
+from ..mechanisms.outside import OutsideCounts
 from ..mechanisms.spread import FINEST
 from ..mechanisms.threshold import threshold
-from ..noise.bits import Bits, SeededBits
-from ..read.engines.base import Source, value_field
-from ..read.keys import PublicKeys, public_keys
+from ..noise.bits import Bits
+from ..read.engines.base import value_field
+from ..read.keys import public_keys
 from ..read.open import columns_in_memory, open_source, place_of
 from ..read.sql.expression.given import Expression
 from ..read.sql.query import Query, Value
@@ -40,74 +36,44 @@ from .options import (
     missing_cell,
     names_of,
     of_each,
+    outside_share,
 )
+from .totals import TotalsQuestion
 
 __all__ = ["ColumnsQuestion", "MeanQuestion", "mean_question"]
 
 
-@dataclass(frozen=True)
-class MeanQuestion:
-    """A mean that can be asked: everything is checked, no row has been read.
+@dataclass(frozen=True, kw_only=True)
+class MeanQuestion(TotalsQuestion):
+    """A mean that can be asked, with the sum and the count beside it."""
 
-    ``epsilon`` and ``delta`` are its price; the mechanism draws its noise at the part of
-    epsilon that each record of a unit gets.
-    """
-
-    epsilon: Fraction
-    delta: Fraction
-    sql: str | None = field(repr=False)
     columns: tuple[str | None, ...]
-    mechanism: Any
     estimator: str
-    unit: Unit
-    source: Source = field(repr=False)
-    query: Query = field(repr=False)
-    by: tuple[str, ...] = ()
-    keys: PublicKeys | None = field(default=None, repr=False)
-    threshold: int | None = None
-    place: dict[str, Any] = field(default_factory=dict, repr=False)
+    asked: str = "mean"
+    outside: OutsideCounts | None = None
     where: str | None = None
 
-    @property
-    def text(self) -> str:
-        """Everything that makes this question this one. The SQL does not: engines make up names."""
-        facts: dict[str, Any] = {
-            "algorithm": self.mechanism.name,
-            "delta": str(self.delta),
-            "epsilon": str(self.epsilon),
-            "estimator": self.estimator,
-            "unit": str(self.unit),
-        }
-        return json.dumps(facts | self._ranges() | self.place, sort_keys=True)
+    def _facts(self) -> dict[str, Any]:
+        return {"estimator": self.estimator} | self._ranges()
 
     def _ranges(self) -> dict[str, Any]:
         grid = self.mechanism.grid
         return {"bounds": [repr(end) for end in grid.bounds], "grid": [grid.cells, grid.own]}
+
+    def _noised(self, totals: Totals, bits: Bits) -> Any:
+        if self.outside is None:
+            return super()._noised(totals, bits)
+        asked = len(self.outside.sums)
+        plain = Totals(totals.cells, totals.count, totals.more[:-asked])
+        return self.outside.noise(super()._noised(plain, bits), totals.more[-asked:], bits=bits)
 
     @property
     def subject(self) -> str:
         """The question in a few public words."""
         names = ", ".join(name or "a column in memory" for name in self.columns)
         where = f" where {self.where}" if self.where else ""
-        return f"mean of {names}" + (f" by {', '.join(self.by)}" if self.by else "") + where
-
-    def read(self) -> Groups:
-        """The exact totals of each group; of one group without a name where none are asked."""
-        return self.source.run(self.sql, self.query)
-
-    def noise(self, secret: Groups, bits: Bits) -> tuple[Any, Any]:
-        """The keys that are published, and their noisy totals."""
-        if self.keys is not None:
-            return self.keys.keys, self.mechanism.noise(self.keys.pick(secret), bits=bits)
-        if not self.by:
-            return (), self.mechanism.noise(secret.only, bits=bits)
-        # A group all of whose values are missing has no records: it is never published.
-        rows = np.flatnonzero(np.asarray(secret.count > 0, dtype=bool))
-        noisy = self.mechanism.noise(secret.take(rows), bits=bits)
-        kept = np.flatnonzero(np.asarray(noisy.sizes >= self.threshold, dtype=bool)).tolist()
-        keys = {i: secret.key(rows[i]) for i in kept}
-        order = sorted(kept, key=lambda i: sort_key(keys[i]))  # never in the data's order
-        return tuple(keys[i] for i in order), noisy.take(order)
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"{self.asked} of {names}{by}{where}"
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Any:
         """The release that the noisy totals lead to."""
@@ -126,26 +92,20 @@ class MeanQuestion:
             "private": private,
             "column": column,
             "where": self.where,
+            "asked": self.asked,
+            "outside_epsilon": self.outside.rate if self.outside else None,
             "_algorithm": mechanism,
         }
         if not self.by:
             return Release(**terms)
         return Releases(by=self.by, groups=keys, threshold=self.threshold, **terms)
 
-    def rehearse(self) -> None:
-        """Noise and write down one record, so that the law and the figures are known to work."""
-        nothing: Any = np.array([0], dtype=object) if self.by else 0
-        one = Totals(nothing, nothing + 1, (nothing,) * (len(self.query.sums) - 1))
-        keys = (((None,) * len(self.by)),) if self.by else ()
-        noisy = self.mechanism.noise(one, bits=SeededBits(0))
-        self.answer((keys, noisy), private=False).to_dict()
-
     def restore(self, stored: Mapping[str, Any]) -> Any:
         """The stored answer."""
         return (Releases if "by" in stored else Release).from_dict(dict(stored))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ColumnsQuestion(MeanQuestion):
     """The means of several columns, answered together."""
 
@@ -189,6 +149,7 @@ def mean_question(
     missing: Any = "drop",
     parse: Any = None,
     spread: bool = False,
+    outside: Any = None,
     engine: str | None = None,
 ) -> MeanQuestion:
     """The question that the options of :func:`mean` ask, or an error that says why not."""
@@ -204,7 +165,10 @@ def mean_question(
     check_estimator(estimator, algorithm, statistic)
     check_algorithm(algorithm, names, exact, whose, statistic)
     check_tables(conditions, columns_in_memory(data) is not None)
-    each = epsilon_per_record(price, whose, bool(names))
+    share = outside_share(outside, algorithm)
+    each = epsilon_per_record(price, whose, bool(names), share, len(columns))
+    beside = None if share is None else OutsideCounts(each * share, len(columns))
+    each -= beside.epsilon if beside else 0
     plain = [name for name, tree in zip(columns, conditions.trees, strict=True) if tree is None]
     read = [*plain, *names, whose.person, *conditions.columns]
     source = open_source(data, tuple(n for n in dict.fromkeys(read) if n is not None), engine)
@@ -245,7 +209,7 @@ def mean_question(
         nulls=public.nulls() if public else (),
         unit=whose,
         person=person,
-        sums=(Sum(), Sum(power=2)) if spread else (),
+        sums=_sums(len(columns), spread, beside),
         asked=conditions.asked(inputs, read),
     )
     place: dict[str, Any] = {"missing": [str(fill) for fill in fills] if several else str(missing)}
@@ -258,6 +222,8 @@ def mean_question(
         place["where"] = conditions.text
     if spread:
         place["spread"] = True
+    if share is not None:
+        place["outside"] = str(share)
     return (ColumnsQuestion if several else MeanQuestion)(
         epsilon=price,
         delta=exact,
@@ -270,7 +236,15 @@ def mean_question(
         query=query,
         by=names,
         keys=public,
+        outside=beside,
         threshold=threshold(mechanism, exact, whose.records, whose.groups) if exact else None,
         place=place,
         where=conditions.text,
     )
+
+
+def _sums(columns: int, spread: bool, outside: OutsideCounts | None) -> tuple[Sum, ...]:
+    """The sums that the question needs: of cells, of squares, and what lies outside the bounds."""
+    found = tuple(Sum(column=i) for i in range(columns))
+    found += (Sum(power=2),) if spread else ()
+    return found + (outside.sums if outside else ())

@@ -28,6 +28,7 @@ Problem = str
 #: What may differ between neighbours; all of it must follow from the noisy totals.
 DERIVED: Final = frozenset({
     "mean", "sum", "count", "std", "variance", "few", "intervals", "expected_error", "noisy_totals",
+    "outside", "below", "above",
 })  # fmt: skip
 
 
@@ -41,7 +42,8 @@ class Path:
 
     An answer by group is a mapping from its name to a release each, under "groups"; there
     only ``touched`` may differ, the group of the neighbour's row. ``counted``, if given, says how
-    many records the neighbour's last row is: none if a value that is asked for is missing.
+    many records the neighbour's last row is: none if a value that is asked for is missing;
+    ``sided`` what it adds to the numbers of values below and above the bounds.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Path:
     rebuild: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     touched: str | None = None
     counted: Callable[[Any], int] | None = None
+    sided: Callable[[Any], tuple[int, int]] | None = None
 
 
 def neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[float], list[float]]]:
@@ -140,6 +143,11 @@ class _Recording:
         return compare(self.path, self.answer, after) or self._miscounted(neighbour, after)
 
     def _miscounted(self, neighbour: Sequence[Any], after: Mapping[str, Any]) -> list[Problem]:
+        if self.path.sided is not None:
+            sides = self.path.sided(neighbour[-1])
+            found = tuple(_side_moves(self.answer["noisy_totals"], after["noisy_totals"]))
+            if found != sides:
+                return [f"the numbers outside moved by {found} for a row that adds {sides}"]
         if self.path.counted is None:
             return []
         expected, moved = self.path.counted(neighbour[-1]), _size(after) - _size(self.answer)
@@ -211,6 +219,8 @@ def _size(answer: Mapping[str, Any]) -> Fraction:
     if "columns" in answer:
         return _size(next(iter(answer["columns"].values())))
     totals = answer["noisy_totals"]
+    if "count" in totals:
+        return Fraction(totals["count"])
     return Fraction(totals["cells"] + totals["rest"], totals["parts"] * answer["grid"])
 
 
@@ -225,9 +235,13 @@ def _same(one: Any, two: Any) -> bool:
 def _moved(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Problem]:
     """The totals moved by (q, 1) for each record, q in 0..G; or not at all."""
     totals, others = before["noisy_totals"], after["noisy_totals"]
-    parts, G = totals["parts"], before["grid"]
     if not all(isinstance(x, int) for t in (totals, others) for x in t.values()):
         return ["the noisy totals are not whole numbers"]
+    if "count" in totals:
+        moved = others["count"] - totals["count"]
+        right = 0 <= moved <= path.records
+        return [] if right else [f"the count moved by {moved}, and may by {path.records} at most"]
+    parts, G = totals["parts"], before["grid"]
     cells, rest = others["cells"] - totals["cells"], others["rest"] - totals["rest"]
     records, remainder = divmod(cells + rest, parts * G)
     if remainder or cells % parts:
@@ -241,4 +255,12 @@ def _moved(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> l
         squares, fold = others["squares"] - totals["squares"], parts // (2 * G)
         if squares != fold * q * q:
             return [f"the sum of squares moved by {squares}, and not by {fold} times {q} squared"]
+    sides = _side_moves(totals, others)
+    if any(side < 0 for side in sides) or sum(sides) > records:
+        return [f"the numbers outside moved by {sides} for {records} records"]
     return []
+
+
+def _side_moves(totals: Mapping[str, Any], others: Mapping[str, Any]) -> list[int]:
+    """What the numbers of values outside the bounds moved by, where they are there."""
+    return [others[name] - totals[name] for name in ("below", "above") if name in totals]

@@ -28,6 +28,7 @@ from ..noise.staircase import stair
 from .around import keys_finding, ledger_finding, persons_finding
 from .bench import REAL, Bench, Mutant, MutantRow
 from .column_mutants import column_mutants
+from .counts import count_mutants
 from .empirical import Array, Sampler
 from .exact import exact_finding
 from .files import MISTAKEN, mistaken_finding
@@ -60,6 +61,7 @@ def mutants(bench: Bench) -> list[Mutant]:
         *_wrong_around(bench),
         *column_mutants(bench),
         *spread_mutants(bench),
+        *count_mutants(bench),
     ]
 
 

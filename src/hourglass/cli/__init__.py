@@ -18,20 +18,22 @@ from ..noise.bits import SECURE, Bits
 from .audit import audit
 from .bounds import bounds
 from .budget import budget_app
-from .many import ManyValued
+from .command import Command, Group
+from .count import count
 from .mean import mean
-from .output import as_options, make_printable, print_notes
+from .output import as_options, make_printable, tell_json, tell_line, wants_json
 from .paper import paper
 from .plan import plan
+from .sum import sum_
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="hourglass",
+    cls=Group,
     help="Private means, sums and counts with the least error known, on data wherever it lives.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 
 app.add_typer(budget_app)
@@ -55,28 +57,33 @@ def _root(
     """Private means, sums and counts with the least error known, on data wherever it lives."""
 
 
-app.command(cls=ManyValued)(mean)
-app.command()(bounds)
-app.command()(plan)
-app.command()(audit)
-app.command()(paper)
+app.command(cls=Command)(mean)
+app.command("sum", cls=Command)(sum_)
+app.command(cls=Command)(count)
+app.command(cls=Command)(bounds)
+app.command(cls=Command)(plan)
+app.command(cls=Command)(audit)
+app.command(cls=Command)(paper)
 
 
 def main(arguments: Sequence[str] | None = None, *, bits: Bits = SECURE) -> None:
     """Run the command; an error becomes one line on stderr and an exit code.
 
-    ``arguments`` are those of the process unless given; ``bits`` is for tests and the audit.
+    ``arguments`` are those of the process unless given; ``bits`` is for tests and the audit. Where
+    the answer was to be JSON, so is the error.
 
     Of an error that is not ours only the kind is told: its words may quote data.
     """
     make_printable()
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    tell = tell_json if wants_json(words) else tell_line
     try:
-        app(arguments, obj=bits)
+        code = app(words, obj=bits, standalone_mode=tell is tell_line)
     except HourglassError as error:
-        print(f"hourglass: {as_options(str(error))}", file=sys.stderr)
-        print_notes(error)
-        sys.exit(error.exit_code)
+        tell(error, as_options(str(error)), error.exit_code)
     except Exception as error:
-        print(f"hourglass: unexpected error ({type(error).__name__})", file=sys.stderr)
-        print_notes(error)
-        sys.exit(1)
+        if hasattr(error, "format_message"):  # what the words of the command should have been
+            tell(error, error.format_message(), 2)
+        tell(error, f"unexpected error ({type(error).__name__})", 1)
+    if code:
+        sys.exit(code)

@@ -31,7 +31,7 @@ __all__ = ["audit"]
 KINDS: Final = ("exact", "empirical", "greybox", "mutants", "all")
 CHECKS: Final = ("exact", "sampler", "empirical", "grey box", "ledger")
 #: About as many as there are, for the progress bar.
-MUTANTS: Final = 38
+MUTANTS: Final = 44
 #: The algorithm that answers several columns together.
 COLUMNS: Final = "hourglass"
 SMALL_GRIDS: Final = (1, 2, 3, 7, 16)
@@ -91,7 +91,7 @@ def audit(
     rows: list[MutantRow] = []
     bounds: list[LowerBound] = []
     steps = {
-        "exact": len(grids) * (len(names) + 2) + 17,
+        "exact": len(grids) * (len(names) + 2) + 20,
         "empirical": samples * (2 if release else 4 * len(names) + 3),
         "mutants": MUTANTS,
     }
@@ -123,6 +123,7 @@ def audit(
 
 def _exact(epsilon: Fraction, grids: list[int], names: list[str]) -> Iterator[Finding]:
     from ..audit.boxes import audit_boxes
+    from ..audit.counts import audit_counts
     from ..audit.spreads import audit_spreads
     from ..audit.suite import audit_exact, audit_keys, audit_samplers
 
@@ -130,6 +131,7 @@ def _exact(epsilon: Fraction, grids: list[int], names: list[str]) -> Iterator[Fi
     if COLUMNS in names:
         yield from audit_boxes(epsilon, grids)
         yield from audit_spreads(epsilon, grids)
+        yield from audit_counts(epsilon)
     yield from audit_samplers()
     yield from audit_keys(epsilon)
 
@@ -137,6 +139,7 @@ def _exact(epsilon: Fraction, grids: list[int], names: list[str]) -> Iterator[Fi
 def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[Finding]:
     from ..audit.columns import greybox_columns
     from ..audit.conditions import audit_conditions
+    from ..audit.counts import greybox_counts
     from ..audit.paths import memory_paths, table_paths
     from ..audit.searches import audit_bounds, audit_groups
     from ..audit.spreads import greybox_spread
@@ -153,6 +156,7 @@ def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[
         if COLUMNS in names:
             yield from greybox_columns(epsilon, grid, Path(folder))
             yield greybox_spread(epsilon)
+            yield from greybox_counts(epsilon, Path(folder))
         yield from audit_groups(epsilon, Path(folder))
         yield from audit_bounds(epsilon, Path(folder))
     yield from audit_around(epsilon)

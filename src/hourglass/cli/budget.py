@@ -31,11 +31,13 @@ from ..ledger.values import shown_number
 from ..ledger.verify import exported
 from ..ledger.verify import verify as verify_budget
 from ..release.rendering import counted, label, sentence_table, text_table
+from .command import Command, Group
 from .output import check_targets
 
 __all__ = ["budget_app"]
 
 budget_app = typer.Typer(
+    cls=Group,
     name="budget",
     help="Budgets that survive: create, show, verify, export, share.",
     no_args_is_help=True,
@@ -67,7 +69,7 @@ Role = Annotated[str, typer.Argument(metavar="ROLE", help="The name of a Postgre
 Printed = Annotated[Format, typer.Option("--format", help="A table, or JSON.")]
 
 
-@budget_app.command("init")
+@budget_app.command("init", cls=Command)
 def init(
     name: Name,
     ledger: Ledger,
@@ -86,7 +88,7 @@ def init(
     _print_anchor(balance.anchor)
 
 
-@budget_app.command("show")
+@budget_app.command("show", cls=Command)
 def show(
     ledger: Ledger,
     name: Annotated[
@@ -129,7 +131,7 @@ def show(
         _print_json(shown if name is None else shown[0])
 
 
-@budget_app.command("history")
+@budget_app.command("history", cls=Command)
 def history(
     name: Name, ledger: Ledger, anchor: AnchorLine = None, output: Printed = Format.TABLE
 ) -> None:
@@ -157,7 +159,7 @@ def history(
     typer.echo(f"Charges of {name}:\n{sentence_table(head, rows, width)}")
 
 
-@budget_app.command("verify")
+@budget_app.command("verify", cls=Command)
 def verify(
     ledger: Ledger,
     name: Annotated[
@@ -186,7 +188,7 @@ def verify(
         raise typer.Exit(3)
 
 
-@budget_app.command("export")
+@budget_app.command("export", cls=Command)
 def export(
     name: Name,
     ledger: Ledger,
@@ -205,7 +207,7 @@ def export(
         output.write_text(text + "\n", encoding="utf-8")
 
 
-@budget_app.command("grant")
+@budget_app.command("grant", cls=Command)
 def grant(role: Role, ledger: Ledger) -> None:
     """Let a PostgreSQL role charge every budget of a ledger; only its owner can do this."""
     grant_role(ledger, role)
@@ -215,7 +217,7 @@ def grant(role: Role, ledger: Ledger) -> None:
     )
 
 
-@budget_app.command("revoke")
+@budget_app.command("revoke", cls=Command)
 def revoke(role: Role, ledger: Ledger) -> None:
     """Take every right on a PostgreSQL ledger from a role; only its owner can do this."""
     revoke_role(ledger, role)

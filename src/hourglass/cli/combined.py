@@ -44,17 +44,17 @@ class Combined:
         """The answer's own."""
         return self.answer.groups
 
-    def text(self, confidence: float) -> str:
+    def text(self, confidence: float, *, fewest: int = 1) -> str:
         """The answer's table, and below it what follows from it."""
-        parts = [self.answer.text(confidence)]
+        parts = [self.answer.text(confidence, fewest=fewest)]
         for _, name, found in self._found():
             heading = f"{name}: " if name else ""
             parts.append(heading + (found if isinstance(found, str) else found.text(confidence)))
         return "\n\n".join(parts)
 
-    def to_dict(self, confidence: float | None) -> dict[str, Any]:
+    def to_dict(self, confidence: float | None, *, fewest: int = 1) -> dict[str, Any]:
         """The answer, with "total" and "difference": one each, or one for each column."""
-        whole: dict[str, Any] = self.answer.to_dict(confidence)
+        whole: dict[str, Any] = self.answer.to_dict(confidence, fewest=fewest)
         sure = 0.95 if confidence is None else confidence
         for kind, name, found in self._found():
             stored = None if isinstance(found, str) else found.to_dict(sure)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..core.unit import Unit, per_person, per_row
 from ..errors import OptionError
-from ..read.database import sql
+from ..read.database import file_url, sql
 from ..read.files import multiline
 from .output import print_notes
 from .progress import progress
@@ -21,7 +21,7 @@ __all__ = [
     "account", "answering", "data_of", "ledger_of", "number_of", "start_spark", "unit_of"
 ]  # fmt: skip
 
-_URLS: Final = ("postgresql://", "postgres://", "sqlite://")
+_URLS: Final = ("postgresql://", "postgres://", "sqlite://", "duckdb://")
 
 
 def ledger_of(ledger: str | None) -> str | None:
@@ -48,6 +48,8 @@ def account(budget: str | None, ledger: str | None, request: str | None) -> Acco
 
 def data_of(source: str, table: str | None, trusted: bool = False, lines: bool = False) -> Any:
     """A path, or a table of a database; ``lines``: records of the file may span lines."""
+    if not source.startswith(_URLS):
+        source = file_url(source) or source
     if source.startswith(_URLS):
         if lines:
             raise OptionError("--multiline is about CSV and TSV files; the source is a database")

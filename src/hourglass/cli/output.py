@@ -8,14 +8,19 @@ import json
 import os
 import re
 import sys
+import time
 from codecs import register_error
-from collections.abc import Iterable, Mapping
-from datetime import date
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
 from glob import glob
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NoReturn
 
+from .. import __version__
+from ..core.urls import shown_url
 from ..errors import OptionError
+from ..release.presented import figure_names
 from ..release.rendering import yaml_text
 
 __all__ = [
@@ -24,8 +29,12 @@ __all__ = [
     "check_targets",
     "encoded",
     "make_printable",
+    "origin_of",
     "print_notes",
     "rendered",
+    "tell_json",
+    "tell_line",
+    "wants_json",
     "write",
     "write_file",
 ]
@@ -33,8 +42,8 @@ __all__ = [
 FORMATS: Final = ("table", "json", "csv", "parquet", "yaml")
 #: Arguments of the library that are options of the same name here.
 _OPTIONS: Final = (
-    "algorithm|bounds|by|confidence|delta|engine|epsilon|estimator|format|grid|groups|keys|missing"
-    "|output|parse|plot|rows|scale|statement"
+    "algorithm|bounds|by|confidence|delta|engine|epsilon|estimator|fewest|format|grid|groups|keys"
+    "|missing|outside|output|parse|plot|rows|scale|statement"
 )
 _PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x"}
 #: Up to so many groups the intervals are in the answer without being asked for.
@@ -97,15 +106,57 @@ def as_options(message: str) -> str:
     return re.sub(name, r"--\1 ", message)
 
 
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether the answer is asked for as JSON."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return "--format=json" in words or ("--format", "json") in pairs
+
+
+def tell_line(error: BaseException, message: str, code: int) -> NoReturn:
+    """End the command with an error: a line on stderr, and its notes."""
+    print(f"hourglass: {message}", file=sys.stderr)
+    print_notes(error)
+    sys.exit(code)
+
+
+def tell_json(error: BaseException, message: str, code: int) -> NoReturn:
+    """The same as JSON, on stderr too: what stands on stdout is an answer."""
+    notes = list(getattr(error, "__notes__", ()))
+    told = {"kind": type(error).__name__, "message": message, "notes": notes, "exit_code": code}
+    print(json.dumps({"error": told}, ensure_ascii=False), file=sys.stderr)
+    sys.exit(code)
+
+
 def print_notes(error: BaseException) -> None:
     """What else is to be said of an error: that a charge stands, and under which name."""
     for note in getattr(error, "__notes__", ()):
         print(f"hourglass: {note}", file=sys.stderr)
 
 
-def write(answer: Any, format_: str, output: Path | None, confidence: float | None) -> None:
+def origin_of(source: str, table: str | None) -> dict[str, str]:
+    """What an answer that is kept for later should tell: of what it is, by what, since when.
+
+    SOURCE_DATE_EPOCH, as everywhere, takes the place of the clock.
+    """
+    told = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = int(told) if told.isdigit() else time.time()
+    return {
+        "source": shown_url(source) + (f" {table}" if table else ""),
+        "hourglass": __version__,
+        "written": datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
+    }
+
+
+def write(
+    answer: Any,
+    format_: str,
+    output: Path | None,
+    confidence: float | None,
+    fewest: int = 1,
+    origin: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """The answer to a file, or to standard output: what programs read is UTF-8 there too."""
-    content = rendered(answer, format_, confidence)
+    content = rendered(answer, format_, confidence, fewest, origin)
     if output is not None:
         write_file(output, content)
     elif format_ == "table" or not hasattr(sys.stdout, "buffer"):
@@ -126,19 +177,36 @@ def write_file(path: Path, content: bytes) -> None:
         raise
 
 
-def rendered(answer: Any, format_: str, confidence: float | None) -> bytes:
+def rendered(
+    answer: Any,
+    format_: str,
+    confidence: float | None,
+    fewest: int = 1,
+    origin: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:
     """The answer as bytes of that format."""
     sure = 0.95 if confidence is None else confidence
     if format_ == "table":
-        return encoded(f"{answer.text(sure)}\n")
+        return encoded(f"{answer.text(sure, fewest=fewest)}\n")
     few = len(answer.groups) <= WITH_INTERVALS
     asked = sure if few or confidence is not None else None
-    if format_ == "json":
-        return encoded(json.dumps(answer.to_dict(asked), indent=2, ensure_ascii=False) + "\n")
-    if format_ == "yaml":
-        return encoded(yaml_text(answer.to_dict(asked)) + "\n")
-    columns = answer.columns(asked)
+    if format_ in ("json", "yaml"):
+        plain = answer.to_dict(asked, fewest=fewest) | ({"origin": {**origin}} if origin else {})
+        text = yaml_text(plain) if format_ == "yaml" else _json(plain)
+        return encoded(f"{text}\n")
+    columns = answer.columns(asked, fewest=fewest)
+    columns |= answer.terms(columns) | _repeated(origin, columns)
     return _csv(columns) if format_ == "csv" else _parquet(columns)
+
+
+def _json(plain: dict[str, Any]) -> str:
+    return json.dumps(plain, indent=2, ensure_ascii=False)
+
+
+def _repeated(origin: Mapping[str, str], columns: dict[str, Any]) -> dict[str, Any]:
+    rows = len(next(iter(columns.values())))
+    names = figure_names(list(columns), list(origin))
+    return {names[name]: [text] * rows for name, text in origin.items()}
 
 
 def encoded(text: str) -> bytes:

@@ -30,29 +30,47 @@ def paper(
         int, typer.Option(help="Records of the large data sets; the paper has 10,000.")
     ] = 10_000,
     out: Annotated[Path, typer.Option(help="The folder that the files go to.")] = Path("paper"),
-    picture_format: Annotated[str, typer.Option("--format", help="png or svg.")] = "png",
+    picture_format: Annotated[
+        str, typer.Option("--format", help="png, svg, pdf, or pgf for LaTeX.")
+    ] = "png",
     quick: Annotated[bool, typer.Option("--quick", help="Few runs, for a first look.")] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="A whole number: the same numbers every time. NOT PRIVATE; so labelled."),
+    ] = None,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE:NAME",
+            help="An algorithm of your own, measured in e1 to e8; may be given again.",
+        ),
+    ] = None,
 ) -> None:
     """Re-run every experiment of the paper: tables, pictures, and which claims hold."""
-    from ..paper import EXHIBITS, FULL_RUNS, QUICK_RUNS, Settings, chosen, run
+    from ..paper import EXHIBITS, FULL_RUNS, QUICK_RUNS, Settings, chosen, load_all, run
 
     if runs is None:
         runs = QUICK_RUNS if quick else FULL_RUNS
-    settings = Settings(runs, records)
     exhibits = chosen(names or [], EXHIBITS)
+    settings = Settings(runs, records, seed=seed, own=load_all(algorithm or []))
     start = time.perf_counter()
     with progress({"figures": len(exhibits)}) as tick:
         shown = run(exhibits, settings, out, picture_format=picture_format, tick=tick)
-    _report(shown, out, time.perf_counter() - start)
+    _report(shown, out, settings.label, time.perf_counter() - start)
 
 
-def _report(shown: list[Shown], out: Path, seconds: float) -> None:
-    """The table of claims on stdout."""
+def _report(shown: list[Shown], out: Path, label: str, seconds: float) -> None:
+    """The table of claims on stdout, the user's own algorithms, and that a run is not private."""
     claims = [(item.exhibit.name, claim) for item in shown for claim in item.claims]
     rows = [(name, claim.text, claim.measured, claim.verdict) for name, claim in claims]
     if rows:
         from ..paper.index import CLAIM_HEAD
 
         print(sentence_table(CLAIM_HEAD, rows, width=get_terminal_size().columns))
+    for item in shown:
+        for words in item.own:
+            print(f"{item.exhibit.name}: {words}")
+    if label:
+        print(label)
     held = sum(claim.holds is True for _, claim in claims)
     print(f"{held} of {len(claims)} claims hold; {seconds:.0f} s; open {out / 'index.html'}")

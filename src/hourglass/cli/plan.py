@@ -14,6 +14,7 @@ from ..estimate.accuracy import Plan, compare, expected_error
 from ..estimate.accuracy import plan as planned
 from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import decimals_for, number, text_table
+from . import options
 from .common import number_of
 
 __all__ = ["plan"]
@@ -42,6 +43,10 @@ def plan(
     columns: Annotated[
         int, typer.Option(help="How many columns are asked together, for one epsilon.")
     ] = 1,
+    spread: Annotated[
+        bool, typer.Option("--spread", help="The standard deviation is asked for as well.")
+    ] = False,
+    outside: options.OutsideShare = None,
     population: Annotated[
         bool,
         typer.Option(
@@ -69,7 +74,8 @@ def plan(
     if error is not None:
         found = planned(
             range_, error, epsilon=epsilon, records=records, mean=at_mean, grid=grid,
-            columns=columns, population=population, confidence=confidence,
+            columns=columns, spread=spread, outside=outside, population=population,
+            confidence=confidence,
         )  # fmt: skip
         if population:
             _print_population(found, confidence)
@@ -87,7 +93,12 @@ def plan(
     if records < 1:
         raise OptionError(f"records={records} is not a whole number of 1 or more")
     if columns != 1:
+        if spread or outside:
+            raise OptionError("--spread and --outside go with one column; leave out --columns")
         _print_columns(records, range_, exact_epsilon(epsilon), at_mean, grid, columns)
+        return
+    if spread or outside:
+        _print_more(records, range_, exact_epsilon(epsilon), at_mean, grid, spread, outside)
         return
     errors = compare(records, range_, exact_epsilon(epsilon), mean=at_mean, grid=grid)
     best = errors["hourglass"]
@@ -109,6 +120,28 @@ def _print_population(found: Plan, confidence: float) -> None:
         f"{100 * confidence:g} % interval of the population's mean reaches {reach} to either side "
         f"({found.algorithm}; from the bounds alone)"
     )
+
+
+def _print_more(
+    records: int,
+    bounds: Bounds,
+    epsilon: Fraction,
+    mean: float | None,
+    grid: int | None,
+    spread: bool,
+    outside: str | None,
+) -> None:
+    """What the spread, or a look outside the bounds, adds to the error of the mean."""
+    alone = expected_error(records, bounds, epsilon, mean=mean, grid=grid)
+    asked = expected_error(
+        records, bounds, epsilon, mean=mean, grid=grid, spread=spread, outside=outside
+    )
+    words = [*(["spread"] if spread else []), *([f"outside {outside}"] if outside else [])]
+    rows = [
+        [name, number(e, decimals_for(e)), f"{e / alone:.2f}"]
+        for name, e in (("mean alone", alone), (f"with {' and '.join(words)}", asked))
+    ]
+    print(text_table(["asked for", "expected error", "to the mean alone"], rows))
 
 
 def _print_columns(

@@ -58,13 +58,17 @@ class Bounds:
     """The public range that values are clamped to; ``lower < upper``, both finite.
 
     An end is kept as an int if it was given as one, else as the double nearest to it.
-    ``origin`` says where they come from, for the statement of a release.
+    ``origin`` says where they come from, for the statement of a release, and ``leaves`` how many
+    records a private search meant to leave below and above (None at an end of its scale).
     """
 
     lower: int | float
     upper: int | float
     origin: str = field(
         default="stated as public knowledge", compare=False, repr=False, kw_only=True
+    )
+    leaves: tuple[int | None, int | None] | None = field(
+        default=None, compare=False, repr=False, kw_only=True
     )
 
     def __post_init__(self) -> None:
@@ -89,11 +93,14 @@ class Bounds:
                 "bounds are missing; give the public range of the values, as in bounds=(0, 120). "
                 "Bounds read off the data would leak it"
             )
-        # A longer list may be a column given by mistake: not even its length is told.
-        plain = isinstance(bounds, list | tuple) or getattr(bounds, "shape", None) == (2,)
-        ends = list(bounds) if plain else []
+        # A Series, an array or a longer list may be a column of the data, or have been read off it:
+        # not even its length is told.
+        ends = list(bounds) if isinstance(bounds, list | tuple) else []
         if len(ends) != 2:
-            raise BoundsError(f"bounds={shown(bounds)} is not a pair; give bounds=(lower, upper)")
+            raise BoundsError(
+                f"bounds={shown(bounds)} is not a pair; give bounds=(lower, upper), two public "
+                "numbers"
+            )
         return cls(ends[0], ends[1])
 
     @property
@@ -127,7 +134,9 @@ def _bound(name: str, value: Any) -> int | float:
         if math.isfinite(number):
             return number
         raise BoundsError(f"{name} bound {shown(value)} is not finite; give a public, finite range")
-    raise BoundsError(f"{name} bound {shown(value)} is not a number; give one such as 0 or 1.5")
+    # Text is not shown: a list of two may be cells of the data.
+    kind = type(value).__name__
+    raise BoundsError(f"{name} bound of type {kind} is not a number; give one such as 0 or 1.5")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ def key_value(value: Any, kind: str, column: str, place: int = 0) -> Any:
         raise OptionError(
             f"keys[{place}] is {_a(value)}, which column {column!r} ({kind}) cannot hold; give "
             f"keys of that kind, and texts of up to {LONGEST} bytes of UTF-8"
+            + ("; a number in a text file is a text, as it is written there" * (kind == "text"))
         )
     return found
 

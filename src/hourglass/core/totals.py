@@ -7,7 +7,7 @@ post-processing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ __all__ = [
     "MOST_SQUARE",
     "Groups",
     "NoisyColumns",
+    "NoisyCounts",
     "NoisyTotals",
     "Sum",
     "Totals",
@@ -37,12 +38,15 @@ MOST_SQUARE: Final = 2**46
 class Sum:
     """A sum over the records of a group that a statistic asks for.
 
-    It adds up a power of the cell of one ``column`` of the question, columns counted from 0. The
-    number of the records comes with every question and is not declared.
+    It adds up a power of the cell of one ``column`` of the question, columns counted from 0. With
+    a ``side`` it counts the records whose value lies outside the bounds instead: below the lower
+    one (-1) or above the upper one (1). The number of the records comes with every question and is
+    not declared.
     """
 
     power: int = 1
     column: int = 0
+    side: int = 0
 
 
 #: What a mean asks for: the sum of the cells.
@@ -111,9 +115,8 @@ class Groups:
         if not small or any(part.dtype != np.int64 for part in columns):
             count, *parts = (part.astype(object) for part in columns)
             pairs = list(zip(parts[::2], parts[1::2], strict=True))
-        cells, *more = (
-            _joined(hi, lo, count, most) for (hi, lo), most in zip(pairs, balance, strict=True)
-        )
+        sums = [_joined(hi, lo, count, most) for (hi, lo), most in zip(pairs, balance, strict=True)]
+        cells, *more = sums or [np.zeros_like(count)]
         return cls(keys, cells, count, tuple(more))
 
     @property
@@ -211,7 +214,8 @@ class NoisyTotals:
 
     The two are what the paper calls the transformed sums: how much of the records leans to
     the upper bound, and how much to the lower. Integers, or arrays of them for groups. With the
-    spread, ``squares`` is the noisy sum of q^2 where a record adds at most parts * grid / 2.
+    spread, ``squares`` is the noisy sum of q^2 where a record adds at most parts * grid / 2. If it
+    was asked for, ``below`` and ``above`` are the noisy numbers of values outside the bounds.
     """
 
     cells: Any
@@ -219,6 +223,8 @@ class NoisyTotals:
     grid: int
     parts: int = 1
     squares: Any = None
+    below: Any = None
+    above: Any = None
 
     @property
     def weight(self) -> Any:
@@ -237,12 +243,28 @@ class NoisyTotals:
 
     def take(self, rows: Any) -> NoisyTotals:
         """Those of some groups, or as Python's integers of one."""
-        cells, rest, *squares = (
-            part[rows] for part in (self.cells, self.rest, self.squares) if part is not None
-        )
-        if not isinstance(cells, np.ndarray):
-            cells, rest, *squares = map(int, (cells, rest, *squares))
-        return NoisyTotals(cells, rest, self.grid, self.parts, *squares)
+        names = ("cells", "rest", "squares", "below", "above")
+        taken = {name: part[rows] for name in names if (part := getattr(self, name)) is not None}
+        if not isinstance(taken["cells"], np.ndarray):
+            taken = {name: int(part) for name, part in taken.items()}
+        return replace(self, **taken)
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """A number of records after the noise, of either sign; or an array of them for groups."""
+
+    counts: Any
+
+    @property
+    def sizes(self) -> Any:
+        """What a threshold is compared with."""
+        return self.counts
+
+    def take(self, rows: Any) -> NoisyCounts:
+        """Those of some groups, or as Python's integer of one."""
+        counts = self.counts[rows]
+        return NoisyCounts(counts if isinstance(counts, np.ndarray) else int(counts))
 
 
 @dataclass(frozen=True)

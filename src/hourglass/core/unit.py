@@ -63,14 +63,17 @@ def counts_persons(unit: str) -> bool:
     return found is not None and found["rows"] is None
 
 
-def hidden(unit: str) -> str:
-    """Whose presence is hidden, in words: from the text of a unit, as answers carry it."""
+def hidden(unit: str, *, averaged: bool = True) -> str:
+    """Whose presence is hidden, in words: from the text of a unit, as answers carry it.
+
+    ``averaged``: a person who counts once does so with the mean of their rows.
+    """
     found = _PERSON.fullmatch(unit)
     if found is None:
         return f"one {unit}"
     column, rows = found["column"], found["rows"]
     if rows is None:
-        words = f"each {column} counts once, with its own mean"
+        words = f"each {column} counts once" + (", with its own mean" if averaged else "")
     else:
         words = f"up to {rows} {'row' if rows == '1' else 'rows'} of each {column} count"
     if found["groups"]:

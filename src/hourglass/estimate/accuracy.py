@@ -17,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import to_double
-from ..core.grid import Bounds, Grid
-from ..core.numbers import MAX_EPSILON, MIN_EPSILON, exact_epsilon
+from ..core.grid import DEFAULT_GRID, Bounds, Grid
+from ..core.numbers import MAX_EPSILON, MIN_EPSILON, exact_epsilon, exact_number
 from ..errors import OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
+from ..mechanisms.spread import FINEST
+from ..noise.box import MOST_COLUMNS
 from .population import margin
 
 __all__ = ["Plan", "compare", "expected_error", "gamma", "leading_error", "plan", "sigma2"]
@@ -59,15 +61,19 @@ def leading_error(
     bounds: Any = (0.0, 1.0),
     grid: int | None = None,
     columns: int = 1,
+    spread: bool = False,
+    outside: Any = None,
 ) -> float:
     """n^2 MSE / width^2 for large n, at a mean given in the units of the bounds.
 
     ``columns`` is how many columns are asked together; the error is that of each of them.
+    ``spread`` and ``outside`` are those of :func:`hourglass.mean`.
     Without a mean, the worst over all means. ``grid`` left out is 2^32; give upper - lower
     of integer bounds for a column of integers. Otherwise the bounds matter for "independent"
     alone.
     """
-    return float(_leading(_mechanism(algorithm, epsilon, bounds, grid, columns), mean))
+    asked = _mechanism(algorithm, epsilon, bounds, grid, columns, spread, outside)
+    return float(leading_of(asked, mean))
 
 
 def expected_error(
@@ -79,13 +85,17 @@ def expected_error(
     mean: float | None = None,
     grid: int | None = None,
     columns: int = 1,
+    spread: bool = False,
+    outside: Any = None,
 ) -> float:
     """The root mean squared error of a private mean, in the units of the data.
 
-    ``columns`` is how many columns are asked together. The error is at most the width of the
-    bounds: an estimate is never further off than that.
+    ``columns`` is how many columns are asked together; ``spread`` and ``outside`` are those of
+    :func:`hourglass.mean`. The error is at most the width of the bounds: an estimate is never
+    further off than that.
     """
-    return error_at(_mechanism(algorithm, epsilon, bounds, grid, columns), records, mean)
+    asked = _mechanism(algorithm, epsilon, bounds, grid, columns, spread, outside)
+    return error_at(asked, records, mean)
 
 
 def compare(
@@ -107,7 +117,7 @@ def error_at(mechanism: MeanMechanism, records: Any, mean: Any = None) -> Any:
     """:func:`expected_error` of a mechanism already made; of arrays, for many groups at once."""
     width = to_double(mechanism.grid.bounds.width)
     with np.errstate(over="ignore"):  # the width is less
-        most = width * np.sqrt(_leading(mechanism, mean))
+        most = width * np.sqrt(leading_of(mechanism, mean))
     if isinstance(records, np.ndarray):
         errors = np.full_like(records, width)
         np.divide(most, records, out=errors, where=records > 0)
@@ -115,13 +125,50 @@ def error_at(mechanism: MeanMechanism, records: Any, mean: Any = None) -> Any:
     return min(width, float(most) / records) if records > 0 else width
 
 
+def sum_error(mechanism: MeanMechanism) -> float:
+    """The root mean squared error of a sum: of u X + l Y, whatever the number of records.
+
+    X and Y are the errors of the two transformed sums, in records.
+    """
+    moments = mechanism.moments
+    V1, V2, C = (to_double(moment) for moment in (moments.cells, moments.rest, moments.both))
+    lower, upper = (float(end) for end in mechanism.grid.bounds)
+    most = max(abs(lower), abs(upper))
+    low, high = lower / most, upper / most
+    return most * math.sqrt(max(0.0, high**2 * V1 + low**2 * V2 + 2 * high * low * C))
+
+
 def _mechanism(
-    algorithm: str, epsilon: Any, bounds: Any, cells: int | None, columns: int
+    algorithm: str,
+    epsilon: Any,
+    bounds: Any,
+    cells: int | None,
+    columns: int,
+    spread: bool = False,
+    outside: Any = None,
 ) -> MeanMechanism:
     """The mechanism of one column, where so many on the same grid are asked together."""
-    exact, grid = exact_epsilon(epsilon), _cut(bounds, cells)
-    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
-        raise OptionError(f"columns={shown(columns)} is not a whole number of 1 or more")
+    exact, grid = exact_epsilon(epsilon), _cut(bounds, cells, spread)
+    if outside is not None:
+        share = exact_number(outside)
+        if share is None or not 0 < share < 1:
+            raise OptionError(
+                f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give one "
+                'such as "1/10"'
+            )
+        exact *= 1 - share
+    if spread:
+        if columns != 1:
+            raise OptionError("spread=True is about one column; leave out columns=")
+        one_of("algorithm", algorithm, ("hourglass",))
+        triangle: MeanMechanism = make(algorithm, exact, grid, "spread")
+        return triangle
+    whole = isinstance(columns, int) and not isinstance(columns, bool)
+    if not whole or not 1 <= columns <= MOST_COLUMNS:
+        raise OptionError(
+            f"columns={shown(columns)} is not a whole number from 1 to {MOST_COLUMNS}, which is "
+            "how many columns one question takes"
+        )
     if columns == 1:
         return make(algorithm, exact, grid)
     one_of("algorithm", algorithm, ("hourglass",))
@@ -129,13 +176,14 @@ def _mechanism(
     return found
 
 
-def _cut(bounds: Any, cells: int | None) -> Grid:
+def _cut(bounds: Any, cells: int | None, spread: bool = False) -> Grid:
     """The grid; that of a column of integers if it is upper - lower of integer bounds."""
-    range_ = Bounds.of(bounds)
-    return Grid.choose(range_, cells, integers=cells is not None and cells == range_.width)
+    range_, finest = Bounds.of(bounds), FINEST if spread else DEFAULT_GRID
+    whole = cells is not None and cells == range_.width
+    return Grid.choose(range_, cells, integers=whole, finest=finest)
 
 
-def _leading(mechanism: MeanMechanism, mean: Any) -> Any:
+def leading_of(mechanism: MeanMechanism, mean: Any) -> Any:
     """(1-a)^2 V1 + a^2 V2 - 2a(1-a) C; over all a in [0, 1] a convex parabola or a line."""
     moments = mechanism.moments
     V1, V2, C = (to_double(moment) for moment in (moments.cells, moments.rest, moments.both))
@@ -185,13 +233,15 @@ def plan(
     mean: float | None = None,
     grid: int | None = None,
     columns: int = 1,
+    spread: bool = False,
+    outside: Any = None,
     population: bool = False,
     confidence: float = 0.95,
 ) -> Plan:
     """The epsilon that a wanted error needs, or the number of records: give the other one.
 
-    ``columns`` is how many columns are asked together. Epsilon is rounded up to three digits, so
-    that the error is met.
+    ``columns`` is how many columns are asked together; ``spread`` and ``outside`` are those of
+    :func:`hourglass.mean`. Epsilon is rounded up to three digits, so that the error is met.
 
     With ``population``, ``error`` is the margin wanted for the mean of the population that the
     records are a random sample of: how far ``interval(confidence, of="population")`` may reach.
@@ -201,6 +251,11 @@ def plan(
         raise OptionError("plan takes one of epsilon and records, and finds the other")
     if not (isinstance(error, int | float) and 0 < error < math.inf):
         raise OptionError(f"error={shown(error)} is not a positive number in the units of the data")
+    if spread and population:
+        raise OptionError(
+            "population=True rests on the bounds alone; leave out spread=, whose interval of the "
+            "population depends on the data"
+        )
     range_ = Bounds.of(bounds)
     if error >= range_.width:
         raise OptionError(
@@ -208,7 +263,7 @@ def plan(
         )
 
     def reached(eps: Fraction, n: int) -> float:
-        mechanism = _mechanism(algorithm, eps, range_, grid, columns)
+        mechanism = _mechanism(algorithm, eps, range_, grid, columns, spread, outside)
         if population:
             place = None if mean is None else float(_place(mechanism.grid, mean))
             return margin(mechanism, n, place, confidence)
@@ -226,8 +281,9 @@ def plan(
     elif epsilon is not None:
         exact = exact_epsilon(epsilon)
         lead = leading_error(
-            exact, algorithm=algorithm, mean=mean, bounds=range_, grid=grid, columns=columns
-        )
+            exact, algorithm=algorithm, mean=mean, bounds=range_, grid=grid, columns=columns,
+            spread=spread, outside=outside,
+        )  # fmt: skip
         records = math.ceil(to_double(range_.width) * math.sqrt(lead) / error)
     else:
         assert records is not None

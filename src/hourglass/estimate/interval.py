@@ -31,11 +31,11 @@ from ..core.grid import Grid
 from ..core.totals import NoisyTotals
 from ..errors import OptionError, shown
 from ..mechanisms.base import MeanMechanism
-from .point import each
+from .point import each, sum_
 from .reach import CELLS, Reaches, count_reach, reaches_of, rung_below, sum_reach
 from .spread import spread_ends
 
-__all__ = ["Interval", "check_confidence", "interval", "least_count", "mean_ends"]
+__all__ = ["Interval", "check_confidence", "interval", "least_count", "mean_ends", "sum_ends"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -130,6 +130,25 @@ def mean_ends(
         lows = grid.lower * (1.0 - low) + grid.upper * low - slack
         highs = grid.lower * (1.0 - high) + grid.upper * high + slack
     return np.maximum(lows, grid.lower), np.minimum(highs, grid.upper)
+
+
+def sum_ends(
+    mechanism: MeanMechanism, noisy: NoisyTotals, confidence: float, *, exact: bool
+) -> tuple[Any, Any]:
+    """The intervals of many sums at once; without ``exact`` in doubles, wider by what they lose."""
+    check_confidence(confidence)
+    miss = 1.0 - float(confidence)
+    if not isinstance(noisy.cells, np.ndarray):
+        return _sum(mechanism, noisy, miss)
+    if exact:
+        return _columns(_sum(mechanism, one, miss) for one in each(noisy))
+    grid, middles = mechanism.grid, sum_(noisy, mechanism.grid)
+    sizes = noisy.weight.astype(np.float64) / (noisy.parts * noisy.grid)
+    most = np.maximum(sizes + count_reach(mechanism, miss), 1.0)
+    largest = max(abs(grid.lower), abs(grid.upper))
+    lost = LOST * largest * (np.abs(sizes) + np.abs(middles) / largest)
+    reach = to_double(grid.step * sum_reach(mechanism, miss)) + to_double(grid.slack) * most + lost
+    return middles - reach, middles + reach
 
 
 def _mean(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[float, float]:

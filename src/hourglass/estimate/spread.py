@@ -83,7 +83,11 @@ def spread_ends(mechanism: HourglassSpread, noisy: NoisyTotals, miss: float) -> 
     tried = np.linspace(0.0, math.sqrt(MOST), _TRIED) ** 2
     kept = np.abs(around - tried * size) <= np.interp(tried, places, quantiles)
     if not kept.any():
-        return _values(mechanism.grid, 0.0, MOST)
+        if not 0.0 <= around <= MOST * size:
+            return _values(mechanism.grid, 0.0, MOST)
+        # What is kept lies around the root of a line, between two of those tried.
+        above = int(np.searchsorted(tried, around / size)) if size > 0 else 0
+        kept[[max(0, above - 1), above]] = True
     # The last that is excluded on either side: what lies between it and the first kept may be.
     first, last = int(np.argmax(kept)), _TRIED - 1 - int(np.argmax(kept[::-1]))
     low, high = tried[max(0, first - 1)], tried[min(_TRIED - 1, last + 1)]

@@ -226,7 +226,11 @@ def _spelled(grid: Any) -> tuple[Any, ...]:
     a grid that is written the same way.
     """
     grids = grid if isinstance(grid, tuple) else (grid,)
-    return tuple((*map(repr, each.bounds), each.bounds.origin) for each in grids)
+    return tuple(
+        (*map(repr, each.bounds), each.bounds.origin, each.bounds.leaves)
+        for each in grids
+        if each is not None
+    )
 
 
 # --- what noising shares --------------------------------------------------------------------

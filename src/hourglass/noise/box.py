@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,10 @@ from .regions import Regions
 from .scaled import MAX_INT64_BOUND, sample_scaled
 from .series import choose, power, product
 
-__all__ = ["HourglassBox", "best_centre"]
+__all__ = ["MOST_COLUMNS", "HourglassBox", "best_centre"]
 
+#: The law of so many columns is prepared in a second; the work grows with their fourth power.
+MOST_COLUMNS: Final = 64
 #: Twice the digits of a probability: variances are differences of large numbers.
 _MOMENT_BITS = 2 * DEFAULT_BITS
 
@@ -105,7 +107,11 @@ class HourglassBox:
 
     @cached_property
     def _regions(self) -> Regions:
-        return Regions(self.epsilon, lambda a, m: product(self._widths(a + m)), self.columns)
+        @lru_cache(maxsize=1024)
+        def points(L: int) -> int:
+            return product(self._widths(L))
+
+        return Regions(self.epsilon, lambda a, m: points(a + m), self.columns)
 
     # --- the law ----------------------------------------------------------------------
 
@@ -211,8 +217,9 @@ class HourglassBox:
                 lambda L: (2 * centre + 1 + grid * L) ** 2 - 1 + grid**2 * L * (L + 2)
             )
 
-        sides = zip(self.grids, self.centres, strict=True)
-        return tuple(spread(grid, centre) / 12 for grid, centre in sides), count
+        sides = list(zip(self.grids, self.centres, strict=True))
+        found = {side: spread(*side) / 12 for side in set(sides)}  # equal columns, equal variances
+        return tuple(found[side] for side in sides), count
 
     def _mean_of(self, f: Callable[[int], int]) -> Enclosure:
         """E f(L), f a polynomial of degree 2 at most."""
@@ -237,6 +244,11 @@ def _check_grids(grids: Any) -> tuple[int, ...]:
     found = tuple(check_grid(grid) for grid in grids)
     if not found:
         raise GridError("grids is empty; give the number of cells of at least one column")
+    if len(found) > MOST_COLUMNS:
+        raise GridError(
+            f"grids has {len(found)} values, and a box has at most {MOST_COLUMNS} columns; use "
+            "several boxes and give each its part of epsilon"
+        )
     return found
 
 

@@ -33,7 +33,7 @@ class Hourglass:
     ``sample(size)`` is distributed as ``size`` independent pairs of that law. Added to the
     totals (S, N) of records q in 0..G it is epsilon-DP in the add-remove model: a neighbour
     moves (S, N) by (q, 1), which moves the level |j| + |k-j| by exactly one.  [H2] [H3]
-    (The paper's Algorithm 4 and Theorem 4.)
+    (The paper's equation 7, Theorem 2 and Lemma 4.)
 
     ``centre`` is the half-width c of the centre stair; left out, it is the one of least
     variance for this epsilon and grid.

@@ -71,7 +71,11 @@ class _Slopes:
 
     def rise_from(self, c: int) -> bool:
         """Whether D is positive from c on for certain: so are all coefficients of D(c + x)."""
-        return any(set(_signs(_shift(d.low, c), _shift(d.high, c))) == {1} for d in self)
+        for d in self:
+            signs = set(_signs(_shift(d.low, c), _shift(d.high, c)))
+            if signs == {1} or -1 in signs:  # more digits would not change a sign that is known
+                return signs == {1}
+        return False
 
 
 @dataclass(frozen=True)

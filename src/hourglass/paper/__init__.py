@@ -4,8 +4,8 @@ Kulesza, Suresh, Wang, "Mean estimation in the add-remove model of differential 
 (ICML 2024). An exhibit makes a table of points with standard errors from the product's own
 noise, draws it, and judges the claims that rest on it. ``experiments`` holds E1 to E8, made of
 ``sweeps``, ``charts`` and ``claims``; every other exhibit has a module of its own (E9, several
-columns, is ``columns``, held against what is in ``rivals``). ``run`` makes the files, ``index``
-the page.
+columns, is ``columns``, held against what is in ``rivals``). ``own`` brings the user's own
+algorithms in. ``run`` makes the files, ``index`` the page.
 """
 
 from typing import Final
@@ -24,6 +24,7 @@ from . import (
 )
 from .exhibit import FULL_RUNS, Claim, Exhibit, Point, Settings, Table
 from .experiments import EXPERIMENTS
+from .own import Own, load_all
 from .run import QUICK_RUNS, Shown, chosen, run
 
 __all__ = [
@@ -32,11 +33,13 @@ __all__ = [
     "QUICK_RUNS",
     "Claim",
     "Exhibit",
+    "Own",
     "Point",
     "Settings",
     "Shown",
     "Table",
     "chosen",
+    "load_all",
     "run",
 ]
 

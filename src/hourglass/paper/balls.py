@@ -62,7 +62,7 @@ def area(points: list[Point]) -> float:
 
 def draw(table: Table) -> Figure:
     """The balls one beside the other, with what a record can do."""
-    drawn, axes = figure(7.6, 3.3, 3, sharex=True, sharey=True)
+    drawn, axes = figure(7.6, 3.9, 3, sharex=True, sharey=True)
     for ax, name in zip(axes, NAMES, strict=True):
         look, corners = LOOKS[name], table.series(name)
         xs, ys = [p.x for p in corners], [p.y for p in corners]
@@ -75,6 +75,7 @@ def draw(table: Table) -> Figure:
         ax.set_xticks(range(-2, 3))
         ax.set_yticks(range(-2, 3))
     axes[0].set_ylabel("change of the count (records)")
+    drawn.suptitle("What noise has to hide, for every ε and mean", x=0.01, ha="left", fontsize=10)
     axes[2].text(0.5, 1.15, "adding a record", ha="center", va="bottom")
     axes[2].text(-0.5, -1.15, "removing a record", ha="center", va="top")
     return drawn
@@ -96,7 +97,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
 
 EXHIBIT = Exhibit(
     "balls",
-    "Why the transformation helps",
+    "Why the transformation helps, for every ε and mean",
     "The noise at most a factor e^-ε less likely than none, for values in [0, 1]. Black: what "
     "adding or removing one record does to sum and count, which the ball has to hold.",
     table,

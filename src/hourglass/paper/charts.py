@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .exhibit import Point, Table
-from .style import LOOKS, Look, figure, label_ends, plain_log_ticks
-from .sweeps import BOUND
+from .style import LOOKS, Look, figure, label_ends, looks_of, plain_log_ticks
+from .sweeps import BASELINE, BOUND
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,10 +46,11 @@ def marks(ax: Axes, points: Sequence[Point], look: Look, *, line: bool = True) -
 
 
 def draw_series(
-    ax: Axes, table: Table, panel: str = "", looks: Mapping[str, Look] = LOOKS
+    ax: Axes, table: Table, panel: str = "", looks: Mapping[str, Look] | None = None
 ) -> list[tuple[float, float, Look]]:
     """Every series of a panel; gives back where the lines end, for their names."""
     ends = []
+    looks = looks_of(table.series_names(panel)) if looks is None else looks
     for name in table.series_names(panel):
         points = table.series(name, panel)
         marks(ax, points, looks[name])
@@ -62,15 +63,16 @@ def over_epsilon(table: Table, title: str, *, log: bool, close: Sequence[str]) -
     drawn, (left, right) = figure(7.8, 3.9, 2, width_ratios=(1.25, 1))
     if log:
         left.set_yscale("log")
-        plain_log_ticks(left.yaxis, (0.02, 0.05, 0.1, 0.2, 0.5, 1))
+        plain_log_ticks(left.yaxis, (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50))
     draw_series(left, table)
     if not log:
-        left.set_ylim(0, 4.4)
+        left.set_ylim(0, max(4.4, 1.05 * max(p.y for p in table.points)))
     _relative(right, table, close)
     left.set(xlabel=EPSILON, ylabel=ERROR, title=title)
     right.set(xlabel=EPSILON, ylabel="error / lower bound", title="close up; lines: closed forms")
     names = table.series_names()
-    legend(drawn, left, (LOOKS[name] for name in names), 3 if len(names) > 4 else 4)
+    looks = looks_of(names)
+    legend(drawn, left, (looks[name] for name in names), 3 if len(names) > 4 else 4)
     return drawn
 
 
@@ -132,7 +134,10 @@ def over_records(table: Table, title: str, *, ratio: bool = False) -> Figure:
     plain_log_ticks(ax.xaxis, sorted({p.x for p in table.points}))
     if not ratio:
         ax.set_yscale("log")
-    ends = draw_series(ax, table, looks={**LOOKS, **_ratio_looks(table)})
+    looks = _ratio_looks(table) if ratio else looks_of(table.series_names())
+    if BASELINE in looks and not ratio:
+        looks[BASELINE] = replace(LOOKS[BASELINE], dash="-", label="lower bound (swap)")
+    ends = draw_series(ax, table, looks=looks)
     if ratio:
         ax.axhline(1, color="#000000", linewidth=0.8)
         ax.set_ylim(bottom=0)
@@ -144,11 +149,9 @@ def over_records(table: Table, title: str, *, ratio: bool = False) -> Figure:
 
 def _ratio_looks(table: Table) -> dict[str, Look]:
     """A ratio looks like its numerator."""
-    looks = {}
-    for name in table.series_names():
-        top, slash, below = name.partition(" / ")
-        if slash:
-            look = LOOKS[top]
-            label = f"{look.label}\n/ {LOOKS[below].label}"
-            looks[name] = Look(look.colour, look.dash, look.mark, label)
-    return looks
+    pairs = {name: name.split(" / ") for name in table.series_names()}
+    tops = looks_of(top for top, _ in pairs.values())
+    return {
+        name: replace(tops[top], label=f"{tops[top].label}\n/ {LOOKS[below].label}")
+        for name, (top, below) in pairs.items()
+    }

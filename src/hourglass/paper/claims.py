@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from .exhibit import SIGMAS, Claim, Point, Table, all_above, furthest, largest_error, spread
 from .style import LOOKS
-from .sweeps import BOUND
+from .sweeps import BASELINE, BOUND
 
 __all__ = [
     "Judge", "about", "above", "at_most", "best_from_two", "falls_behind", "m_shape",
-    "meets_the_bound", "near_the_bound", "rates", "ratio", "twice_from_sixteen",
-    "under_the_bound", "wins_at_every_size",
+    "meets_the_bound", "near_the_bound", "only_transformed_converges", "rates", "ratio",
+    "twice_from_sixteen", "under_the_bound", "wins_at_every_size",
 ]  # fmt: skip
 
 Judge = Callable[[Table], Claim]
@@ -150,6 +150,30 @@ def best_from_two(table: Table) -> Claim:
         f"others / transformed for |D| = 2 to 64: {spread(more)}; for one record "
         f"independent / transformed {one[0].y:.2f}, shifted / transformed {one[1].y:.2f}",
         all_above(more, 1),
+    )
+
+
+def only_transformed_converges(table: Table) -> Claim:
+    """Over the lower-bound curve: transformed within a tenth of it in the end, the others not."""
+    found = {
+        name: [p for p in _over(table, name, BASELINE) if p.x >= 16]
+        for name in ("laplace", "shifted", "independent")
+    }
+    values = (
+        f"{_WORDS.get(name, name)} {', '.join(f'{p.y:.2f}' for p in points)}"
+        for name, points in found.items()
+    )
+    first, last = found["laplace"][0], found["laplace"][-1]
+    others = all_above((*found["shifted"], *found["independent"]), 1.25)
+    if SIGMAS * last.se > 0.2:
+        others = None
+    near = abs(last.y - 1) <= 0.1 + SIGMAS * last.se
+    closer = abs(last.y - 1) <= abs(first.y - 1) + SIGMAS * math.hypot(first.se, last.se)
+    return Claim(
+        "As the data grow only transformed Laplace converges to the lower-bound curve.",
+        f"error / lower bound for |D| = 16, 32, 64: {'; '.join(values)} "
+        f"({largest_error([p for points in found.values() for p in points])})",
+        others if near and closer else False,
     )
 
 

@@ -160,7 +160,8 @@ def draw(table: Table) -> Figure:
             worst = table.series(series, _worst(epsilon))
             box = table.series(BOX, _worst(epsilon))
             _line(below, [p.over(q) for p, q in zip(worst, box, strict=True)], look)
-        above.set_title(_at_mean(epsilon))
+        above.set_title(f"{_at_mean(epsilon)}, mean {MEAN:g}")
+        below.set_title(_worst(epsilon))
         for ax in (above, below):
             ax.set_xlabel("columns d")
             ax.set_xticks(COLUMNS)
@@ -247,7 +248,7 @@ def _digits(ratio: float) -> int:
 
 EXHIBIT = Exhibit(
     "e9",
-    "Several columns from one epsilon",
+    "Several columns from one epsilon, ε = 0.1, 1 and 4, mean 0.1 and the worst",
     "Above: the error of each of d columns, their means at 0.1 of the range, in units of 2/(nε)²; "
     "lines are closed forms, marks are measured. Below: the same over the error of the box, at "
     "the worst mean, a bound. Separate hourglasses have ε/d each and a count each. Laplace: values "

@@ -67,7 +67,7 @@ def draw(table: Table) -> Figure:
                     fontsize=9)  # fmt: skip
     ax.set(xlim=(-REACH, REACH), ylim=(-REACH - 0.5, REACH + 0.5), aspect="equal")
     ax.set(xlabel="noise on the sum X (records)", ylabel="noise on the count K (records)")
-    ax.set_title("Levels of the hourglass density, γ = 0.4")
+    ax.set_title("Levels of the hourglass density, γ = 0.4,\nfor every ε and mean")
     ax.grid(visible=False)
     return drawn
 
@@ -95,7 +95,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
 
 EXHIBIT = Exhibit(
     "density",
-    "The hourglass density",
+    "The hourglass density, for every ε and mean",
     "The noise on the count is a whole number, so the density lives on horizontal lines; each "
     "number is how many factors e^-ε the density lies below its top.",
     table,

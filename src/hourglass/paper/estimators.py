@@ -1,4 +1,4 @@
-"""Beyond the paper: projected and posterior estimates against the paper's ratio, small data."""
+"""Beyond the paper: projected, posterior and Jeffreys estimates against the paper's ratio."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ LOOKS: Final = {
     "ratio": Look("#777777", (0, (1.3, 1.7)), "s", "ratio (the paper's)"),
     "projected": Look("#D55E00", "-", "o", "projected"),
     "posterior": Look("#000000", (0, (5.0, 2.0)), "^", "posterior"),
+    "jeffreys": Look("#0072B2", (0, (6.0, 1.8, 1.2, 1.8)), "D", "jeffreys"),
 }
 
 
 def table(settings: Settings, tick: Tick) -> Table:
-    """The error of the three estimates of the same noisy totals."""
+    """The error of the four estimates of the same noisy totals."""
     return Table("records", "mse", tuple(_points(settings, tick)))
 
 
@@ -48,6 +49,7 @@ def _points(settings: Settings, tick: Tick) -> Iterator[Point]:
                 "ratio": share(noisy, "ratio"),
                 "projected": share(noisy, "projected"),
                 "posterior": posterior_shares(noisy, algorithm.law),
+                "jeffreys": posterior_shares(noisy, algorithm.law, "jeffreys"),
             }
             for name, estimate in estimates.items():
                 error = error_of(estimate, data)
@@ -63,9 +65,9 @@ def draw(table: Table) -> Figure:
         ax.set_yscale("log")
         plain_log_ticks(ax.xaxis, SIZES)
         charts.draw_series(ax, table, panel, LOOKS)
-        ax.set(xlabel="records in the data |D|", title=f"mean {panel}")
+        ax.set(xlabel="records in the data |D|", title=f"ε = {float(EPSILON):g}, mean {panel}")
     axes[0].set_ylabel("mean squared error / range²")
-    charts.legend(drawn, axes[0], LOOKS.values(), 3)
+    charts.legend(drawn, axes[0], LOOKS.values(), 4)
     return drawn
 
 
@@ -73,6 +75,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
     """Where the projected estimate gains and loses, and the posterior."""
     projected = _over(table, "projected", "ratio")
     posterior = _over(table, "posterior", "projected")
+    jeffreys = _over(table, "jeffreys", "projected")
     inside = [p for p in posterior if p.panel != "0.01"]
     return (
         Claim(
@@ -95,6 +98,13 @@ def claims(table: Table) -> tuple[Claim, ...]:
             f"posterior / projected: {_extremes(posterior)}",
             max(p.y for p in posterior) <= 2,
         ),
+        Claim(
+            "The Jeffreys prior costs less than the other at the end of the range, and gains less "
+            "in the middle.",
+            f"jeffreys / projected: {_extremes(jeffreys)}",
+            max(p.y for p in jeffreys) < max(p.y for p in posterior)
+            and min(p.y for p in jeffreys) > min(p.y for p in posterior),
+        ),
     )
 
 
@@ -111,9 +121,11 @@ def _extremes(ratios: list[Point]) -> str:
 
 EXHIBIT = Exhibit(
     "estimators",
-    "Better estimates from the same noise",
+    "Better estimates from the same noise, ε = 1, means 0.01, 0.25 and 0.5",
     "Mean squared error over the number of records at ε = 1, hourglass noise, a fresh data set "
-    "in every run; the three estimates are made of the same noisy totals.",
+    "in every run; the four estimates are made of the same noisy totals. The posterior means "
+    "differ in their prior: jeffreys has Beta(1/2, 1/2), posterior expects means well inside the "
+    "range.",
     table,
     draw,
     claims,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..errors import OptionError
-from ..noise.bits import SECURE, Bits
+from ..noise.bits import SECURE, Bits, SeededBits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from .own import Own
 
 __all__ = ["FULL_RECORDS", "FULL_RUNS", "Claim", "Exhibit", "Point", "Settings", "Table", "Tick"]
 
@@ -33,15 +36,31 @@ SIGMAS: Final = 6.0
 
 @dataclass(frozen=True)
 class Settings:
-    """How large a study is, and where its random bits come from.
+    """How large a study is, where its random bits come from, and what else it measures.
 
     The bits serve the synthetic data and the noise alike. The default is the source that
-    releases use; a test passes a seeded one.
+    releases use. With a ``seed`` every exhibit draws from a stream of its own, so it has the
+    same numbers whether it is run alone or with others; what is made with it is labelled as not
+    private. ``own`` are the user's own algorithms, measured beside those of the paper.
     """
 
     runs: int = FULL_RUNS
     records: int = FULL_RECORDS
     bits: Bits = SECURE
+    seed: int | None = None
+    own: tuple[Own, ...] = ()
+
+    def stream(self, name: str) -> Settings:
+        """The same with the stream of that name, at its beginning, if there is a seed."""
+        if self.seed is None:
+            return self
+        digest = hashlib.sha256(f"{self.seed}:{name}".encode()).digest()
+        return replace(self, bits=SeededBits(int.from_bytes(digest)))
+
+    @property
+    def label(self) -> str:
+        """What files made with a seed have to say; nothing without one."""
+        return "" if self.seed is None else f"seed {self.seed}: reproducible, not private"
 
     def times(self, factor: int) -> Settings:
         """The same with more runs: for laws whose error hangs on rare draws."""
@@ -130,17 +149,17 @@ class Table:
         (point,) = (p for p in self.series(name, panel) if math.isclose(p.x, x, abs_tol=1e-12))
         return point
 
-    def write(self, path: Path) -> None:
-        """Write the points as CSV."""
+    def write(self, path: Path, bits: str = "secure") -> None:
+        """Write the points as CSV; ``bits`` says in every row where the randomness came from."""
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["panel", "series", self.x, self.y, *_TAIL])
             for p in self.points:
                 numbers = (_text(v) for v in (p.x, p.y, p.se, p.closed_form))
-                writer.writerow([p.panel, p.series, *numbers, p.runs])
+                writer.writerow([p.panel, p.series, *numbers, p.runs, bits])
 
 
-_TAIL: Final = ("standard_error", "closed_form", "runs")
+_TAIL: Final = ("standard_error", "closed_form", "runs", "bits")
 
 
 def _text(value: float) -> str:
@@ -192,7 +211,8 @@ def furthest(points: Sequence[Point]) -> float:
 class Exhibit:
     """An experiment or a picture: it makes its table, draws it, and judges the claims.
 
-    ``draw`` and ``claims`` see nothing but the table.
+    ``draw`` and ``claims`` see nothing but the table. ``measured_with`` names the exhibit whose
+    numbers this one shows in another form; the two share a stream of bits.
     """
 
     name: str
@@ -202,3 +222,9 @@ class Exhibit:
     draw: Callable[[Table], Figure]
     claims: Callable[[Table], tuple[Claim, ...]]
     beyond: bool = field(default=False, kw_only=True)
+    measured_with: str = field(default="", kw_only=True)
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream of bits."""
+        return self.measured_with or self.name

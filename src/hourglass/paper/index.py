@@ -41,6 +41,7 @@ def page(shown: Sequence[Shown], settings: Settings) -> str:
 point unless a figure says otherwise, and {settings.records:,} records where the data are large.
 Bars in the pictures are two standard errors. The noise is the exact sampler that releases use;
 the data are synthetic.</p>
+{_notes(shown, settings)}
 {_part("The claims of the paper", "The experiments and pictures of the paper", paper)}
 {_part("Our own claims", "Beyond the paper", beyond)}
 </body>
@@ -58,13 +59,23 @@ def _part(claims_title: str, title: str, shown: Sequence[Shown]) -> str:
 
 def _figure(shown: Shown) -> str:
     exhibit = shown.exhibit
-    alt = escape(f"{exhibit.title}. {exhibit.caption}", quote=True)
+    alt, name = escape(f"{exhibit.title}. {exhibit.caption}", quote=True), shown.picture.name
+    seen = shown.picture.suffix in (".png", ".svg")
+    picture = f'<img src="{name}" alt="{alt}">' if seen else f'<a href="{name}">{name}</a>'
     return (
-        f'<figure id="{exhibit.name}"><img src="{shown.picture.name}" alt="{alt}">'
+        f'<figure id="{exhibit.name}">{picture}'
         f"<figcaption><b>{exhibit.name}. {escape(exhibit.title)}.</b> {escape(exhibit.caption)} "
         f"{_runs(shown)} "
         f'<a href="{shown.csv.name}">{shown.csv.name}</a></figcaption></figure>'
     )
+
+
+def _notes(shown: Sequence[Shown], settings: Settings) -> str:
+    """That a run is not private, and what the user's own algorithms did."""
+    label = [f"<p><b>{escape(settings.label)}</b></p>"] if settings.label else []
+    own = [f"<li>{s.exhibit.name}: {escape(words)}</li>" for s in shown for words in s.own]
+    listed = ["<p>Your own algorithms:</p><ul>", *own, "</ul>"] if own else []
+    return "\n".join([*label, *listed])
 
 
 def _runs(shown: Shown) -> str:

@@ -90,10 +90,15 @@ def draw(table: Table) -> Figure:
     left.set_xlabel("records in the data |D|")
     right.set_xlabel("records in the data |D|, marks set apart")
     left.set_yscale("log")
-    left.set(ylabel="mean width, as a share of the range", title="width of the 95 % interval")
+    left.set(
+        ylabel="mean width, as a share of the range",
+        title=f"width of the 95 % interval, mean {MEAN:g}",
+    )
     lowest = min(p.y - 2 * p.se for p in table.points if p.panel == COVERAGE)
     right.set_ylim(min(0.9, lowest - 0.01), 1.004)
-    right.set(ylabel="share of intervals that hold the mean", title="coverage; line: 95 %")
+    right.set(
+        ylabel="share of intervals that hold the mean", title="coverage, ε = 0.5, 1, 4; line: 95 %"
+    )
     charts.legend(drawn, left, LOOKS.values(), 3)
     return drawn
 
@@ -117,7 +122,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
 
 EXHIBIT = Exhibit(
     "intervals",
-    "The exact interval",
+    "The exact interval, ε = 0.5, 1 and 4, mean 0.25",
     "95 % intervals for the data's mean from hourglass noise, one data set of mean 0.25 a point. "
     "Bars: two standard errors.",
     table,

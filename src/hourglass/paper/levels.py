@@ -66,7 +66,7 @@ def draw(table: Table) -> Figure:
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
 
-    drawn, axes = figure(7.8, 4.3, len(DRAWN), sharex=True, sharey=True)
+    drawn, axes = figure(7.8, 4.7, len(DRAWN), sharex=True, sharey=True)
     deepest = max(int(p.y) for p in table.points)
     shades = colormaps["cividis"].resampled(deepest + 1)
     for ax, count in zip(axes, DRAWN, strict=True):
@@ -82,6 +82,7 @@ def draw(table: Table) -> Figure:
         ax.set(xlim=(-REACH, REACH), ylim=(-REACH, REACH), aspect="equal")
         ax.set_xlabel("noise on the first sum X₁ (records)")
         ax.grid(visible=False)
+    drawn.suptitle("Levels for two columns, ε = 1, every mean", x=0.01, ha="left", fontsize=10)
     axes[0].set_title(f"noise on the count K = {DRAWN[0]}: a draw")
     axes[1].set_title(f"K = {DRAWN[1]}: where one record more takes it")
     axes[0].set_ylabel("noise on the second sum X₂ (records)")
@@ -136,7 +137,7 @@ def _reached(left: float, right: float, to_left: float, to_right: float) -> bool
 
 EXHIBIT = Exhibit(
     "levels",
-    "The levels for two columns",
+    "The levels for two columns, ε = 1, every mean",
     "The noise on two sums and the count that they share, ε = 1: how many factors e^-ε the density "
     "lies below its top, where the noise on the count is 0 (left) and 1 (right). A record takes "
     "the dot on the left to a point of the square on the right, by its two values; every level in "

@@ -69,8 +69,10 @@ def draw(table: Table) -> Figure:
             for p in points
         ]
         charts.marks(right, apart, look, line=False)
-    left.set(ylabel="n² MSE / σ²", ylim=(0, 1.05), title="measured, and (1−a)² + a²")
-    right.set(ylabel="distance from the closed form (%)", title="bars: two standard errors")
+    left.set(ylabel="n² MSE / σ²", ylim=(0, 1.05), title="every mean a, and (1−a)² + a²")
+    right.set(
+        ylabel="distance from the closed form (%)", title="ε = 0.1 to 8; bars: 2 standard errors"
+    )
     for ax in (left, right):
         ax.set(xlabel="mean of the data a, as a share of the range", xlim=(-0.03, 1.03))
     charts.legend(drawn, left, LOOKS.values(), 4)
@@ -93,7 +95,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
 
 EXHIBIT = Exhibit(
     "parabola",
-    "One parabola for every ε",
+    "One parabola for every ε, means from 0.02 to 0.98",
     "Error of the hourglass over the mean in units of the lower bound σ²: four values of ε fall "
     "on the same closed form (line). At means within a few records of 0 and 1, left out here, "
     "clipping takes the error below it.",

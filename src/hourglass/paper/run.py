@@ -3,34 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import OptionError
-from .exhibit import Claim, Exhibit, Settings, Tick
+from ..errors import OptionError, one_of
+from .exhibit import Claim, Exhibit, Settings, Table, Tick, spread
 from .index import page
 from .style import house_style
+from .sweeps import BASELINE, BOUND
+from .tex import pgf_style, texified
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["FORMATS", "QUICK_RUNS", "Shown", "chosen", "run"]
 
-FORMATS: Final = ("png", "svg")
+FORMATS: Final = ("png", "svg", "pdf", "pgf")
 #: Runs a point for a first look.
 QUICK_RUNS: Final = 2_000
 
 _DPI: Final = 160
+#: What keeps the date out of a file, so that equal numbers give equal pictures.
+_UNDATED: Final[dict[str, dict[str, Any]]] = {
+    "svg": {"metadata": {"Date": None}},
+    "pdf": {"metadata": {"CreationDate": None}},
+}
+_YARDSTICKS: Final = (BOUND, BASELINE, "hourglass")
 
 
 @dataclass(frozen=True)
 class Shown:
-    """An exhibit that was run: its files and what became of its claims."""
+    """An exhibit that was run: its files and what became of its claims.
+
+    ``own`` says in words how the user's own algorithms did.
+    """
 
     exhibit: Exhibit
     picture: Path
     csv: Path
     claims: tuple[Claim, ...]
     runs: int
+    own: tuple[str, ...] = ()
 
 
 def chosen(names: Iterable[str], exhibits: Mapping[str, Exhibit]) -> list[Exhibit]:
@@ -55,15 +71,18 @@ def run(
 
     ``tick`` is told of every point that was measured and every figure that was drawn.
     """
-    if picture_format not in FORMATS:
-        raise OptionError(f"format={picture_format!r} is not one of {', '.join(FORMATS)}")
-    out.mkdir(parents=True, exist_ok=True)
+    one_of("format", picture_format, FORMATS)
     shown = []
-    # One object for all: E5 and E7 keep their tables by their arguments.
+    # One object for all, of settings too: E5 and E7 keep their tables by their arguments.
     on_point = partial(tick, "points", 1)
-    for exhibit in exhibits:
-        shown.append(_show(exhibit, settings, out, picture_format, on_point))
-        tick("figures", 1)
+    streams: dict[str, Settings] = {}
+    with house_style(), pgf_style() if picture_format == "pgf" else nullcontext():
+        out.mkdir(parents=True, exist_ok=True)
+        for exhibit in exhibits:
+            if exhibit.stream not in streams:
+                streams[exhibit.stream] = settings.stream(exhibit.stream)
+            shown.append(_show(exhibit, streams[exhibit.stream], out, picture_format, on_point))
+            tick("figures", 1)
     (out / "index.html").write_text(page(shown, settings), encoding="utf-8")
     return shown
 
@@ -73,8 +92,28 @@ def _show(
 ) -> Shown:
     table = exhibit.table(settings, tick)
     csv, picture = out / f"{exhibit.name}.csv", out / f"{exhibit.name}.{picture_format}"
-    table.write(csv)
-    with house_style():
-        metadata = {"Date": None} if picture_format == "svg" else None
-        exhibit.draw(table).savefig(picture, dpi=_DPI, metadata=metadata)
-    return Shown(exhibit, picture, csv, exhibit.claims(table), max(p.runs for p in table.points))
+    table.write(csv, settings.label or "secure")
+    drawn = labelled(exhibit.draw(table), settings.label)
+    if picture_format == "pgf":
+        drawn = texified(drawn)
+    drawn.savefig(picture, dpi=_DPI, **_UNDATED.get(picture_format, {}))
+    runs = max(p.runs for p in table.points)
+    return Shown(exhibit, picture, csv, exhibit.claims(table), runs, _own(table, settings))
+
+
+def labelled(drawn: Figure, label: str) -> Figure:
+    """The figure with a line at its foot, where there is something to say."""
+    if label:
+        drawn.supxlabel(label, x=0.99, ha="right", fontsize=8)
+    return drawn
+
+
+def _own(table: Table, settings: Settings) -> tuple[str, ...]:
+    """Every algorithm of the user's own over the bound, or what comes closest to it."""
+    names = table.series_names()
+    below = next((name for name in _YARDSTICKS if name in names), "")
+    return tuple(
+        f"{own.name} / {below}: {spread([p.over(table.at(below, p.x)) for p in points])}"
+        for own in settings.own
+        if below and (points := table.series(own.name))
+    )

@@ -43,6 +43,7 @@ def draw(table: Table) -> Figure:
         ax.set(aspect="equal", xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), title=panel)
         ax.set_xticks((-1, 0, 1))
         ax.set_yticks((-1, 0, 1))
+    drawn.suptitle("What a record can do, for every ε and mean", x=0.01, ha="left", fontsize=10)
     left.set(xlabel="change of the sum (records)", ylabel="change of the count (records)")
     right.set(
         xlabel="change of s₁, toward the upper bound", ylabel="change of s₂, toward the lower bound"
@@ -88,7 +89,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
 
 EXHIBIT = Exhibit(
     "space",
-    "The hourglass",
+    "The hourglass, for every ε and mean",
     "All that adding or removing one record can do (dots: a grid of 8 cells), joined to the "
     "origin: the shape that gives the mechanism its name. Dashed: the convex hull, the ball of "
     "the transformed Laplace noise, half of which no record reaches.",

@@ -7,9 +7,9 @@ marks differ too, so that nothing is lost in grey.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import OptionError
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["INK", "LOOKS", "Look", "figure", "house_style", "label_ends", "plain_log_ticks"]
+__all__ = [
+    "INK", "LOOKS", "Look", "figure", "house_style", "label_ends", "looks_of", "plain_log_ticks"
+]  # fmt: skip
 
 INK: Final = "#222222"
 GRID: Final = "#D8D8D8"
@@ -50,6 +52,19 @@ LOOKS: Final[dict[str, Look]] = {
     "swap": Look("#000000", "", "x", "swap staircase"),
     "lower bound": Look("#000000", "-", "", "lower bound"),
 }
+#: Of algorithms that are not ours, in the order of their appearance.
+OTHERS: Final = (
+    Look("#56B4E9", (0, (3.2, 1.2, 1.2, 1.2, 1.2, 1.2)), "v", ""),
+    Look("#8A6D00", (0, (8.0, 2.0)), "P", ""),
+    Look("#6A3D9A", (0, (2.6, 1.0)), "*", ""),
+)
+
+
+def looks_of(names: Iterable[str]) -> dict[str, Look]:
+    """The looks of these series; one that is not ours is called by its name."""
+    others = [name for name in names if name not in LOOKS]
+    own = {n: replace(look, label=n) for n, look in zip(others, OTHERS, strict=False)}
+    return LOOKS | own
 
 
 @contextmanager
@@ -84,6 +99,7 @@ def house_style() -> Iterator[None]:
             "legend.handlelength": 3.0,
             "svg.hashsalt": "hourglass",
             "svg.fonttype": "none",
+            "pdf.fonttype": 42,  # fonts that journals accept and that can be edited
         }
     ):
         yield

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
-from ..estimate.accuracy import leading_error, sigma2
+from ..estimate.accuracy import leading_of, sigma2
 from ..mechanisms.base import make
 from .data import UNIT, Data, data_set, data_sets
 from .exhibit import Point, Settings, Table, Tick
 from .measure import Error, measure
 
 __all__ = [
-    "BOUND", "SMALL_MEAN", "over_epsilon", "over_means", "over_records", "ratios", "ratios_of"
+    "BASELINE", "BOUND", "SMALL_MEAN", "over_epsilon", "over_means", "over_records", "ratios",
+    "ratios_of",
 ]  # fmt: skip
 
 #: The mean of the paper's data where the mean is not what is swept.
 SMALL_MEAN: Final = 0.01
 #: The series of the lower bound.
 BOUND: Final = "lower bound"
+#: The univariate staircase with a public number of records: the paper's lower-bound curve where
+#: it is measured.
+BASELINE: Final = "swap"
 
 SIZES: Final = tuple(2**i for i in range(7))
 
@@ -71,12 +75,23 @@ def _large(
     names: Sequence[str], epsilon: Fraction, x: float, data: Data, settings: Settings, tick: Tick
 ) -> Iterator[Point]:
     unit = float(epsilon) ** 2 / 2
-    for name in names:
-        error = measure(make(name, epsilon, UNIT), data, settings)
-        lead = leading_error(epsilon, algorithm=name, mean=data.mean)
+    for name, mechanism, lead in _algorithms(names, epsilon, data.mean, settings):
+        error = measure(mechanism, data, settings)
         yield _scaled(name, x, error, settings.records**2 * unit, lead * unit)
         tick()
     yield Point(BOUND, x, sigma2(epsilon) * unit, closed_form=sigma2(epsilon) * unit)
+
+
+def _algorithms(
+    names: Sequence[str], epsilon: Fraction, mean: float, settings: Settings
+) -> Iterator[tuple[str, Any, float]]:
+    """Each algorithm by name with its leading n^2 MSE at that mean: ours, then the user's own."""
+    for name in names:
+        mechanism = make(name, epsilon, UNIT)
+        yield name, mechanism, float(leading_of(mechanism, mean))
+    for own in settings.own:
+        mechanism = own.make(epsilon, UNIT)
+        yield own.name, mechanism, own.lead(mechanism, mean)
 
 
 def _scaled(series: str, x: float, error: Error, unit: float, closed_form: float) -> Point:
@@ -90,10 +105,9 @@ def over_records(names: Sequence[str], epsilon: Fraction, settings: Settings, ti
         unit = float(epsilon) ** 2 / 2
         for records in SIZES:
             data = data_sets(SMALL_MEAN, records, settings.runs, settings.bits)
-            for name in names:
-                error = measure(make(name, epsilon, UNIT), data, settings)
-                lead = leading_error(epsilon, algorithm=name, mean=SMALL_MEAN) / records**2
-                yield _scaled(name, records, error, unit, lead * unit)
+            for name, mechanism, lead in _algorithms(names, epsilon, SMALL_MEAN, settings):
+                error = measure(mechanism, data, settings)
+                yield _scaled(name, records, error, unit, lead / records**2 * unit)
                 tick()
 
     return Table("records", "mse_times_half_epsilon_squared", tuple(points()))
@@ -107,11 +121,11 @@ def ratios_of(
 
 
 def ratios(table: Table, below: str) -> Table:
-    """Every series of a table over one of them."""
+    """Every series of a table over one of them; the swap baseline is no competitor."""
     points = tuple(
         point.over(table.at(below, point.x))
         for name in table.series_names()
-        if name != below
+        if name not in (below, BASELINE)
         for point in table.series(name)
     )
     return Table(table.x, "ratio_of_mse", points)

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import quote, unquote
 
 from ..core.urls import scheme_of, url_identity
 from ..errors import DataError, OptionError
 from .sql.cells import identifier
 from .sql.rowwise import not_row_by_row
 
-__all__ = ["SqlSource", "sql"]
+__all__ = ["SqlSource", "file_url", "sql"]
 
 _QUERY: Final = re.compile(r"\s*\(?\s*(select|with|values|table|from)\b", re.IGNORECASE)
 #: Schemes, and what SQLGlot calls their dialect.
-_DIALECTS: Final = {"postgresql": "postgres", "postgres": "postgres", "sqlite": "sqlite"}
+_DIALECTS: Final = {
+    "postgresql": "postgres", "postgres": "postgres", "sqlite": "sqlite", "duckdb": "duckdb"
+}  # fmt: skip
+#: Schemes of databases that are a file, and how such a file begins: at which byte, with what.
+_FILES: Final = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
 
 
 @dataclass(frozen=True)
 class SqlSource:
-    """A database and what to read there; the URL may hold a password and is not shown."""
+    """A database and what to read there; the URL may hold a password and is not shown.
+
+    ``table`` is the name that was asked for; None for a SELECT.
+    """
 
     url: str = field(repr=False)
     relation: str
+    table: str | None = None
 
     @property
     def scheme(self) -> str:
@@ -35,13 +46,40 @@ class SqlSource:
         """The database and what is read there, without a password: equal for equal tables."""
         return f"{url_identity(self.url)} {self.relation}"
 
+    @property
+    def path(self) -> str:
+        """The database's file: sqlite:///file.db is one here, sqlite:////srv/file.db absolute."""
+        return unquote(re.split("[?#]", self.url.partition(":///")[2])[0])
+
+    def check_table(self, known: Sequence[str]) -> None:
+        """That a table that cannot be read is one of the database's; no row is read."""
+        if self.table is None or self.table in known:
+            return
+        near = difflib.get_close_matches(self.table, known, n=1)
+        there = ", ".join(known[:12]) if known else "none that may be read"
+        hint = f"did you mean {near[0]!r}?" if near else f"its tables and views: {there}"
+        raise DataError(f"table={self.table!r}: the database has no such table or view; {hint}")
+
+
+def file_url(path: str) -> str | None:
+    """The URL of a database that is a file here, known by how the file begins; else None."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(16)
+    except OSError:
+        return None
+    for scheme, (at, mark) in _FILES.items():
+        if start[at:].startswith(mark):
+            return f"{scheme}:///{quote(path)}"
+    return None
+
 
 def sql(url: str, table: str, *, trusted: bool = False) -> SqlSource:
     """A table of a database, or a query over it, where it lives.
 
-    ``url`` is ``postgresql://user@host/database`` or ``sqlite:///path/to/file.db``;
-    ``table`` a table's name (``schema.table`` where needed) or a SELECT in the database's
-    own words.
+    ``url`` is ``postgresql://user@host/database``, ``sqlite:///path/to/file.db`` or
+    ``duckdb:///path/to/file.duckdb``; ``table`` a table's name (``schema.table`` where needed) or
+    a SELECT in the database's own words. Files are opened read-only.
 
     The privacy promise is about the rows of the base table only if the SELECT works row by row:
     each row makes at most one row of the result, and none depends on another row. A SELECT with
@@ -61,12 +99,15 @@ def sql(url: str, table: str, *, trusted: bool = False) -> SqlSource:
     dialect = _DIALECTS.get(scheme_of(url))
     if dialect is None:
         raise OptionError(
-            f"url of kind {scheme_of(url)!r} is not one of postgresql, sqlite; other tables are "
-            "read from files, frames and Spark"
+            f"url of kind {scheme_of(url)!r} is not one of postgresql, sqlite, duckdb; other "
+            "tables are read from files, frames and Spark"
         )
-    if dialect == "sqlite" and not url.partition("://")[2].startswith("/"):
-        raise OptionError("url of SQLite names no host; give one such as sqlite:///path/to/file.db")
-    return SqlSource(url, relation_of(table, None if trusted else dialect))
+    if dialect in _FILES and not url.partition("://")[2].startswith("/"):
+        raise OptionError(
+            f"url of a file names no host; give one such as {dialect}:///path/to/file.db"
+        )
+    relation = relation_of(table, None if trusted else dialect)
+    return SqlSource(url, relation, None if _QUERY.match(table) else table)
 
 
 def relation_of(table: str, dialect: str | None = None) -> str:

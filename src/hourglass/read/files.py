@@ -243,6 +243,9 @@ def _read_through(file: Any) -> None:
         pass
 
 
+_WORKBOOKS: Final = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
+
+
 def _format(path: str) -> str:
     if os.path.isdir(path):
         raise DataError(
@@ -252,6 +255,11 @@ def _format(path: str) -> str:
     plain = path[:-3] if path.endswith(".gz") else path
     ending = Path(plain).suffix.lower()
     found = _ENDINGS.get(ending)
+    if ending in _WORKBOOKS:
+        raise DataError(
+            f"data={shown_url(path)!r} is a workbook, whose cells have a type each; save the sheet "
+            "as CSV, or read it with pandas.read_excel(path, dtype=...) and give the frame"
+        )
     if found is None or (path != plain and found not in ("csv", "tsv", "json")):
         raise DataError(
             f"data={shown_url(path)!r} has an ending that is not known; known are "

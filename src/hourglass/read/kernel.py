@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ..core.grid import Grid
 from ..core.totals import CELLS, Sum, Totals
+from .sides import filled, powers_of, side_names, sides_of
 
 __all__ = [
     "BLOCK", "CHUNK", "Chunk", "Part", "Target", "slices", "total_of_array", "total_of_chunks",
@@ -82,16 +83,17 @@ def _total(
     chunks: Iterable[Chunk], grid: Grid, missing: int | None, sums: Sums, longest: int
 ) -> Totals:
     add = _add_integers if grid.own else _add_reals
-    powers, buffer = [each.power for each in sums], _aligned(longest)
-    found, count, absent = [0] * len(powers), 0, 0
+    powers, sides = powers_of(sums), side_names(sums)
+    found, count, absent, buffer = [0] * len(sums), 0, 0, _aligned(longest)
     for chunk, chunk_absent in chunks:
         with np.errstate(all="ignore"):  # a warning would tell of a value: underflow, odd NaN
             parts, chunk_count = add(chunk, grid, powers, buffer)
+            parts += sides_of(chunk, grid, sides)
         found = [a + b for a, b in zip(found, parts, strict=True)]
         count += chunk_count
         absent += chunk_absent + len(chunk) - chunk_count
     if missing is not None:
-        found = [part + missing**power * absent for part, power in zip(found, powers, strict=True)]
+        found = filled(found, powers, missing, absent)
         count += absent
     return Totals(found[0], count, tuple(found[1:]))
 
@@ -210,11 +212,16 @@ def _whole_sums(cells: Array, offset: int, powers: Sequence[int], size: int) -> 
 
 @dataclass(frozen=True)
 class Target:
-    """What becomes of one column: its grid, the cell of a missing value, the powers to sum."""
+    """What becomes of one column: its grid, the cell of a missing value, the sums to make."""
 
     grid: Grid
     missing: int | None
-    powers: tuple[int, ...]
+    sums: Sums
+
+    @property
+    def powers(self) -> list[int]:
+        """The powers of cells to sum."""
+        return powers_of(self.sums)
 
 
 def totals_of_columns(
@@ -240,7 +247,7 @@ def totals_of_columns(
     share = max(1, -(-rows // threads))
     with ThreadPoolExecutor(threads) as pool:
         shares = pool.map(lambda at: total(at, min(at + share, rows)), range(0, rows, share))
-        found, count = [[0] * len(target.powers) for target in targets], 0
+        found, count = [[0] * len(target.sums) for target in targets], 0
         for sums, records in shares:
             found, count = _added(found, sums), count + records
     return found, count
@@ -251,7 +258,7 @@ def totals_of_blocks(
 ) -> tuple[list[list[int]], int]:
     """The same of blocks of at most ``longest`` rows, consumed once: a part of each column."""
     buffers = [_aligned(longest) for _ in targets]
-    found, count = [[0] * len(target.powers) for target in targets], 0
+    found, count = [[0] * len(target.sums) for target in targets], 0
     for block in blocks:
         with np.errstate(all="ignore"):
             sums, records = _add_rows(block, targets, buffers)
@@ -279,7 +286,7 @@ def _add_rows(
             lost = _either(lost, column.absent)
     dropped = 0 if lost is None else int(np.count_nonzero(lost))
     found = []
-    for column, target in zip(columns, targets, strict=True):
+    for column, target, (numbers, _) in zip(columns, targets, block, strict=True):
         out, sums = lost, column.sums
         if target.missing is not None:
             out = _either(lost, column.absent)
@@ -288,9 +295,9 @@ def _add_rows(
             gone = int(np.count_nonzero(out))
             sums = _sums(column.cells, column.offset, target, gone)
             if target.missing is not None:
-                fills = (target.missing**power * (gone - dropped) for power in target.powers)
-                sums = [int(part) + fill for part, fill in zip(sums, fills, strict=True)]
-        found.append([int(part) for part in sums])
+                sums = filled([*map(int, sums)], target.powers, target.missing, gone - dropped)
+        sides = sides_of(numbers, target.grid, side_names(target.sums), out)
+        found.append([*(int(part) for part in sums), *sides])
     return found, len(block[0][0]) - dropped
 
 

@@ -182,8 +182,8 @@ class _Lines:
         """Leave out separators inside of quotes, and find the lines with any other quotes."""
         places = np.flatnonzero(wanted | (self.marks == _QUOTE))
         kinds = self.marks[places]
-        inside = (np.cumsum(kinds == _QUOTE, dtype=np.uint8) & 1).astype(bool)
-        feeds = kinds == _LF
+        quotes, feeds = kinds == _QUOTE, kinds == _LF
+        inside: Array = np.logical_xor.accumulate(quotes)
         unclosed = bool(inside[-1])
         odd: Array | None = None  # which lines end inside of quotes
         if multiline:
@@ -193,7 +193,7 @@ class _Lines:
             inside ^= np.append(False, inside[feeds])[np.cumsum(feeds) - feeds]
             odd = inside[feeds]
             inside[feeds] = False
-        self._set(np.compress((kinds != _QUOTE) & ~inside, places))
+        self._set(np.compress(~(quotes | inside), places))
         if odd is None:
             odd = np.zeros(len(self.starts), dtype=bool)
             odd[-1] = multiline and unclosed

@@ -64,7 +64,8 @@ def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) ->
     if not names:
         raise DataError(
             f"data of type {type(data).__name__} is no table; give a frame, a path, a DuckDB "
-            "relation, a Spark DataFrame or hg.sql(url, table)"
+            "relation, a Spark DataFrame, hg.sql(url, table), an array with two dimensions or a "
+            "list of arrays"
         )
     if isinstance(data, FileSet):
         raise OptionError(f"engine={engine!r} reads no files; {names} do")

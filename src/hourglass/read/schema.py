@@ -154,6 +154,7 @@ class Schema:
             raise DataError(
                 f"by={name!r} is of type {field.declared or field.kind}; group by a column of "
                 "text, whole numbers, booleans or dates"
+                + ("; if its numbers are whole, cast it to integers first" * (field.kind == "real"))
             )
         if field.reach[1] >= 2**64:
             raise DataError(

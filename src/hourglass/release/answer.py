@@ -8,7 +8,6 @@ here, for either.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,16 +21,17 @@ from ..core.totals import NoisyTotals
 from ..core.unit import counts_persons
 from ..errors import OptionError, shown
 from ..estimate import point
-from ..estimate.accuracy import error_at
-from ..estimate.interval import least_count, mean_ends
+from ..estimate.accuracy import error_at, sum_error
+from ..estimate.interval import least_count, mean_ends, sum_ends
+from ..estimate.outside import count_ends
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
-from .presented import Presented
+from .presented import Presented, figure_names
 from .rendering import label
 from .statement import Range, Statement, stated
 from .stored import keys_from, terms_from
 
-__all__ = ["Answer", "figure_names"]
+__all__ = ["Answer"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -40,7 +40,9 @@ class Answer(Presented):
 
     ``noisy_totals`` holds integers in an answer of one row, and arrays in one by group.
     ``column`` is the name of the column, None where the data was a column itself; ``where`` the
-    filter that rows had to pass, None where all of them counted.
+    filter that rows had to pass, None where all of them counted; and ``asked`` the figure that was
+    asked for, "mean" or "sum": it is shown first. ``outside_epsilon`` is the rate of the noise on
+    the numbers of values outside the bounds, None where they were not asked.
     """
 
     noisy_totals: NoisyTotals
@@ -55,6 +57,8 @@ class Answer(Presented):
     threshold: int | None = None
     column: str | None = None
     where: str | None = None
+    asked: str = "mean"
+    outside_epsilon: Fraction | None = None
 
     #: Whether the rows are groups.
     _by_group: ClassVar[bool]
@@ -115,25 +119,46 @@ class Answer(Presented):
         noisy, unit = self.noisy_totals, self.noisy_totals.parts * self.noisy_totals.grid
         by_group = isinstance(noisy.cells, np.ndarray)
         size = noisy.weight.astype(np.float64) / unit if by_group else to_double(noisy.size)
+        if self.asked == "sum":
+            error = sum_error(self._algorithm)
+            return np.full_like(size, error) if by_group else error
         return error_at(self._algorithm, size, self._mean)
 
     def _figures(self, confidence: float | None = None, together: int = 1) -> dict[str, Any]:
-        """The figures under their own names; the interval of the mean if asked for."""
+        """The figures under their own names; the interval of the one asked for if wanted."""
         found = {"mean": self._mean, "sum": self._sum, "count": self._count}
         if self._spread:
             plain = isinstance(self._variance, float)
             found["std"] = float(self._std) if plain else self._std
             found["variance"] = self._variance
         if confidence is not None:
-            found["mean_low"], found["mean_high"] = self._ends(confidence, together)
-        return found | {"expected_error": self._error}
+            low, high = self._ends(confidence, together)
+            found |= {f"{self.asked}_low": low, f"{self.asked}_high": high}
+        return found | self._outside_figures(confidence) | {"expected_error": self._error}
+
+    def _outside_figures(self, confidence: float | None) -> dict[str, Any]:
+        """The numbers of values outside the bounds, with their intervals if wanted."""
+        rate, found = self.outside_epsilon, dict[str, Any]()
+        if rate is None:
+            return found
+        for name in ("below", "above"):
+            noisy = getattr(self.noisy_totals, name)
+            ends = () if confidence is None else count_ends(noisy, rate, confidence)
+            columns = zip((name, f"{name}_low", f"{name}_high"), (noisy, *ends), strict=False)
+            for column, part in columns:
+                whole = np.maximum(part, 0)
+                found[column] = whole.astype(np.int64) if self._by_group else int(whole)
+        return found
 
     def _ends(self, confidence: float, together: int = 1) -> tuple[Any, Any]:
-        """The two ends of the interval of the mean, which always holds the mean.
+        """The two ends of the interval of the figure asked for, which always holds that figure.
 
         ``together`` so many hold at once with that confidence.
         """
         exact = len(self.groups) <= point.EXACT
+        if self.asked == "sum":
+            low, high = sum_ends(self._algorithm, self.noisy_totals, confidence, exact=exact)
+            return np.minimum(low, self._sum), np.maximum(high, self._sum)
         low, high = mean_ends(
             self._algorithm, self.noisy_totals, confidence, exact=exact, together=together
         )
@@ -144,10 +169,12 @@ class Answer(Presented):
     def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The answer as columns: the keys, then mean, sum, count and expected_error.
 
-        The last column, few, marks rows whose number of records may be below ``fewest``, by the
-        95 % interval of the count.
+        If it was asked with ``outside``, below and above are the numbers of values outside the
+        bounds. The last column, few, marks rows whose number of records may be below ``fewest``,
+        by the 95 % interval of the count.
 
-        With a ``confidence``, the interval of the mean stands in mean_low and mean_high. The
+        With a ``confidence``, the interval of the mean stands in mean_low and mean_high; of an
+        answer to ``hg.sum``, that of the sum in sum_low and sum_high. The
         intervals of many groups share one to three seconds of work; none is computed unless
         asked for.
 
@@ -158,6 +185,11 @@ class Answer(Presented):
         found = self._figures(confidence) | {"few": self.few(fewest)}
         names = figure_names(self.by, list(found))
         return keys | {names[name]: np.atleast_1d(column) for name, column in found.items()}
+
+    def _terms(self, rows: int) -> dict[str, list[Any]]:
+        told = {} if self.column is None else {"column": [self.column] * rows}
+        ends = {"lower": [self.bounds.lower] * rows, "upper": [self.bounds.upper] * rows}
+        return told | super()._terms(rows) | ends
 
     @classmethod
     def from_dict(cls, answer: dict[str, Any]) -> Self:
@@ -171,7 +203,7 @@ class Answer(Presented):
 
     @property
     def _subject(self) -> str:
-        return f"private mean{f' of {self.column}' if self.column else ''}" + (
+        return f"private {self.asked}{f' of {self.column}' if self.column else ''}" + (
             f" by {', '.join(self.by)}" if self.by else ""
         )
 
@@ -193,8 +225,9 @@ class Answer(Presented):
 
     @property
     def _clamped(self) -> str:
-        what = f"Mean of {label([self.column])}" if self.column else "Mean of the values"
-        return f"{what}, clamped to {self.bounds.lower} to {self.bounds.upper}"
+        what = label([self.column]) if self.column else "the values"
+        ends = f"{self.bounds.lower} to {self.bounds.upper}"
+        return f"{self.asked.capitalize()} of {what}, clamped to {ends}"
 
     @property
     def _counted(self) -> str:
@@ -206,19 +239,3 @@ class Answer(Presented):
         if isinstance(fewest, bool) or not isinstance(fewest, int) or fewest < 1:
             raise OptionError(f"fewest={shown(fewest)} is not a whole number of 1 or more")
         return least_count(self._algorithm, self.noisy_totals, 0.95) < fewest
-
-
-def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
-    """The column that each figure is in: of its own name, unless ``by`` has a column of that name.
-
-    Then "private_" is put before it, as often as it takes. Names that differ in case alone are
-    taken to be the same, as many readers of tables take them.
-    """
-    taken = {name.casefold() for name in by}
-    names = {}
-    for figure in figures:
-        name = figure
-        while name.casefold() in taken:
-            name = f"private_{name}"
-        names[figure] = name
-    return names

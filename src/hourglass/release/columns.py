@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..estimate.interval import Interval
-from .answer import figure_names
-from .presented import SHOWN, TOO_FEW, Presented
+from .presented import SHOWN, TOO_FEW, Presented, figure_names
 from .release import Release
 from .releases import Releases
 from .rendering import label
@@ -91,6 +90,12 @@ class Columns(Presented, Mapping[Any, Any]):
     def adjacency(self) -> str:
         """ "add-remove": the number of records is protected."""
         return str(self._first.adjacency)
+
+    @property
+    def outside_epsilon(self) -> Fraction | None:
+        """The rate of the noise on each number of values outside the bounds, if asked."""
+        found: Fraction | None = self._first.outside_epsilon
+        return found
 
     @property
     def private(self) -> bool:
@@ -179,11 +184,18 @@ class Columns(Presented, Mapping[Any, Any]):
             found[names[figure]] = np.stack(each, axis=1).reshape(-1)
         return found
 
-    def to_dict(self, confidence: float | None = None) -> dict[str, Any]:
+    def _terms(self, rows: int) -> dict[str, list[Any]]:
+        ends = [self.bounds[name] for name in self.names] * len(self.groups)
+        found = super()._terms(rows)
+        return found | {"lower": [end.lower for end in ends], "upper": [end.upper for end in ends]}
+
+    def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` restores them."""
         given = () if confidence is None else (confidence,)
         return {
-            "columns": {name: part.to_dict(*given) for name, part in self._parts.items()},
+            "columns": {
+                name: part.to_dict(*given, fewest=fewest) for name, part in self._parts.items()
+            },
             "count": self.count.tolist() if self.by else self.count,
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
@@ -266,6 +278,15 @@ class Columns(Presented, Mapping[Any, Any]):
                     one._number(one.count, "count") + (" *" if few[place] else "") if first else "",
                 ])  # fmt: skip
         return head, rows
+
+    def _outside_notes(self, confidence: float) -> list[str]:
+        if self.by:
+            return []
+        return [
+            f"{label([name])}: {note}"
+            for name, part in self._parts.items()
+            for note in part._outside_notes(confidence)
+        ]
 
     def _marks(self, fewest: int) -> list[str]:
         return [f"* {TOO_FEW}"] if self.by and self._first.few(fewest).any() else []

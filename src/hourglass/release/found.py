@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -11,7 +12,7 @@ from ..core.grid import Bounds
 from ..core.scale import Scale
 from ..errors import OptionError, shown
 from ..mechanisms.scan import Ends, Scan
-from .rendering import counted, decimal, label, paragraphs
+from .rendering import counted, decimal, html_paragraphs, label, paragraphs
 
 __all__ = ["FoundBounds"]
 
@@ -50,11 +51,14 @@ class FoundBounds:
         """The bounds where a search stopped; ``epsilon`` is what a whole unit was charged."""
         origin = f"found privately, for an epsilon of {decimal(epsilon)} charged apart"
         scans = ends.lower_scan, ends.upper_scan
+        target = scans[0][0].target, scans[1][0].target
+        edges = ends.lower == 0, ends.upper == len(scale.candidates) - 1
+        low, high = scale.candidates[ends.lower], scale.candidates[ends.upper]
         return cls(
-            Bounds(scale.candidates[ends.lower], scale.candidates[ends.upper], origin=origin),
+            Bounds(low, high, origin=origin, leaves=_leaves(target, edges)),
             epsilon,
-            target=(scans[0][0].target, scans[1][0].target),
-            edges=(ends.lower == 0, ends.upper == len(scale.candidates) - 1),
+            target=target,
+            edges=edges,
             private=private,
             _scans=scans,
             unit=unit,
@@ -82,6 +86,19 @@ class FoundBounds:
         each = 1 - (1 - confidence) / 3  # three scans, each of them may go wrong
         return sum(scan.most_beyond(questions, each) for scan, questions in self._scans)
 
+    def shares_outside(self, records: int) -> tuple[float, float]:
+        """The shares that the search expects below and above the bounds, of so many records.
+
+        Take a private count. The share beyond an end of the scale is not known: NaN.
+        """
+        if isinstance(records, bool) or not isinstance(records, int) or records < 1:
+            raise OptionError(f"records={shown(records)} is not a whole number of 1 or more")
+        below, above = (
+            math.nan if edge else min(1.0, target / records)
+            for target, edge in zip(self.target, self.edges, strict=True)
+        )
+        return below, above
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
         return {
@@ -106,11 +123,14 @@ class FoundBounds:
         lower_target, upper_target = stored["target"]
         lower_edge, upper_edge = stored["edges"]
         scans = stored["scans"]
+        target = int(lower_target), int(upper_target)
+        edges = bool(lower_edge), bool(upper_edge)
+        origin = stored["bounds_origin"]
         return cls(
-            Bounds(*stored["bounds"], origin=stored["bounds_origin"]),
+            Bounds(*stored["bounds"], origin=origin, leaves=_leaves(target, edges)),
             Fraction(stored["epsilon"]),
-            target=(int(lower_target), int(upper_target)),
-            edges=(bool(lower_edge), bool(upper_edge)),
+            target=target,
+            edges=edges,
             private=bool(stored["private"]),
             _scans=tuple((Scan(Fraction(s["epsilon"])), int(s["questions"])) for s in scans),
             unit=str(stored["unit"]),
@@ -121,6 +141,12 @@ class FoundBounds:
         return type(self).from_dict, (self.to_dict(),)
 
     def __str__(self) -> str:
+        return paragraphs(self._notes())
+
+    def _repr_html_(self) -> str:
+        return html_paragraphs(self._notes())
+
+    def _notes(self) -> list[str]:
         below, above = self.target
         notes = [
             f"bounds {_shown(self.lower)} to {_shown(self.upper)}, "
@@ -138,7 +164,12 @@ class FoundBounds:
             notes.append(f"Hidden is one {self.unit}; a record is a row of theirs that counts.")
         if not self.private:
             notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
-        return paragraphs(notes)
+        return notes
+
+
+def _leaves(target: tuple[int, int], edges: tuple[bool, bool]) -> tuple[int | None, int | None]:
+    """What is meant to lie beyond each bound; nobody knows at an end of the scale."""
+    return None if edges[0] else target[0], None if edges[1] else target[1]
 
 
 def _shown(end: int | float) -> str:

@@ -57,10 +57,13 @@ class Panel:
     def of(cls, answer: Any, confidence: float, name: str = "", fewest: int = 1) -> Panel:
         """A panel of a release, or of releases by group."""
         found = answer._figures(confidence)
+        asked = answer.asked
         means, lows, highs = (
-            np.atleast_1d(found[key]) for key in ("mean", "mean_low", "mean_high")
+            np.atleast_1d(found[key]) for key in (asked, f"{asked}_low", f"{asked}_high")
         )
         ends = float(answer.bounds.lower), float(answer.bounds.upper)
+        if asked == "sum":  # which has no bounds of its own
+            ends = float(min(lows, default=0.0)), float(max(highs, default=1.0))
         return cls(name, means, lows, highs, ends, np.atleast_1d(answer.few(fewest)))
 
     @property
@@ -77,8 +80,12 @@ def plot_means(
     title: str,
     notes: Sequence[str] = (),
     confidence: float = 0.95,
+    figure: str = "mean",
 ) -> None:
-    """One line a group: the interval, and the mean as a dot upon it; a panel for each column."""
+    """One line a group: the interval, and the figure as a dot upon it; a panel for each column.
+
+    ``figure`` is what is drawn, in words.
+    """
     picture = check_picture(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -98,8 +105,8 @@ def plot_means(
     above, below, axis = 0.52, 0.20 + 0.17 * len(foot), 0.42 + (0.26 if len(panels) > 1 else 0.0)
     each = line * max(shown, 3 if named else 1) + axis
     width, height = 8.0 + 2.4 * (across - 1), above + below + down * each
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
+    canvas = Figure(figsize=(width, height))
+    FigureCanvasAgg(canvas)
     widest = max([len(name) for name in names], default=0)
     left = min(2.7, 0.4 + 0.084 * widest) if named else 0.4
     room = (width - 0.28 - left - 0.35 * (across - 1)) / across
@@ -107,21 +114,21 @@ def plot_means(
         row, column = divmod(number, across)
         bottom = height - above - (row + 1) * each + 0.42
         x = left + column * (room + 0.35)
-        axes = figure.add_axes((x / width, bottom / height, room / width, (each - axis) / height))
+        axes = canvas.add_axes((x / width, bottom / height, room / width, (each - axis) / height))
         _draw(axes, panel, names if column == 0 and named else [""] * shown)
         if len(panels) > 1:
             axes.set_title(panel.name, fontsize=10, color=_INK, loc="left", parse_math=False)
         if row == down - 1 or number + across >= len(panels):
-            text = f"mean, with its {100 * confidence:g} % interval"
+            text = f"{figure}, with its {100 * confidence:g} % interval"
             axes.set_xlabel(text, fontsize=9, color=_INK)
-    figure.text(
+    canvas.text(
         0.16 / width, 1.0 - 0.16 / height, title, fontsize=12, fontweight="bold", color=_INK,
         va="top", parse_math=False,
     )  # fmt: skip
     for i, text in enumerate(reversed(foot)):
         place = (0.16 / width, (0.08 + 0.17 * i) / height)
-        figure.text(*place, text, fontsize=7.5, color="#666666", parse_math=False)
-    _save(figure, picture, path)
+        canvas.text(*place, text, fontsize=7.5, color="#666666", parse_math=False)
+    _save(canvas, picture, path)
 
 
 def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:

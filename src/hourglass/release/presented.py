@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from html import escape
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 from ..core.unit import hidden
-from .rendering import counted, decimal, html_table, label, paragraphs, text_table
+from .rendering import (
+    counted,
+    decimal,
+    html_paragraphs,
+    html_table,
+    label,
+    paragraphs,
+    text_table,
+)  # fmt: skip
 
-__all__ = ["SHOWN", "TOO_FEW", "Presented"]
+__all__ = ["SHOWN", "TOO_FEW", "Presented", "figure_names"]
 
 #: This many rows are printed, and the rest of the groups counted.
 SHOWN: Final = 60
@@ -24,6 +32,16 @@ class Presented:
     def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The answer as columns, a row for each figure that stands by itself."""
         raise NotImplementedError
+
+    def terms(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """Columns to stand beside these: on which terms the figures were released."""
+        terms = self._terms(len(next(iter(columns.values()))))
+        names = figure_names(list(columns), list(terms))
+        return {names[name]: column for name, column in terms.items()}
+
+    def _terms(self: Any, rows: int) -> dict[str, list[Any]]:
+        told = {"unit": self.unit, "epsilon": str(self.epsilon), "delta": str(self.delta)}
+        return {name: [term] * rows for name, term in told.items()}
 
     @property
     def _subject(self) -> str:
@@ -45,6 +63,14 @@ class Presented:
         raise NotImplementedError
 
     @property
+    def _hidden(self: Any) -> str:
+        """Whose presence is hidden, in words."""
+        return hidden(self.unit)
+
+    #: The algorithm that is not worth a word.
+    _usual: ClassVar[str] = "hourglass"
+
+    @property
     def _groups_shown(self) -> int:
         """How many groups the printed table has."""
         return SHOWN
@@ -52,14 +78,16 @@ class Presented:
     def _promise(self: Any) -> list[str]:
         """What was answered, what is promised, and what is not."""
         delta = f", delta {float(self.delta):.3g}" if self.delta else ""
-        other = "" if self.algorithm == "hourglass" else f", {self.algorithm}"
+        other = f", {self.algorithm}" if self.algorithm != self._usual else ""
         notes = [
             f"{self._clamped}.",
-            f"epsilon {decimal(self.epsilon)}{delta}{other}, {hidden(self.unit)} "
+            f"epsilon {decimal(self.epsilon)}{delta}{other}, {self._hidden} "
             f"{_CHANGED[self.adjacency]}.",
         ]
-        if self.where is not None:
-            notes.insert(1, f"Rows where {label([self.where])}.")
+        where = getattr(self, "where", None)
+        if where is not None:
+            notes.insert(1, f"Rows where {label([where])}.")
+        notes += self._expected_outside()
         if self.adjacency == "swap":
             notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
         if not self.private:
@@ -81,6 +109,14 @@ class Presented:
 
     def _marks(self, fewest: int) -> list[str]:
         """What the marks in the table mean, where it has some."""
+        return []
+
+    def _expected_outside(self) -> list[str]:
+        """What bounds that were found privately are meant to leave outside."""
+        return []
+
+    def _outside_notes(self, confidence: float) -> list[str]:
+        """What lies outside the bounds, where that was asked."""
         return []
 
     def to_pandas(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
@@ -113,14 +149,30 @@ class Presented:
             if rows
             else "No group's noisy count reached the threshold."
         )
-        return f"{table}\n\n{paragraphs([*self._marks(fewest), *self._notes()])}"
+        notes = [*self._marks(fewest), *self._notes(), *self._outside_notes(confidence)]
+        return f"{table}\n\n{paragraphs(notes)}"
 
     def __str__(self) -> str:
         return self.text()
 
     def _repr_html_(self: Any) -> str:
         head, rows = self._table(0.95, 1)
-        all_notes = [*self._marks(1), *self._notes()]
-        notes = "".join(f"<p>{escape(note)}</p>" for note in all_notes)
+        all_notes = [*self._marks(1), *self._notes(), *self._outside_notes(0.95)]
         caption = f"{self._subject}, epsilon = {decimal(self.epsilon)}"
-        return html_table(head, rows, caption, self._names) + notes
+        return html_table(head, rows, caption, self._names) + html_paragraphs(all_notes)
+
+
+def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
+    """The column that each figure is in: of its own name, unless ``by`` has a column of that name.
+
+    Then "private_" is put before it, as often as it takes. Names that differ in case alone are
+    taken to be the same, as many readers of tables take them.
+    """
+    taken = {name.casefold() for name in by}
+    names = {}
+    for figure in figures:
+        name = figure
+        while name.casefold() in taken:
+            name = f"private_{name}"
+        names[figure] = name
+    return names

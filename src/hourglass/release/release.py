@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
+from ..core.exact import to_double
 from ..core.totals import NoisyTotals
+from ..estimate.accuracy import error_at
 from ..estimate.interval import Interval, interval
 from ..estimate.population import population, studentised
 from ..mechanisms.base import MeanMechanism
 from .answer import Answer
+from .outside import Outside, outside_notes
 from .presented import TOO_FEW
 from .rendering import decimals_for, number
 from .stored import stored_terms
@@ -51,6 +54,8 @@ class Release(Answer):
         delta: Fraction = Fraction(0),
         column: str | None = None,
         where: str | None = None,
+        asked: str = "mean",
+        outside_epsilon: Fraction | None = None,
     ) -> Release:
         """The release that noisy totals lead to.
 
@@ -66,6 +71,8 @@ class Release(Answer):
             private=private,
             column=column,
             where=where,
+            asked=asked,
+            outside_epsilon=outside_epsilon,
             _algorithm=algorithm,
         )
 
@@ -95,14 +102,24 @@ class Release(Answer):
         return float(self._std)
 
     @property
+    def outside(self) -> Outside:
+        """How many values lie outside the bounds; asked with ``outside="1/10"``."""
+        return Outside.of(self)
+
+    @property
     def expected_error(self) -> float:
-        """The root mean squared error of the mean to be expected from the noise."""
+        """The root mean squared error of the mean, or of the sum if that was asked for.
+
+        What is to be expected from the noise.
+        """
         return float(self._error)
 
     def interval(
-        self, confidence: float = 0.95, *, of: str = "mean", simultaneous: bool = False
+        self, confidence: float = 0.95, *, of: str | None = None, simultaneous: bool = False
     ) -> Interval:
         """An interval that holds the data's mean (or, with ``of=``, its "sum" or "count").
+
+        The default is what was asked for: the mean, or the sum of ``hg.sum``.
 
         Exact for every number of records: over the noise, at least ``confidence`` of such
         intervals hold the value of the data, clamped to the bounds. With the spread, of "std"
@@ -115,7 +132,7 @@ class Release(Answer):
         but wider than it had to be, for others; narrow and approximate with the spread. ``kind``
         of the interval says which.
         """
-        together = self._algorithm.columns if simultaneous else 1
+        together, of = self._algorithm.columns if simultaneous else 1, of or self.asked
         if of == "population":
             return self._population(confidence, together)
         point = getattr(self, of) if of in self._with_interval else 0.0
@@ -128,7 +145,7 @@ class Release(Answer):
             self.mean,
             self.variance,
             float(self.noisy_totals.size),
-            noise=self.expected_error,
+            noise=self._mean_error,
             confidence=confidence,
             bounds=(float(self.bounds.lower), float(self.bounds.upper)),
         )
@@ -138,15 +155,20 @@ class Release(Answer):
         return _PRINTED if self._spread else _PRINTED[:3]
 
     def _ends(self, confidence: float, together: int = 1) -> tuple[float, float]:
-        low, high = self.interval(confidence, simultaneous=together > 1)
+        low, high = self.interval(confidence, of=self.asked, simultaneous=together > 1)
         return low, high
 
-    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, confidence: float = 0.95, *, fewest: int = 1) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
         intervals = {of: self.interval(confidence, of=of) for of in self._with_interval}
         return {
             **self._figures(),
-            "few": bool(self.few()),
+            **(
+                {}
+                if self.outside_epsilon is None
+                else {"outside": self.outside.to_dict(confidence)}
+            ),
+            "few": bool(self.few(fewest)),
             "intervals": {
                 of: {"confidence": confidence, "low": found.low, "high": found.high}
                 for of, found in intervals.items()
@@ -166,10 +188,43 @@ class Release(Answer):
         if of == "count":
             return number(value, 0)
         if of == "sum":
-            return number(value, decimals_for(self.interval(of="sum").high - self.sum))
+            # Digits beyond a thousandth part of a record mean nothing to anyone.
+            least = to_double(self.bounds.width) / 1000
+            reach = self.interval(of="sum").high - self.sum
+            return number(value, decimals_for(max(reach, least)))
         if of == "mean" and self._yes_or_no:
-            return f"{number(100 * value, decimals_for(100 * self.expected_error))} %"
-        return number(value, decimals_for(self.expected_error))
+            return f"{number(100 * value, decimals_for(100 * self._mean_error))} %"
+        return number(value, decimals_for(self._mean_error))
+
+    def _expected_outside(self) -> list[str]:
+        if self.bounds.leaves is None or not self.count:
+            return []
+        parts = [
+            "an unknown share"
+            if left is None
+            else f"about {100 * min(1.0, left / self.count):.2g} %"
+            for left in self.bounds.leaves
+        ]
+        return [
+            f"The bounds were found privately, to leave {parts[0]} of the values below and "
+            f"{parts[1]} above."
+        ]
+
+    def _shares_outside(self) -> list[str]:
+        """The shares of values below and above the bounds, as text."""
+        found = []
+        for side in (self.outside.below, self.outside.above):
+            low, high = side.interval(of="share")
+            text = number(100 * side.share, decimals_for(50 * (high - low)))
+            found.append(f"{text} %" if side.share == side.share else "-")
+        return found
+
+    def _outside_notes(self, confidence: float) -> list[str]:
+        return outside_notes(self, confidence)
+
+    @property
+    def _mean_error(self) -> float:
+        return error_at(self._algorithm, to_double(self.noisy_totals.size), self.mean)
 
     @property
     def _yes_or_no(self) -> bool:
@@ -178,7 +233,8 @@ class Release(Answer):
 
     def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
         head = ["", "private", f"{100 * confidence:g} % from", "to"]
-        shown = ("mean", "sum", "count", *(["std"] if self._spread else []))
+        first = ("mean", "sum") if self.asked == "mean" else ("sum", "mean")
+        shown = (*first, "count", *(["std"] if self._spread else []))
         names = {"count": self._counted, "mean": "share" if self._yes_or_no else "mean"}
         rows = [[names.get(of, of), *self._printed(confidence, of)] for of in shown]
         if self.few(fewest):
@@ -186,24 +242,32 @@ class Release(Answer):
             rows[0][-1] = TOO_FEW
         return head, rows
 
-    def plot(self, path: Any, *, confidence: float = 0.95, title: str | None = None) -> None:
-        """A picture of the mean with its exact interval (needs the extra ``plot``)."""
+    def plot(
+        self,
+        path: Any,
+        *,
+        confidence: float = 0.95,
+        title: str | None = None,
+        fewest: int = 1,
+    ) -> None:
+        """A picture of the figure asked for with its exact interval (needs the extra ``plot``)."""
         from .plot import Panel, plot_means
 
         plot_means(
             path,
             labels=[""],
-            panels=[Panel.of(self, confidence)],
+            panels=[Panel.of(self, confidence, fewest=fewest)],
             title=title or self._subject.capitalize(),
-            notes=self._promise(),
+            notes=[*self._promise(), *self._outside_notes(confidence)],
             confidence=confidence,
+            figure=self.asked,
         )
 
     @property
     def _identity(self) -> tuple[Any, ...]:
         return (
             self.noisy_totals, self.epsilon, self.delta, self.estimator, self.unit, self.private,
-            self.algorithm, self._algorithm.epsilon, self.bounds, self.grid,
+            self.algorithm, self._algorithm.epsilon, self.bounds, self.grid, self.asked,
         )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:

@@ -22,6 +22,26 @@ __all__ = ["Releases"]
 Floats = npt.NDArray[np.float64]
 
 
+class _Places(dict[Any, int]):
+    """Where each key stands. In a text file a whole number is a text, and answers to both."""
+
+    def __missing__(self, key: Any) -> int:
+        place = super().get(_written(key))
+        if place is None:
+            raise KeyError(key)
+        return place
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The place of a key, or the default."""
+        return super().get(key, super().get(_written(key), default))
+
+
+def _written(key: Any) -> Any:
+    if isinstance(key, tuple):
+        return tuple(map(_written, key))
+    return str(key) if isinstance(key, int) and not isinstance(key, bool) else key
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Releases(Answer, Mapping[Any, Release]):
     """A private mean, sum and count for each group, at one price for all of them.
@@ -40,9 +60,10 @@ class Releases(Answer, Mapping[Any, Release]):
     # --- a mapping --------------------------------------------------------------------------
 
     @cached_property
-    def _places(self) -> dict[Any, int]:
+    def _places(self) -> _Places:
         single = len(self.by) == 1
-        return {(group[0] if single else group): i for i, group in enumerate(self.groups)}
+        groups = ((group[0] if single else group) for group in self.groups)
+        return _Places((group, i) for i, group in enumerate(groups))
 
     def __getitem__(self, key: Any) -> Release:
         return self._release(self._places[key])
@@ -54,7 +75,7 @@ class Releases(Answer, Mapping[Any, Release]):
         return len(self.groups)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._places
+        return self._places.get(key) is not None
 
     def _release(self, place: int) -> Release:
         return Release.of(
@@ -67,6 +88,8 @@ class Releases(Answer, Mapping[Any, Release]):
             delta=self.delta,
             column=self.column,
             where=self.where,
+            asked=self.asked,
+            outside_epsilon=self.outside_epsilon,
         )
 
     # --- columns ----------------------------------------------------------------------------
@@ -121,12 +144,12 @@ class Releases(Answer, Mapping[Any, Release]):
         found: Ratio = compared(Ratio, self, a, b)
         return found
 
-    def to_dict(self, confidence: float | None = None) -> dict[str, Any]:
+    def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back.
 
         ``groups`` has a row for each group, in the columns of :meth:`columns`.
         """
-        return stored_rows(self, confidence) | stored_terms(self)
+        return stored_rows(self, confidence, fewest) | stored_terms(self)
 
     # --- for people -------------------------------------------------------------------------
 
@@ -151,22 +174,35 @@ class Releases(Answer, Mapping[Any, Release]):
             title=title or self._title,
             notes=self._promise(),
             confidence=confidence,
+            figure=self.asked,
         )
 
     @property
     def _title(self) -> str:
         return self._subject[:1].upper() + self._subject[1:]
 
+    def _marks(self, fewest: int) -> list[str]:
+        marked = self.outside_epsilon is not None and np.any(self.few(fewest))
+        return [f"* {TOO_FEW}"] if marked else []
+
     def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
-        more = ["std"] if self._spread else []
-        head = [label(self.by), "mean", f"{100 * confidence:g} % from", "to", *more, "sum"]
+        other = "sum" if self.asked == "mean" else "mean"
+        sides = self.outside_epsilon is not None
+        more = [*(["std"] if self._spread else []), *([] if sides else [other])]
+        head = [label(self.by), self.asked, f"{100 * confidence:g} % from", "to", *more]
         head.append(self._counted)
+        if sides:  # in the place of the other figure: a line has 80 characters
+            head += [f"below {self.bounds.lower}", f"above {self.bounds.upper}"]
         rows, few = [], np.atleast_1d(self.few(fewest))[: self._groups_shown]
         for place, group in enumerate(self.groups[: self._groups_shown]):
             one = self._release(place)
-            figures = [one._number(getattr(one, of), of) for of in (*more, "sum", "count")]
-            rows.append([label(group), *one._printed(confidence, "mean"), *figures])
-        if few.any():
+            figures = [one._number(getattr(one, of), of) for of in (*more, "count")]
+            figures += one._shares_outside() if sides else []
+            rows.append([label(group), *one._printed(confidence, self.asked), *figures])
+        if sides:
+            for row, mark in zip(rows, few, strict=True):
+                row[-3] += " *" if mark else ""
+        elif few.any():
             head = [*head, ""]
             rows = [[*row, TOO_FEW if mark else ""] for row, mark in zip(rows, few, strict=True)]
         return head, rows

@@ -13,7 +13,8 @@ from itertools import chain, zip_longest
 from typing import Any, Final
 
 __all__ = [
-    "counted", "decimal", "decimals_for", "html_table", "label", "number", "paragraphs",
+    "counted", "decimal", "decimals_for", "html_paragraphs", "html_table", "label", "number",
+    "paragraphs",
     "sentence_table", "text_table", "yaml_text",
 ]  # fmt: skip
 
@@ -108,6 +109,11 @@ def _lines(row: Sequence[str], widths: Sequence[int], names: int) -> list[str]:
         right = map(str.rjust, cells[names:], widths[names:])
         found.append("  ".join([*left, *right]).rstrip())
     return found
+
+
+def html_paragraphs(sentences: Iterable[str]) -> str:
+    """Sentences for a notebook, each in a paragraph of its own."""
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
 
 
 def html_table(

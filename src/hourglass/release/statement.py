@@ -14,14 +14,19 @@ from typing import Any, Final
 
 from ..core.grid import Bounds
 from ..errors import OptionError
-from ..mechanisms.base import MeanMechanism
-from .rendering import decimal, label, yaml_text
+from ..mechanisms.base import Mechanism
+from ..mechanisms.outside import OutsideCounts
+from .rendering import decimal, html_paragraphs, label, yaml_text
 
 __all__ = ["Range", "Statement", "stated"]
 
 _CITATION: Final = (
     'Kulesza, Suresh, Wang: "Mean estimation in the add-remove model of differential privacy", '
     "ICML 2024"
+)
+_OF_COUNTS: Final = (
+    'Ghosh, Roughgarden, Sundararajan: "Universally utility-maximizing privacy mechanisms", '
+    "STOC 2009"
 )
 FILL_IN: Final = "(fill in)"
 
@@ -50,6 +55,7 @@ class Statement:
     by: tuple[str, ...] = ()
     threshold: int | None = None
     where: str | None = None
+    outside: Fraction | None = None
     budget: str | None = None
     total: tuple[Fraction, Fraction] | None = None
     name: str = FILL_IN
@@ -91,8 +97,9 @@ class Statement:
                     "preprocessing_and_hyperparameter_tuning": self._preprocessing,
                     "mechanisms": self._mechanism,
                     "composition": self._composition,
-                    "post_processing": "means, sums, the count and intervals are computed from "
-                    "the noisy totals; nothing else of the data is used",
+                    "post_processing": f"{'means, sums, ' if self.ranges else ''}the count and "
+                    "intervals are computed from the noisy totals; nothing else of the data is "
+                    "used",
                     "justification": FILL_IN,
                 },
             }
@@ -107,6 +114,9 @@ class Statement:
     def __str__(self) -> str:
         return self.words
 
+    def _repr_html_(self) -> str:
+        return html_paragraphs(self._sentences())
+
     # --- the pieces -------------------------------------------------------------------------
 
     @property
@@ -117,13 +127,13 @@ class Statement:
     def _domain(self) -> str:
         size = "public size" if self.adjacency == "swap" else "any size"
         ends = self._each(lambda r: f"[{r.bounds.lower}, {r.bounds.upper}]")
-        return f"tables of {size}; values are clamped to {ends}"
+        return f"tables of {size}" + (f"; values are clamped to {ends}" if self.ranges else "")
 
     def _each(self, words: Callable[[Range], str]) -> str:
         """Words about the columns: once where there is one or all are alike, else by name."""
         said = [words(each) for each in self.ranges]
-        if len(set(said)) == 1:
-            return said[0]
+        if len(set(said)) < 2:
+            return "".join(said[:1])
         named = zip(self.ranges, said, strict=True)
         return ", ".join(f"{text} ({each.column})" for each, text in named)
 
@@ -132,7 +142,8 @@ class Statement:
         if self.adjacency == "swap":
             return "the number of records, which is published exactly"
         names = f"; the names of the groups ({', '.join(self.by)})" if self._public_keys else ""
-        return f"none of the data; the bounds, the grid and the request are public{names}"
+        public = "the bounds, the grid and the request are" if self.ranges else "the request is"
+        return f"none of the data; {public} public{names}"
 
     @property
     def _public_keys(self) -> bool:
@@ -148,7 +159,9 @@ class Statement:
         parts = [f"epsilon is exactly {self.epsilon}"]
         if self.delta:
             parts.append(f"delta is exactly {self.delta}")
-        if self.noise_epsilon != self.epsilon:
+        if self.outside is not None:
+            parts.append(f"of a record's share, {decimal(self.outside)} counts values outside")
+        if self.noise_epsilon + (self.outside or 0) != self.epsilon:
             parts.append(
                 f"the noise is drawn at {decimal(self.noise_epsilon)}, the share of each record "
                 "that one unit may contribute"
@@ -157,6 +170,8 @@ class Statement:
 
     @property
     def _preprocessing(self) -> str:
+        if not self.ranges:
+            return f"what one unit contributes: {self.unit}"
         origins = self._each(lambda r: r.bounds.origin)
         cells = self._each(lambda r: str(r.cells))
         kept = "" if self.where is None else f"rows kept where {label([self.where])}; "
@@ -174,7 +189,8 @@ class Statement:
         )
         return (
             f"{self.mechanism}, on integers, sampled exactly from the operating "
-            f"system's generator, in time independent of the outcome{keys}; {_CITATION}"
+            f"system's generator, in time independent of the outcome{keys}; "
+            f"{_CITATION if self.ranges else _OF_COUNTS}"
         )
 
     @property
@@ -193,7 +209,7 @@ class Statement:
         return found | ({"delta": float(delta)} if delta else {})
 
     def _about(self) -> list[str]:
-        if len(self.ranges) == 1:
+        if len(self.ranges) < 2:
             return []
         names = ", ".join(str(each.column) for each in self.ranges)
         return [
@@ -206,7 +222,18 @@ class Statement:
             return []
         return [f"Only rows where {label([self.where])} were counted; the condition is public."]
 
+    def _counting(self) -> list[str]:
+        if self.outside is None:
+            return []
+        part = self.outside / (self.outside + self.noise_epsilon)
+        return [
+            f"A share of {decimal(part)} of epsilon was spent on how many values lie below and "
+            f"above the bounds, by the {OutsideCounts.words}."
+        ]
+
     def _clamping(self) -> list[str]:
+        if not self.ranges:
+            return []
         origins = {each.bounds.origin for each in self.ranges}
         ends = self._each(lambda r: f"{r.bounds.lower} to {r.bounds.upper}")
         if len(origins) == 1:
@@ -220,6 +247,7 @@ class Statement:
         loss = f"epsilon = {decimal(self.epsilon)}"
         if self.delta:
             loss += f", delta = {decimal(self.delta)}"
+        bounds = "bounds chosen by looking at the data, " if self.ranges else ""
         lines = [
             *self._about(),
             f"This release is differentially private ({self._variant}) with {loss}.",
@@ -227,10 +255,11 @@ class Statement:
             *self._filtered(),
             *self._clamping(),
             f"The noise is the {self.mechanism}.",
+            *self._counting(),
             f"Not protected: {self._unprotected}.",
             f"Composition: {self._composition}.",
-            "Not covered: who can read the raw data, the time its own database takes, bounds "
-            "chosen by looking at the data, and releases that no budget knows of.",
+            f"Not covered: who can read the raw data, the time its own database takes, {bounds}and "
+            "releases that no budget knows of.",
         ]
         if not self.private:
             lines.insert(0, "NOT PRIVATE: the noise came from a seeded source of bits.")
@@ -240,7 +269,7 @@ class Statement:
 def stated(
     answer: Any,
     ranges: Iterable[Range],
-    mechanism: MeanMechanism,
+    mechanism: Mechanism,
     budget: Any = None,
     **details: str,
 ) -> Statement:
@@ -248,19 +277,21 @@ def stated(
     unknown = set(details) - {"name", "curator", "purpose"}
     if unknown:
         raise OptionError(f"{unknown.pop()!r} is not one of name, curator, purpose")
+    given, rate = tuple(ranges), getattr(answer, "outside_epsilon", None)
     spent = budget.balance().spent if budget is not None else None
     return Statement(
         epsilon=answer.epsilon,
         delta=answer.delta,
         unit=answer.unit,
         adjacency=answer.adjacency,
-        ranges=tuple(ranges),
+        ranges=given,
         mechanism=mechanism.words,
         noise_epsilon=mechanism.epsilon,
         private=answer.private,
         by=answer.by,
         threshold=answer.threshold,
-        where=answer.where,
+        where=getattr(answer, "where", None),
+        outside=rate * len(given) if rate is not None else None,
         budget=budget.name if budget is not None else None,
         total=(spent.epsilon, spent.delta) if spent is not None else None,
         **details,

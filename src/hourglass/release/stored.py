@@ -36,6 +36,7 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
         "noise_epsilon": str(answer._algorithm.epsilon),
         "bounds": [bounds.lower, bounds.upper],
         "bounds_origin": bounds.origin,
+        **({} if bounds.leaves is None else {"bounds_leave": list(bounds.leaves)}),
         "grid": answer.grid,
         "own_grid": answer._algorithm.grid.own,
         "algorithm": answer.algorithm,
@@ -44,20 +45,26 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
         "unit": answer.unit,
         "column": answer.column,
         **({} if answer.where is None else {"where": answer.where}),
+        **({} if answer.asked == "mean" else {"asked": answer.asked}),
         "private": answer.private,
         "noisy_totals": {
             "cells": _integers(noisy.cells),
             "rest": _integers(noisy.rest),
             "parts": noisy.parts,
             **({} if noisy.squares is None else {"squares": _integers(noisy.squares)}),
+            **({} if noisy.below is None else {"below": _integers(noisy.below)}),
+            **({} if noisy.above is None else {"above": _integers(noisy.above)}),
         },
+        **_outside(answer),
         **answer._algorithm.stored(),
     }
 
 
 def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that make the answer again, its keys aside."""
-    bounds = Bounds(*stored["bounds"], origin=stored["bounds_origin"])
+    left = stored.get("bounds_leave")
+    leaves = (left[0], left[1]) if left else None
+    bounds = Bounds(*stored["bounds"], origin=stored["bounds_origin"], leaves=leaves)
     grid = Grid(bounds, stored["grid"], stored["own_grid"])
     noisy = stored["noisy_totals"]
     return {
@@ -66,23 +73,25 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
             _totals(noisy["rest"]),
             grid.cells,
             noisy["parts"],
-            _totals(noisy.get("squares")),
+            *(_totals(noisy.get(part)) for part in ("squares", "below", "above")),
         ),
+        "outside_epsilon": Fraction(rate) if (rate := stored.get("outside_epsilon")) else None,
         "epsilon": Fraction(stored["epsilon"]),
         "delta": Fraction(stored["delta"]),
         "estimator": stored["estimator"],
         "unit": stored["unit"],
         "column": stored.get("column"),
         "where": stored.get("where"),
+        "asked": stored.get("asked", "mean"),
         "private": stored["private"],
         # The parts of a cell are those that the noise was drawn in, whatever is chosen today.
         "_algorithm": remade(grid, stored),
     }
 
 
-def stored_rows(answer: Answer, confidence: float | None) -> dict[str, Any]:
+def stored_rows(answer: Any, confidence: float | None, fewest: int = 1) -> dict[str, Any]:
     """The keys and figures of an answer by group, a row each."""
-    columns = answer.columns(confidence)
+    columns = answer.columns(confidence, fewest=fewest)
     plain = {name: _plain(column) for name, column in columns.items()}
     return {
         "by": list(answer.by),
@@ -139,6 +148,11 @@ def _value(value: Any, kind: str) -> Any:
 def _plain(column: Any) -> list[Any]:
     values = column.tolist() if isinstance(column, np.ndarray) else column
     return [value.isoformat() if isinstance(value, date) else value for value in values]
+
+
+def _outside(answer: Answer) -> dict[str, Any]:
+    rate = answer.outside_epsilon
+    return {} if rate is None else {"outside_epsilon": str(rate)}
 
 
 def _integers(totals: Any) -> Any:

@@ -21,6 +21,7 @@ from ..sql.expression.arithmetic import VECTORS
 from ..sql.expression.words import PLAIN
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY
 from ..sql.query import Question
+from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names, with_fields
 from .base import missing_extra, register
 
@@ -67,7 +68,7 @@ class DataFusion:
         texts = names(query)
         columns = [_name(f) if f.name in texts else _present(f) for f in query.fields]
         columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
-        native = f"SELECT {', '.join(columns)} FROM {_TABLE}"
+        native = f"SELECT {columns_of(columns)} FROM {_TABLE}"
         return with_source(native, _DIALECT.write(query.text("halves", PLAIN)))
 
     def run(self, sql: str, query: Question) -> Groups:

@@ -15,6 +15,7 @@ from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...errors import DataError, SourceError, guarded, guarded_schema, raise_alone
 from ..arrow_stream import TextStream
+from ..database import SqlSource
 from ..files import FileSet
 from ..frames import Frame, frame_of, is_frame, unsound_times
 from ..schema import Field, Schema
@@ -22,7 +23,7 @@ from ..spill import spill_directory
 from ..sql.cells import identifier
 from ..sql.dialects import with_source
 from ..sql.query import Query, Question
-from .base import register
+from .base import Source, register
 from .duckdb_answer import of_arrays, one_group
 from .duckdb_text import (
     BATCH,
@@ -309,19 +310,25 @@ def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:
 
 @register
 class DuckDBEngine:
-    """Files, frames in memory, and relations of the user's own connection."""
+    """Files, frames in memory, DuckDB's own files, and relations of the user's own connection."""
 
     name = "duckdb"
     preferred = True
 
     @staticmethod
     def claims(data: Any) -> bool:
-        """Files of every format, frames and relations."""
+        """Files of every format, frames, relations and ``hg.sql("duckdb:///...", ...)``."""
+        if isinstance(data, SqlSource):
+            return data.scheme == "duckdb"
         return isinstance(data, FileSet) or is_relation(data) or is_frame(data)
 
     @staticmethod
-    def open(data: Any, wanted: tuple[str, ...]) -> DuckDB | DuckDBRelation:
+    def open(data: Any, wanted: tuple[str, ...]) -> Source:
         """Files and frames are scanned by a database of our own, relations where they live."""
+        if isinstance(data, SqlSource):
+            from .duckdb_database import DuckDBDatabase
+
+            return DuckDBDatabase(data)
         if isinstance(data, FileSet):
             from .duckdb_files import of_files
 

@@ -43,8 +43,8 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     names = files.names(min(headers))
     schema = text_schema(names, wanted)
     known = [name for name in dict.fromkeys(wanted) if name and name in names]
-    picks = [names.index(name) for name in known]
-    stream = TextStream(max(len(picks), 1), partial(_fields, files, picks, headers))
+    picks = [names.index(name) for name in known] or [0]
+    stream = TextStream(len(picks), partial(_fields, files, picks, headers))
     listed = ", ".join(f"c{i} AS {identifier(name)}" for i, name in enumerate(known)) or "c0"
     return DuckDB(f"(SELECT {listed} FROM {TABLE})", stream=stream, text=schema)
 
@@ -64,6 +64,9 @@ def _fields(files: FileSet, picks: list[int], headers: frozenset[bytes]) -> Iter
 
 def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     check_case(wanted)
+    stream, declared = TextStream(1, partial(_lines, files)), Schema((), open=True)
+    if not wanted:  # lines alone are counted
+        return DuckDB(TABLE, stream=stream, text=declared)
     # What is not an object, or not JSON at all, has none of the columns.
     if not all(map(_PLAIN.fullmatch, wanted)):
         shape = literal(json.dumps(dict.fromkeys(wanted, "VARCHAR"), ensure_ascii=False))
@@ -76,7 +79,7 @@ def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
         for place, name in enumerate(wanted, 1)
     )
     scan = f"(SELECT {listed} FROM (SELECT TRY({members}) AS line FROM {TABLE}) AS lines)"
-    return DuckDB(scan, stream=TextStream(1, partial(_lines, files)), text=Schema((), open=True))
+    return DuckDB(scan, stream=stream, text=declared)
 
 
 def _lines(files: FileSet) -> Iterator[Views]:

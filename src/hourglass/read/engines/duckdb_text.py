@@ -20,6 +20,7 @@ from ..sql.asked import plain_input
 from ..sql.cells import identifier, literal
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Query, Question
+from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names
 
 __all__ = ["Scans", "groups_suffice", "named", "select"]
@@ -156,7 +157,7 @@ def select(
         for field in query.fields
     )
     inputs = (f"{_input(i.field, collated)} AS {identifier(i.alias)}" for i in query.inputs)
-    found = f"SELECT {', '.join([*columns, *inputs])} FROM {scan}"
+    found = f"SELECT {columns_of([*columns, *inputs])} FROM {scan}"
     long = _unlisted(query) if by_group else []
     tests = [f"strlen({_as_text(field)}) <= {LONGEST}" for field in long]
     return f"{found} WHERE {' AND '.join(tests)}" if tests else found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from decimal import Decimal, localcontext
 from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...core.urls import shown_url
-from ...errors import SourceError, guarded, guarded_schema
+from ...errors import DataError, SourceError, guarded, guarded_schema
 from ..database import SqlSource
 from ..schema import Field, Schema
 from ..sql.asked import plain_input
@@ -17,6 +18,7 @@ from ..sql.cells import double, identifier
 from ..sql.dialects import Dialect, with_source
 from ..sql.expression.words import POSTGRES, expanded
 from ..sql.query import Query, Question
+from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names, number_fields
 from .base import missing_extra, register
 
@@ -32,12 +34,21 @@ def _mend(node: Any, expressions: Any) -> Any:
 
 _PLAIN: Final = Dialect("postgres")
 _DIALECT: Final = Dialect("postgres", _mend)
+_LARGEST: Final = sys.float_info.max
 
 #: What a role or a database may have set otherwise: a backslash in a key is itself, every text
 #: can be handed over, and dates are written in one way.
 _SETTINGS: Final = (
     "SET standard_conforming_strings = on; SET client_encoding = 'UTF8'; SET datestyle = 'ISO'"
 )
+#: Tables and views, by their names alone where that is enough, and whether this user may read them.
+_TABLES: Final = """
+SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname END, n.nspname || '.' || c.relname,
+  has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_|^information_schema$'
+ORDER BY 1, 2
+"""
 #: Kinds by the number of the type in pg_type, which never changes; and whether to cast.
 _KINDS: Final = {
     16: ("boolean", "boolean", True),
@@ -66,13 +77,29 @@ class Postgres:
 
     def __init__(self, source: SqlSource) -> None:
         self._url = source.url.replace("postgresql+psycopg://", "postgresql://", 1)
-        self._relation = source.relation
+        self._relation, self._source = source.relation, source
 
     def schema(self) -> Schema:
         """The columns of an empty answer."""
-        with guarded_schema("table: PostgreSQL did not tell its columns"):
-            columns, _, encoding = self._asked(f"SELECT * FROM {self._relation} LIMIT 0")
+        try:
+            with guarded_schema("table: PostgreSQL did not tell its columns"):
+                columns, _, encoding = self._asked(f"SELECT * FROM {self._relation} LIMIT 0")
+        except DataError:
+            self._check_table()
+            raise
         return Schema(tuple(_field(column.name, column.type_code, encoding) for column in columns))
+
+    def _check_table(self) -> None:
+        """Whether the table is there, and may be read."""
+        with guarded_schema("table: PostgreSQL did not tell its tables"):
+            _, rows, _ = self._asked(_TABLES)
+        found = {name: readable for *names, readable in rows for name in names if name}
+        if found.get(self._source.table or "") is False:
+            raise DataError(
+                f"table={self._source.table!r}: this user may not read it; its owner grants that "
+                "with GRANT SELECT ON the table TO the user"
+            )
+        self._source.check_table([name for name, readable in found.items() if readable])
 
     def _asked(self, sql: str) -> tuple[list[Any], list[Any], str]:
         """The columns and rows of an answer and the encoding, on a connection of its own."""
@@ -93,7 +120,7 @@ class Postgres:
             _name(f) if f.name in texts else _plain(f, ranges.get(f.name)) for f in query.fields
         ]
         fields += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
-        native = f"SELECT {', '.join(fields)} FROM {self._relation}"
+        native = f"SELECT {columns_of(fields)} FROM {self._relation}"
         return with_source(native, _DIALECT.write(query.text("numeric", POSTGRES)))
 
     def run(self, sql: str, query: Question) -> Groups:
@@ -188,9 +215,16 @@ def _ranges(query: Question, bounds: Bounds) -> dict[str, Bounds]:
     found: dict[str, Bounds] = {}
     for value in query.values:
         name, own = value.field.name, value.grid.bounds
+        if query.outside:  # what lies beyond the bounds is still to lie beyond them
+            own = Bounds(_beyond(own.lower, -_LARGEST), _beyond(own.upper, _LARGEST))
         known = found.get(name, own)
         found[name] = Bounds(min(known.lower, own.lower), max(known.upper, own.upper))
     return found
+
+
+def _beyond(end: int | float, far: float) -> float:
+    """The next double after a bound, away from the range; none lies beyond the largest."""
+    return math.nextafter(float(end), far)
 
 
 def _plain(field: Field, bounds: Bounds | None) -> str:

@@ -20,6 +20,7 @@ from ..sql.dialects import Dialect, with_source
 from ..sql.expression.words import PLAIN, expanded
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Question
+from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names, with_fields
 from .base import missing_extra, register
 
@@ -112,7 +113,7 @@ class Spark:
         """The query over a view of the DataFrame."""
         texts = names(query)
         asked = with_fields(query, lambda field: replace(field, name=_renamed(field.name)))
-        columns = ", ".join(
+        columns = columns_of(
             _column(new, named=old.name in texts)
             for old, new in zip(query.fields, asked.fields, strict=True)
         )

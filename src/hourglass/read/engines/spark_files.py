@@ -44,7 +44,8 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
     if files.format == "json":
         check_case(wanted)
         with guarded_schema(_WHAT):
-            frame = _objects(_lines(reader, paths, JSON_MARKS.decode()), wanted)
+            lines = _lines(reader, paths, JSON_MARKS.decode())
+            frame = _objects(lines, wanted) if wanted else lines
         return Spark(frame, text=Schema((), open=True))
     headers = _remote_headers(reader, files, paths) if files.is_remote else files.headers()
     names = files.names(min(headers))
@@ -52,7 +53,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
     known = [name for name in dict.fromkeys(wanted) if name and name in names]
     with guarded_schema(_WHAT):
         lines = _lines(reader, paths, files.separator + '"', headers)
-        frame = _fields(lines, files.separator, names, known)
+        frame = _fields(lines, files.separator, names, known) if known else lines
     return Spark(frame, text=schema)
 
 
@@ -153,13 +154,12 @@ def _objects(lines: Any, wanted: tuple[str, ...]) -> Any:
 
     broken = "broken" + "_" * max(map(len, wanted))  # the name of no member that is wanted
     shape = StructType([StructField(name, StringType()) for name in (*wanted, broken)])
-    line = f.col("line")
     options = {"columnNameOfCorruptRecord": broken, "allowSingleQuotes": "false"}
-    found = f.from_json(line, shape, {"mode": "PERMISSIVE", **options})
-    parsed = lines.select(found.alias("object"), line)
-    # An array of objects would pass for its first one, and half an object for a whole one.
+    found = f.from_json(f.col("line"), shape, {"mode": "PERMISSIVE", **options})
+    parsed = lines.select(found.alias("object"))
+    # Half an object would pass for a whole one; a line that is an array is broken to from_json.
     members = f.col("object")
-    whole = f.startswith(f.ltrim(line), f.lit("{")) & members.getField(broken).isNull()
+    whole = members.getField(broken).isNull()
 
     def member(name: str) -> Any:
         text = members.getField(name)

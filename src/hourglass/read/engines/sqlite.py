@@ -12,7 +12,6 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
@@ -24,12 +23,14 @@ from ..sql.dialects import Dialect, exact_real, integer_division, with_source
 from ..sql.expression.arithmetic import SCALARS
 from ..sql.expression.words import FUNCTIONS, SQLITE
 from ..sql.query import Question
+from ..sql.steps import columns_of
 from ..sql.text import LONGEST, number_fields, with_fields
 from .base import register
 
 __all__ = ["SQLite"]
 
 _VIEW: Final = "hourglass_view"
+UNDECLARED: Final = "undeclared"
 
 
 def _mend(node: Any, expressions: Any) -> Any:
@@ -54,12 +55,10 @@ class SQLite:
     parses = True
 
     def __init__(self, source: SqlSource) -> None:
-        # sqlite:///file.db is a file here, sqlite:////srv/file.db one from the root.
-        place = source.url.partition(":///")[2]
-        self._path = unquote(re.split("[?#]", place)[0])
+        self._path, self._source = source.path, source
         self._relation = source.relation
 
-    def _asked(self, sql: str) -> list[Any]:
+    def _asked(self, sql: str, *, view: bool = True) -> list[Any]:
         """The rows of an answer, on a connection of its own."""
         path = Path(self._path)
         if not path.is_file():
@@ -70,16 +69,26 @@ class SQLite:
         try:
             connection.execute("PRAGMA temp_store = MEMORY")  # nothing is spilled to a file
             _define_functions(connection)
-            connection.execute(f"CREATE TEMP VIEW {_VIEW} AS SELECT * FROM {self._relation}")
+            if view:
+                connection.execute(f"CREATE TEMP VIEW {_VIEW} AS SELECT * FROM {self._relation}")
             return connection.execute(sql).fetchall()
         finally:
             connection.close()
 
     def schema(self) -> Schema:
-        """The declared types; a column of a query that declares none is of no known kind."""
-        with guarded_schema("table: SQLite cannot tell its columns"):
-            rows = self._asked(f"PRAGMA table_info({_VIEW})")
+        """The declared types; a column that declares none is text, or what parse= says."""
+        try:
+            with guarded_schema("table: SQLite cannot tell its columns"):
+                rows = self._asked(f"PRAGMA table_info({_VIEW})")
+        except DataError:
+            self._source.check_table(self._tables())
+            raise
         return Schema(tuple(_field(row[1], row[2] or "") for row in rows), folds=True)
+
+    def _tables(self) -> list[str]:
+        with guarded_schema(f"url: {self._path!r} cannot be read as a SQLite file"):
+            rows = self._asked("SELECT name FROM sqlite_schema ORDER BY name", view=False)
+        return [row[0] for row in rows]
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over cells of the declared types alone."""
@@ -89,7 +98,7 @@ class SQLite:
         read = {numbers[name].name: field for name, field in values.items()}
         columns = [f"{_sound(read.get(f.name, f))} AS {identifier(f.name)}" for f in asked.fields]
         columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in asked.inputs]
-        native = f"SELECT {', '.join(columns)} FROM {self._relation}"
+        native = f"SELECT {columns_of(columns)} FROM {self._relation}"
         return with_source(native, _DIALECT.write(asked.text("halves", SQLITE)))
 
     def run(self, sql: str, query: Question) -> Groups:
@@ -136,12 +145,20 @@ def _sound(field: Field) -> str:
     read = {"text as real": "READ_REAL", "text as integer": "READ_INTEGER"}
     function = f"HOURGLASS_{read.get(field.kind, 'NAME')}"
     raw = f"CAST(CAST({column} AS TEXT) AS BLOB)"
-    return f"CASE WHEN typeof({column}) <> 'blob' THEN {function}({raw}) END"
+    numbers = ""
+    if field.declared == UNDECLARED and field.kind in read:  # as text they would lose digits
+        numbers = f"WHEN typeof({column}) = 'integer' THEN {column} "
+        if field.kind == "text as real":
+            numbers = f"WHEN typeof({column}) IN ('real', 'integer') THEN CAST({column} AS REAL) "
+        numbers += f"WHEN typeof({column}) = 'real' THEN NULL "
+    return f"CASE {numbers}WHEN typeof({column}) <> 'blob' THEN {function}({raw}) END"
 
 
 def _field(name: str, declared: str) -> Field:
     """SQLite's own rules of affinity, by the declared word."""
     word = declared.upper()
+    if not word:  # an expression, or a column without a type: text, unless parse= declares numbers
+        return Field(name, "text", UNDECLARED)
     if "BOOL" in word:
         return Field(name, "boolean", declared)
     if "INT" in word:
@@ -150,7 +167,7 @@ def _field(name: str, declared: str) -> Field:
         return Field(name, "text", declared)
     if any(part in word for part in ("REAL", "FLOA", "DOUB", "DEC", "NUM")):
         return Field(name, "real", declared)
-    return Field(name, "other", declared or "undeclared")
+    return Field(name, "other", declared)
 
 
 def _define_functions(connection: Any) -> None:

@@ -80,8 +80,8 @@ def cell(field: Field, grid: Grid) -> str:
 
 
 def widened(field: Field, least: int, most: int) -> Field:
-    """A column of integers in text, wide enough for numbers from ``least`` to ``most``."""
-    if field.kind != "text as integer" or (INT64[0] <= least and most <= INT64[1]):
+    """A column of integers in text, wide enough for ``least`` to ``most`` and what is beyond."""
+    if field.kind != "text as integer" or (INT64[0] < least and most < INT64[1]):
         return field
     return replace(field, wide="HUGEINT", reach=TEXT_REACH)
 

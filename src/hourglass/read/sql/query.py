@@ -28,10 +28,20 @@ from ...errors import GridError
 from ..kernel import Part, Target, total_of_array, total_of_chunks, totals_of_columns
 from ..schema import Field
 from .asked import Asked, Input
-from .cells import as_text, literal, scaled
+from .cells import literal, scaled
 from .expression.words import DUCKDB, Words
 from .question import Question
-from .steps import halves, hash_of, kept_rows, key_column, rounded_mean, with_steps
+from .sides import person_side, side_count, side_of
+from .steps import (
+    ROW,
+    checked_names,
+    group_hash,
+    halves,
+    kept_rows,
+    key_column,
+    rounded_mean,
+    with_steps,
+)
 from .value import Value
 
 if TYPE_CHECKING:
@@ -48,6 +58,7 @@ class Query:
     each of them has a value there or a cell for missing ones. ``allowed`` holds, for each column
     of ``by``, the values of the public keys (None where there are too many to list, or the keys
     are secret); ``nulls`` whether NULL is among them. By default ``sums`` is one of each column.
+    Without ``values`` every row counts.
     """
 
     values: tuple[Value, ...]
@@ -64,6 +75,8 @@ class Query:
             columns = range(len(self.values))
             object.__setattr__(self, "sums", tuple(Sum(column=column) for column in columns))
         for each in self.sums:
+            if each.side:
+                continue
             cells, power = self.values[each.column].grid.cells, each.power
             most = MOST if power == 1 else MOST_SQUARE
             if cells**power > most:
@@ -116,7 +129,7 @@ class Query:
 
         This is what the kernel adds up; None where it cannot.
         """
-        if self.by or self.person:
+        if self.by or self.person or not self.values:
             return None
         found = tuple(number for value in self.values if (number := value.number) is not None)
         return found if len(found) == len(self.values) else None
@@ -130,7 +143,9 @@ class Query:
     def balance(self) -> tuple[int, ...]:
         """For each sum G where the "huge" one is of 2t - G for each record, else 0."""
         return tuple(
-            self.values[each.column].grid.cells if self._balanced(each.column) else 0
+            self.values[each.column].grid.cells
+            if not each.side and self._balanced(each.column)
+            else 0
             for each in self.sums
         )
 
@@ -140,9 +155,19 @@ class Query:
         return plain and not self.values[column].grid.own and not self.person
 
     @property
+    def outside(self) -> tuple[int, ...]:
+        """The columns of which the values outside the bounds are counted."""
+        return tuple(dict.fromkeys(each.column for each in self.sums if each.side))
+
+    @property
+    def _sides(self) -> list[str]:
+        """The names of their sides inside the query."""
+        return [self._cells[column].replace("t", "o") for column in self.outside]
+
+    @property
     def _cells(self) -> list[str]:
         """The names of the cells inside the query."""
-        return ["t"] if len(self.values) == 1 else [f"t{i + 1}" for i in range(len(self.values))]
+        return ["t"] if len(self.values) < 2 else [f"t{i + 1}" for i in range(len(self.values))]
 
     def text(self, sums: str = "huge", words: Words = DUCKDB) -> str:
         """The query; ``sums`` is what SUM of 64-bit integers is on the engine.
@@ -178,12 +203,10 @@ class Query:
     @property
     def targets(self) -> list[Target]:
         """What the kernel makes of each column."""
-        powers: list[list[int]] = [[] for _ in self.values]
-        for each in self.sums:
-            powers[each.column].append(each.power)
+        asked = [[each for each in self.sums if each.column == i] for i in range(len(self.values))]
         return [
-            Target(value.grid, value.missing, tuple(asked))
-            for value, asked in zip(self.values, powers, strict=True)
+            Target(value.grid, value.missing, tuple(sums))
+            for value, sums in zip(self.values, asked, strict=True)
         ]
 
     def of_sums(self, sums: list[list[int]], count: int) -> Groups:
@@ -200,12 +223,17 @@ class Query:
         ]
         if self.person:
             columns.append(f"{key_column(self.person)} AS person")
+        columns += [
+            f"{side_of(self.values[i].field, self.values[i].grid, sums)} AS {o}"
+            for i, o in zip(self.outside, self._sides, strict=True)
+        ]
         where = self._where()
         source = f"FROM {self._source}{f' WHERE {where}' if where else ''}"
         if sums != "huge" or all(value.grid.own for value in self.values):
-            columns += [f"{v.cell} AS {t}" for v, t in zip(self.values, self._cells, strict=True)]
+            cells = [value.cell for value in self.values] or [ROW]
+            columns += [f"{cell} AS {t}" for cell, t in zip(cells, self._cells, strict=True)]
             return [("quantised", f"SELECT {', '.join(columns)} {source}")]
-        cells = [*self.keys, *(["person"] if self.person else [])]
+        cells = [*self.keys, *(["person"] if self.person else []), *self._sides]
         for i, (value, t) in enumerate(zip(self.values, self._cells, strict=True)):
             if value.grid.own:
                 columns.append(f"{value.cell} AS {t}")
@@ -225,12 +253,15 @@ class Query:
         A test for NULL would do as well, but engines move it to where the cells are made, and make
         them twice.
         """
+        if len(self.values) < 2:
+            return []
         pairs = zip(self.values, self._cells, strict=True)
         needed = [t for value, t in pairs if value.missing is None]
-        if len(self.values) == 1 or not needed:
+        if not needed:
             return []
         zero = " & ".join([*needed, "0"])
-        cells = ", ".join([*self.keys, *(f"{t} | ({zero}) AS {t}" for t in self._cells)])
+        complete = (f"{t} | ({zero}) AS {t}" for t in self._cells)
+        cells = ", ".join([*self.keys, *complete, *self._sides])
         return [("complete", f"SELECT {cells} FROM quantised")]
 
     def _where(self) -> str:
@@ -259,39 +290,26 @@ class Query:
         if self.unit.rows is None:
             present = " AND ".join(f"{t} IS NOT NULL" for t in self._cells)
             means = ", ".join(f"{rounded_mean(t, sums)} AS {t}" for t in self._cells)
+            means = means if self.values else f"{ROW} AS t"
+            means += "".join(f", {person_side(o)} AS {o}" for o in self._sides)
             persons = (
                 f"SELECT person, {keys}{means} FROM quantised "
                 f"WHERE {present} GROUP BY person{by_keys}"
             )
             if sums == "huge":
-                persons += self._with_names()
+                fields = {"person": self.person, **dict(zip(self.keys, self.by, strict=True))}
+                persons += checked_names(fields)
             if not self.by:
                 return [("persons", persons)]
-            cells = ", ".join(self._cells)
-            ranked = (
-                f"SELECT {keys}{cells}, ROW_NUMBER() OVER "
-                f"(PARTITION BY person ORDER BY {self._group_hash()}{by_keys}) AS g FROM persons"
-            )
+            cells = ", ".join([*self._cells, *self._sides])
+            hashed = group_hash(self.by, self.keys)
+            order = f"PARTITION BY person ORDER BY {hashed}{by_keys}"
+            ranked = f"SELECT {keys}{cells}, ROW_NUMBER() OVER ({order}) AS g FROM persons"
             chosen = f"SELECT {keys}{cells} FROM ranked WHERE g <= {self.unit.groups}"
             return [("persons", persons), ("ranked", ranked), ("chosen", chosen)]
-        hashed = self._group_hash() if self.by else ""
-        return kept_rows(self.unit.rows, self._cells, self.keys, self.unit.groups, hashed)
-
-    def _with_names(self) -> str:
-        """On DuckDB a person's names are checked once a group, and not in every row."""
-        fields = {"person": self.person, **dict(zip(self.keys, self.by, strict=True))}
-        texts = (name for name, field in fields.items() if field and field.kind == "text")
-        tests = [f"({name} IS NULL OR TRY(DECODE(ENCODE({name}))) IS NOT NULL)" for name in texts]
-        return f" HAVING {' AND '.join(tests)}" if tests else ""
-
-    def _group_hash(self) -> str:
-        parts = []
-        for field, key in zip(self.by, self.keys, strict=True):
-            if field.kind == "boolean":
-                parts.append(f"CASE WHEN {key} THEN '1' WHEN NOT {key} THEN '0' ELSE '' END")
-            else:
-                parts.append(f"COALESCE({as_text(key)}, '')")
-        return hash_of(as_text("person"), *parts)
+        hashed = group_hash(self.by, self.keys) if self.by else ""
+        carried = [*self._cells, *self._sides]
+        return kept_rows(self.unit.rows, carried, self.keys, self.unit.groups, hashed)
 
     # --- aggregate --------------------------------------------------------------------------
 
@@ -299,7 +317,11 @@ class Query:
         keys = "".join(f"{key}, " for key in self.keys)
         columns = ""
         for i, each in enumerate(self.sums, 1):
-            hi, lo = halves(" * ".join([self._cells[each.column]] * each.power), sums)
+            t = self._cells[each.column]
+            term = " * ".join([t] * each.power)
+            if each.side:
+                term = side_count(t, t.replace("t", "o"), each.side)
+            hi, lo = halves(term, sums)
             columns += f", CAST({hi} AS BIGINT) AS hi{i}, CAST({lo} AS BIGINT) AS lo{i}"
         select = f"SELECT {keys}COUNT({self._cells[0]}) AS n{columns} FROM {table}"
         return select + (f" GROUP BY {', '.join(self.keys)}{self._having()}" if self.by else "")

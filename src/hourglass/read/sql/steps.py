@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Final
 
@@ -10,9 +10,20 @@ from ...core.totals import HALF
 from ..schema import Field
 from .cells import as_text, identifier, literal
 
-__all__ = ["halves", "hash_of", "kept_rows", "key_column", "rounded_mean", "with_steps"]
+__all__ = [
+    "ROW", "checked_names", "columns_of", "group_hash", "halves", "hash_of", "kept_rows",
+    "key_column", "rounded_mean", "with_steps",
+]  # fmt: skip
+
+#: The cell of a row where rows alone are counted.
+ROW: Final = "CAST(1 AS BIGINT)"
 
 _SHIFT: Final = HALF.bit_length() - 1
+
+
+def columns_of(listed: Iterable[str]) -> str:
+    """The columns that are read of a table, or a constant where none are needed."""
+    return ", ".join(listed) or "1 AS hourglass_row"
 
 
 def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
@@ -67,6 +78,13 @@ def key_column(field: Field) -> str:
     return column
 
 
+def checked_names(fields: Mapping[str, Field | None]) -> str:
+    """On DuckDB a person's names are checked once a group, and not in every row."""
+    texts = (name for name, field in fields.items() if field and field.kind == "text")
+    tests = [f"({name} IS NULL OR TRY(DECODE(ENCODE({name}))) IS NOT NULL)" for name in texts]
+    return f" HAVING {' AND '.join(tests)}" if tests else ""
+
+
 def halves(term: str, sums: str) -> tuple[str, str]:
     """High and low half of the sum of a term."""
     if sums == "huge":
@@ -81,6 +99,17 @@ def hash_of(*parts: str) -> str:
     """The same hexadecimal digits on every engine, of text that is the same on every engine."""
     joined = " || '|' || ".join(parts)
     return f"MD5('hourglass|' || {joined})"
+
+
+def group_hash(by: Sequence[Field], keys: Sequence[str]) -> str:
+    """What a person's groups are ordered by: a hash of the person and the group."""
+    parts = []
+    for field, key in zip(by, keys, strict=True):
+        if field.kind == "boolean":
+            parts.append(f"CASE WHEN {key} THEN '1' WHEN NOT {key} THEN '0' ELSE '' END")
+        else:
+            parts.append(f"COALESCE({as_text(key)}, '')")
+    return hash_of(as_text("person"), *parts)
 
 
 def rounded_mean(t: str, sums: str) -> str:

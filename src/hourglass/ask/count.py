@@ -1,0 +1,188 @@
+"""``hg.count``: a differentially private number of rows or persons, by group if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, overload
+
+from ..core.grid import Bounds
+from ..core.numbers import exact_epsilon
+from ..core.unit import Unit, as_unit
+from ..mechanisms.base import make
+from ..mechanisms.count import LaplaceCount
+from ..mechanisms.threshold import threshold
+from ..noise.bits import SECURE, Bits
+from ..read.keys import public_keys
+from ..read.open import is_table, place_of
+from ..read.rows import open_rows
+from ..read.sql.query import Query
+from ..release.counts import Count, Counts
+from .options import epsilon_per_record, exact_delta_of, names_of
+from .run import explained, run
+from .totals import TotalsQuestion
+
+if TYPE_CHECKING:
+    from ..ledger import Budget
+
+__all__ = ["CountQuestion", "count", "count_question"]
+
+#: No value is read, so nothing is clamped.
+_NO_BOUNDS: Final = Bounds(0, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountQuestion(TotalsQuestion):
+    """A count that can be asked. A record adds one to the count of its group, and nothing else."""
+
+    @property
+    def subject(self) -> str:
+        """The question in a few public words."""
+        what = "persons" if self.unit.person and self.unit.rows is None else "rows"
+        return f"number of {what}" + (f" by {', '.join(self.by)}" if self.by else "")
+
+    def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Count | Counts:
+        """The count that the noisy one leads to."""
+        keys, totals = noisy
+        terms: dict[str, Any] = {
+            "noisy_totals": totals,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "unit": str(self.unit),
+            "private": private,
+            "_algorithm": self.mechanism,
+        }
+        if not self.by:
+            return Count(**terms)
+        return Counts(by=self.by, groups=keys, threshold=self.threshold, **terms)
+
+    def restore(self, stored: Mapping[str, Any]) -> Count | Counts:
+        """The stored answer."""
+        return Counts.from_dict(stored) if "by" in stored else Count.from_dict(stored)
+
+
+def count_question(
+    data: Any,
+    *,
+    epsilon: Any = None,
+    by: Any = None,
+    keys: Any = None,
+    delta: Any = None,
+    unit: Unit | None = None,
+    engine: str | None = None,
+) -> CountQuestion:
+    """The question that the options of :func:`count` ask, or an error that says why not."""
+    price, whose, names = exact_epsilon(epsilon), as_unit(unit), names_of(by)
+    exact = exact_delta_of(names, keys, delta)
+    each = epsilon_per_record(price, whose, bool(names))
+    wanted = tuple(n for n in dict.fromkeys([*names, whose.person]) if n is not None)
+    source = open_rows(data, wanted, engine)
+    schema = source.schema()
+    if not isinstance(by, str):
+        schema.check_listed(names, "by")
+    groups = tuple(schema.key(name) for name in names)
+    person = schema.person(whose.person) if whose.person else None
+    public = public_keys(keys, groups, data) if keys is not None else None
+    mechanism = make(LaplaceCount.name, each, None, LaplaceCount.statistic)
+    query = Query(
+        (),
+        by=groups,
+        allowed=public.allowed() if public else (),
+        nulls=public.nulls() if public else (),
+        unit=whose,
+        person=person,
+    )
+    place: dict[str, Any] = {"statistic": LaplaceCount.statistic}
+    if is_table(data):
+        place |= {"data": place_of(data), "by": names}
+        place["keys"] = public.written() if public else None
+    return CountQuestion(
+        epsilon=price,
+        delta=exact,
+        sql=source.sql(query, _NO_BOUNDS),
+        mechanism=mechanism,
+        unit=whose,
+        source=source,
+        query=query,
+        by=names,
+        keys=public,
+        threshold=threshold(mechanism, exact, whose.records, whose.groups) if exact else None,
+        place=place,
+    )
+
+
+class _Options(TypedDict, total=False):
+    """The options of :func:`count` that do not decide what comes back."""
+
+    epsilon: Any
+    keys: Any
+    delta: Any
+    unit: Unit | None
+    engine: str | None
+    budget: Budget | None
+    request: str | None
+    bits: Bits
+
+
+@overload
+def count(
+    data: Any, *, by: None = None, explain: Literal[False] = False, **options: Unpack[_Options]
+) -> Count: ...
+@overload
+def count(
+    data: Any, *, by: Any, explain: Literal[False] = False, **options: Unpack[_Options]
+) -> Counts: ...
+@overload
+def count(
+    data: Any, *, by: Any = None, explain: Literal[True], **options: Unpack[_Options]
+) -> str: ...
+def count(
+    data: Any,
+    *,
+    by: Any = None,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: bool = False,
+    bits: Bits = SECURE,
+    **options: Any,
+) -> Count | Counts | str:
+    """The differentially private number of rows, or of persons, by group if asked.
+
+    Every row counts, whatever its cells hold. The noise is the discrete Laplace law, which has
+    the least error for a count.
+
+    Parameters
+    ----------
+    data
+        A table as for :func:`mean`, or rows in memory: a list, an array, an iterator.
+    epsilon
+        The privacy parameter; smaller is more private. There is no default.
+    by
+        One or more columns to group by, with one of ``keys`` and ``delta``.
+    keys
+        The public names of the groups; each of them is answered. A list, a file, or
+        ``hg.public(...)`` around a frame, Series or array that is public.
+    delta
+        The names of the groups are secret: a group is answered if its noisy count is large
+        enough.
+    unit
+        Whose presence is hidden: ``hg.per_row()`` (the default) counts rows,
+        ``hg.per_person("id")`` counts persons, each once, and ``hg.per_person("id", rows=k)`` up
+        to k rows of each person.
+    engine
+        Another engine than DuckDB for files: "spark" or "datafusion".
+    budget
+        An :class:`hourglass.Budget`, charged before the data is read; it refuses what it has
+        no room for.
+    request
+        A key for the question in the budget: asked again under the same key, it returns the
+        stored answer at no charge.
+    explain
+        Return the SQL that would run, and run nothing.
+    bits
+        For tests: an answer made from seeded bits says ``private=False``.
+
+    Returns a :class:`Count`, or :class:`Counts` with ``by``.
+    """
+    question = count_question(data, by=by, **options)
+    return explained(question) if explain else run(question, budget, request, bits=bits)

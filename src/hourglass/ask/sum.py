@@ -1,0 +1,132 @@
+"""``hg.sum``: a differentially private sum, by the same law as the mean.
+
+The noisy totals of a mean hold the sum: lower * N' + step * S'. So a sum is a mean's question,
+presented as a sum; the mean and the count come with it at no further cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+
+from ..core.unit import Unit, as_unit
+from ..errors import DataError, OptionError
+from ..noise.bits import SECURE, Bits
+from ..read.open import columns_in_memory
+from ..release.release import Release
+from ..release.releases import Releases
+from .question import MeanQuestion, mean_question
+from .run import explained, run
+
+if TYPE_CHECKING:
+    from ..ledger import Budget
+
+__all__ = ["sum_", "sum_question"]
+
+
+class _Options(TypedDict, total=False):
+    """The options of :func:`sum_` that do not decide what comes back."""
+
+    bounds: Any
+    epsilon: Any
+    keys: Any
+    delta: Any
+    unit: Unit | None
+    grid: Any
+    missing: Any
+    parse: Any
+    outside: Any
+    engine: str | None
+    budget: Budget | None
+    request: str | None
+    bits: Bits
+
+
+def sum_question(
+    data: Any,
+    column: str | None = None,
+    *,
+    bounds: Any = None,
+    epsilon: Any = None,
+    by: Any = None,
+    keys: Any = None,
+    delta: Any = None,
+    unit: Unit | None = None,
+    grid: Any = None,
+    missing: Any = "drop",
+    parse: Any = None,
+    outside: Any = None,
+    engine: str | None = None,
+) -> MeanQuestion:
+    """The question that the options of :func:`sum_` ask, or an error that says why not."""
+    whose = as_unit(unit)
+    if isinstance(column, list | tuple) or (column is None and columns_in_memory(data)):
+        raise DataError(
+            "column: sum takes one column; hg.mean of a list of columns has the sum of each"
+        )
+    if whose.person is not None and whose.rows is None:
+        raise OptionError(
+            f"unit: per_person({whose.person!r}) counts each person once, with the mean of their "
+            "rows, and such means do not add up to the sum of the column; add rows=, the number "
+            "of rows of a person that count"
+        )
+    asked = mean_question(
+        data, column, bounds=bounds, epsilon=epsilon, by=by, keys=keys, delta=delta, unit=unit,
+        grid=grid, missing=missing, parse=parse, outside=outside, engine=engine,
+    )  # fmt: skip
+    return replace(asked, asked="sum", place=asked.place | {"statistic": "sum"})
+
+
+@overload
+def sum_(
+    data: Any,
+    column: str | None = None,
+    *,
+    by: None = None,
+    explain: Literal[False] = False,
+    **options: Unpack[_Options],
+) -> Release: ...
+@overload
+def sum_(
+    data: Any,
+    column: str | None = None,
+    *,
+    by: Any,
+    explain: Literal[False] = False,
+    **options: Unpack[_Options],
+) -> Releases: ...
+@overload
+def sum_(
+    data: Any,
+    column: str | None = None,
+    *,
+    by: Any = None,
+    explain: Literal[True],
+    **options: Unpack[_Options],
+) -> str: ...
+def sum_(
+    data: Any,
+    column: str | None = None,
+    *,
+    by: Any = None,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: bool = False,
+    bits: Bits = SECURE,
+    **options: Any,
+) -> Release | Releases | str:
+    """The differentially private sum of a column, with its mean and count.
+
+    The sum is of values clamped to the bounds, and missing values add nothing to it. Take the
+    parameters from :func:`mean`: ``data``, ``column``, ``bounds``, ``epsilon``, ``by``, ``keys``,
+    ``delta``, ``unit``, ``grid``, ``missing``, ``parse``, ``outside``, ``engine``, ``budget``,
+    ``request``, ``explain`` and ``bits`` mean the same here.
+
+    ``hg.per_person("id")`` without ``rows`` is refused: a person would count with the mean of
+    their rows. ``hg.per_person("id", rows=k)`` adds up to k rows of each person.
+
+    Returns a :class:`Release`, or :class:`Releases` with ``by``, that shows the sum first: its
+    table, its chart and ``interval()`` are about the sum.
+    """
+    question = sum_question(data, column, by=by, **options)
+    return explained(question) if explain else run(question, budget, request, bits=bits)

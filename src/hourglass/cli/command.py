@@ -1,0 +1,186 @@
+"""What all commands share: how words become options, and how the help looks.
+
+Typer has options with several values and options that may be given again, but none with both. So
+the values of one are joined before Typer sees them, and taken apart after.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ..errors import OptionError
+
+__all__ = ["EXAMPLES", "Command", "Group", "values_of"]
+
+#: How many values each of these options takes, all of them together given again.
+_VALUES: Final = {"--bounds-of": 3, "--missing-of": 2}
+_SAMPLES: Final = {"--bounds-of": "delay -60 300", "--missing-of": "delay 0"}
+
+#: The panels of the help, in their order, and the options in each of them.
+_PANELS: Final = {
+    "Question": "epsilon bounds bounds_of bounds_from outside spread where expression missing "
+    "missing_of parse algorithm estimator grid scale scale_from share",
+    "Source": "table trusted multiline engine master explain",
+    "Groups": "by keys keys_from delta total difference ratio fewest",
+    "Persons": "person rows groups",
+    "Budget": "budget ledger request",
+    "Output": "format_ output plot statement confidence",
+}
+_PANEL_OF: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
+#: Two for each command, by its name.
+EXAMPLES: Final = {
+    "mean": [
+        "hourglass mean flights.parquet dep_delay --bounds -60 300 --epsilon 1",
+        "hourglass mean flights.csv dep_delay --bounds -60 300 --epsilon 1 "
+        "\\\n     --by origin --keys EWR,JFK,LGA --plot delays.png",
+    ],
+    "sum": [
+        "hourglass sum sales.parquet amount --bounds 0 500 --epsilon 1",
+        "hourglass sum sales.parquet amount --bounds 0 500 --epsilon 1 \\\n"
+        "     --person customer --rows 3",
+    ],
+    "count": [
+        "hourglass count visits.csv --epsilon 1",
+        "hourglass count visits.csv --epsilon 1 --by ward --keys A,B --person patient",
+    ],
+    "bounds": [
+        "hourglass bounds flights.parquet dep_delay --epsilon 0.5",
+        "hourglass bounds clinic.duckdb age --table visits --epsilon 0.5 "
+        "\\\n     --format json --output bounds.json",
+    ],
+    "plan": [
+        "hourglass plan --records 10000 --bounds 0 100 --epsilon 1",
+        "hourglass plan --records 10000 --bounds 0 100 --error 0.5",
+    ],
+    "audit": [
+        "hourglass audit exact --epsilon 1",
+        "hourglass audit all --samples 100000 --format json",
+    ],
+    "init": [
+        "hourglass budget init team --ledger ledger.db --epsilon 10",
+        "HOURGLASS_LEDGER=ledger.db hourglass budget init nightly --epsilon 1",
+    ],
+    "show": [
+        "hourglass budget show team --ledger ledger.db",
+        "hourglass budget show team --ledger ledger.db --format json",
+    ],
+    "history": [
+        "hourglass budget history team --ledger ledger.db",
+        "hourglass budget history team --ledger ledger.db --format json",
+    ],
+    "verify": [
+        "hourglass budget verify --ledger ledger.db",
+        "hourglass budget verify --ledger postgresql://owner@host/budgets",
+    ],
+    "paper": [
+        "hourglass paper e1 e2 --out paper",
+        "hourglass paper --quick --out paper",
+    ],
+}
+
+
+class Command(TyperCommand):
+    """A command of hourglass."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", self.help or "")
+        self.params.sort(key=_panel_order)
+        for each in self.params:
+            _present(each)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As Typer does, with the values of an option that may be given again as one."""
+        return super().parse_args(ctx, _joined(args))
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """--help, which takes no value."""
+        return _bare(super().get_help_option(ctx), "Output" if _in_panels(self) else None)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help, then examples."""
+        super().format_help(ctx, formatter)
+        lines = EXAMPLES.get(self.name or "", ())
+        if lines:
+            typer.echo(" Examples:\n" + "".join(f"   {line}\n" for line in lines))
+
+
+class Group(TyperGroup):
+    """The commands taken together; their options take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """As Typer has them, with those that it adds itself."""
+        found = list(super().get_params(ctx))
+        for each in found:
+            _present(each)
+        return found
+
+
+def _in_panels(command: TyperCommand) -> bool:
+    return any(each.name in _PANEL_OF for each in command.params)
+
+
+def _bare(option: Any, panel: str | None) -> Any:
+    if option is not None:
+        option.metavar, option.rich_help_panel = "", panel
+    return option
+
+
+def _panel_order(each: Any) -> tuple[bool, int]:
+    """Arguments first, then the options by panel, each in the order of the signature."""
+    panels = [*_PANELS, None]
+    return hasattr(each, "is_flag"), panels.index(_PANEL_OF.get(each.name))
+
+
+def _present(each: Any) -> None:
+    if not hasattr(each, "is_flag"):
+        return
+    each.rich_help_panel = each.rich_help_panel or _PANEL_OF.get(each.name)
+    if each.metavar is None and each.is_flag:
+        each.metavar = ""
+
+
+def _joined(args: Sequence[str]) -> list[str]:
+    left, found = list(args), list[str]()
+    while left:
+        word = left.pop(0)
+        if word == "--":
+            return [*found, word, *left]
+        if word == "--bounds" or word.startswith("--bounds="):
+            found += _pair(word, left)
+            continue
+        found.append(word)
+        count = _VALUES.get(word)
+        if count is None:
+            continue
+        values, left = left[:count], left[count:]
+        if len(values) < count or any(value.startswith("--") for value in values):
+            raise OptionError(f"{word} takes {count} values, as in {word} {_SAMPLES[word]}")
+        found.append(json.dumps(values))
+    return found
+
+
+def _pair(word: str, left: list[str]) -> list[str]:
+    """--bounds and its two values, also where they are written as one: -60,300."""
+    name, _, rest = word.partition("=")
+    values = [rest] if rest else left[:1]
+    if rest == "":
+        del left[:1]
+    if values and "," in values[0]:
+        values = values[0].split(",")
+    elif left and not left[0].startswith("--"):
+        values = [*values, left.pop(0)]
+    if len(values) != 2 or any(value.startswith("--") for value in values):
+        raise OptionError("--bounds takes two numbers, as in --bounds -60 300")
+    return [name, *values]
+
+
+def values_of(texts: list[str] | None) -> list[list[str]]:
+    """The values of each time that the option was given."""
+    return [json.loads(text) for text in texts or ()]

@@ -1,0 +1,84 @@
+"""``hourglass sum``: the private sum of a column, by group if asked."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+import hourglass
+
+from ..noise.bits import SECURE
+from . import options
+from .asking import Wanted, answered, keys_of
+from .common import account, data_of, ledger_of, start_spark, unit_of
+from .output import origin_of
+from .ranges import bounds_of, missing_of
+
+__all__ = ["sum_"]
+
+
+def sum_(
+    context: typer.Context,
+    source: options.Source,
+    column: Annotated[str, typer.Argument(help="The column to add up.", show_default=False)],
+    epsilon: options.Epsilon,
+    bounds: options.BoundsGiven = None,
+    bounds_from: options.BoundsFrom = None,
+    table: options.Table = None,
+    trusted: options.Trusted = False,
+    multiline: options.Multiline = False,
+    by: options.By = None,
+    keys: options.Keys = None,
+    keys_from: options.KeysFrom = None,
+    delta: options.Delta = None,
+    person: options.Person = None,
+    rows: options.Rows = None,
+    groups: options.GroupsOf = 1,
+    grid: options.GridCells = None,
+    missing: options.Missing = "drop",
+    parse: options.Parse = None,
+    outside: options.OutsideShare = None,
+    engine: options.EngineName = None,
+    master: options.Master = None,
+    budget: options.BudgetName = None,
+    ledger: options.LedgerPlace = None,
+    request: options.RequestName = None,
+    explain: options.Explain = False,
+    format_: options.Format = "table",
+    output: options.Output = None,
+    plot: options.Plot = None,
+    statement: options.StatementTo = None,
+    confidence: options.Confidence = None,
+    fewest: options.Fewest = 1,
+) -> None:
+    """The differentially private sum of a column, with its mean and count.
+
+    The sum is of values clamped to the bounds. With --person, say by --rows how many rows of a
+    person are added up.
+    """
+    origin = origin_of(source, table)
+    wanted = Wanted(format_, output, plot, statement, confidence, fewest, origin)
+    wanted.check(by, [source, keys_from, bounds_from, ledger_of(ledger)])
+    ask: dict[str, Any] = {
+        "data": data_of(source, table, trusted, multiline),
+        "column": column,
+        "bounds": bounds_of([column], bounds, [], bounds_from),
+        "epsilon": epsilon,
+        "by": by or None,
+        "keys": keys_of(keys, keys_from),
+        "delta": delta,
+        "unit": unit_of(person, rows, groups),
+        "grid": grid,
+        "missing": missing_of([column], missing, []),
+        "parse": parse,
+        "outside": outside,
+        "engine": engine,
+    }
+    charges = account(budget, ledger, request)
+    if master:
+        start_spark(engine, master)
+    answered(
+        hourglass.sum, ask, wanted, explain=explain, charges=charges, request=request,
+        bits=context.obj or SECURE,
+    )  # fmt: skip

@@ -1,0 +1,80 @@
+"""A DuckDB file: a table, a view or a SELECT of it, opened read-only.
+
+The file is attached to a database of our own, so nothing of the file's is set or changed, and
+other processes can read it at the same time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...core.totals import Groups
+from ...errors import DataError, guarded_schema
+from ..database import SqlSource
+from ..schema import Schema
+from ..sql.cells import literal
+from ..sql.query import Question
+from .duckdb import DuckDBRelation, connect
+
+__all__ = ["DuckDBDatabase"]
+
+_FILE = "hourglass_database"
+
+
+class DuckDBDatabase:
+    """What the source names in the file, asked on a connection that ends with the answer."""
+
+    name = "duckdb"
+    parse: str | None = None
+    parses = True
+
+    def __init__(self, source: SqlSource) -> None:
+        self._path, self._source = source.path, source
+        self._connection: Any = None
+        self._relation: DuckDBRelation | None = None
+
+    def schema(self) -> Schema:
+        """The columns; the file is opened here."""
+        return self._opened().schema()
+
+    def _opened(self) -> DuckDBRelation:
+        if self._relation is None:
+            if not Path(self._path).is_file():
+                raise DataError(f"url: there is no DuckDB file {self._path!r}")
+            self._connection = connect()
+            with guarded_schema(
+                f"url: {self._path!r} cannot be opened read-only as a DuckDB file; is another "
+                "process writing to it?"
+            ):
+                self._connection.execute(f"ATTACH {literal(self._path)} AS {_FILE} (READ_ONLY)")
+                self._connection.execute(f"USE {_FILE}")
+            self._relation = DuckDBRelation(self._selected())
+        return self._relation
+
+    def _selected(self) -> Any:
+        try:
+            with guarded_schema("table: DuckDB cannot tell its columns"):
+                return self._connection.sql(f"SELECT * FROM {self._source.relation}")
+        except DataError:
+            self._source.check_table(self._tables())
+            raise
+
+    def _tables(self) -> list[str]:
+        rows = self._connection.execute(
+            f"SELECT table_schema, table_name FROM information_schema.tables "
+            f"WHERE table_catalog = '{_FILE}' ORDER BY ALL"
+        ).fetchall()
+        return [name if schema == "main" else f"{schema}.{name}" for schema, name in rows]
+
+    def sql(self, query: Question, bounds: Any) -> str:
+        """The query over the table."""
+        return self._opened().sql(query, bounds)
+
+    def run(self, sql: str, query: Question) -> Groups:
+        """Run it, and let go of the file."""
+        try:
+            return self._opened().run(sql, query)
+        finally:
+            self._connection.close()
+            self._relation = None

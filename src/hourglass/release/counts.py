@@ -1,0 +1,307 @@
+"""Answers of ``hg.count``: one number of records, or one for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.exact import to_double
+from ..core.totals import NoisyCounts
+from ..core.unit import counts_persons, hidden
+from ..errors import OptionError, shown
+from ..estimate.interval import Interval
+from ..estimate.outside import count_ends
+from ..mechanisms.base import make
+from ..mechanisms.count import LaplaceCount
+from .presented import TOO_FEW, Presented, figure_names
+from .rendering import label, number
+from .statement import Statement, stated
+from .stored import keys_from, stored_rows
+
+__all__ = ["Count", "Counts"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _Counted(Presented):
+    """What one count and counts by group share: all but how they are indexed.
+
+    ``noisy_totals`` holds one integer, or an array with one for each group.
+    """
+
+    noisy_totals: NoisyCounts
+    epsilon: Fraction
+    delta: Fraction
+    unit: str
+    private: bool
+    _algorithm: LaplaceCount
+    by: tuple[str, ...] = ()
+    groups: tuple[tuple[Any, ...], ...] = ((),)
+    threshold: int | None = None
+
+    _by_group: ClassVar[bool]
+    _usual: ClassVar[str] = LaplaceCount.name
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm's name."""
+        return self._algorithm.name
+
+    @property
+    def adjacency(self) -> str:
+        """ "add-remove"."""
+        return self._algorithm.adjacency
+
+    @property
+    def expected_error(self) -> float:
+        """The root mean squared error of a count: of the noise, whatever the data."""
+        return float(np.sqrt(to_double(self._algorithm.law.variance)))
+
+    @property
+    def _count(self) -> Any:
+        return np.maximum(self.noisy_totals.counts, 0)
+
+    def _ends(self, confidence: float) -> tuple[Any, Any]:
+        """The ends of the intervals: the integers within reach, none of them negative."""
+        return count_ends(self.noisy_totals.counts, self._algorithm.epsilon, confidence)
+
+    def few(self, fewest: int = 1) -> Any:
+        """Whether there may be fewer records than that, by the 95 % interval of the count."""
+        if isinstance(fewest, bool) or not isinstance(fewest, int) or fewest < 1:
+            raise OptionError(f"fewest={shown(fewest)} is not a whole number of 1 or more")
+        return np.asarray(self._ends(0.95)[0] < fewest, dtype=bool)
+
+    def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
+        """The answer as columns: the keys, count and expected_error.
+
+        With a ``confidence``, the interval stands in count_low and count_high. The last column,
+        few, marks groups whose number of records may be below ``fewest``, by the 95 % interval.
+        A figure whose name is that of a column of ``by`` is called private_count instead.
+        """
+        found: dict[str, Any] = {"count": self._count}
+        if confidence is not None:
+            found["count_low"], found["count_high"] = self._ends(confidence)
+        found = {name: _whole(column) for name, column in found.items()}
+        found["expected_error"] = np.full(len(self.groups), self.expected_error)
+        found["few"] = np.atleast_1d(self.few(fewest))
+        names = figure_names(self.by, list(found))
+        keys = {name: [group[i] for group in self.groups] for i, name in enumerate(self.by)}
+        return keys | {names[name]: column for name, column in found.items()}
+
+    def _stored(self) -> dict[str, Any]:
+        counts = self.noisy_totals.counts
+        return {
+            "statistic": self._algorithm.statistic,
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "noise_epsilon": str(self._algorithm.epsilon),
+            "algorithm": self.algorithm,
+            "adjacency": self.adjacency,
+            "unit": self.unit,
+            "private": self.private,
+            "noisy_totals": {
+                "count": [int(c) for c in counts] if self._by_group else int(counts),
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, answer: Mapping[str, Any]) -> Self:
+        """The answer that ``to_dict`` wrote down: the same noise, the same figures."""
+        if ("by" in answer) is not cls._by_group:
+            other = "Counts" if "by" in answer else "Count"
+            raise OptionError(f"answer: read this one with hg.{other}.from_dict")
+        counts = answer["noisy_totals"]["count"]
+        return cls(
+            noisy_totals=NoisyCounts(
+                np.array(counts, dtype=object) if isinstance(counts, list) else counts
+            ),
+            epsilon=Fraction(answer["epsilon"]),
+            delta=Fraction(answer["delta"]),
+            unit=answer["unit"],
+            private=answer["private"],
+            _algorithm=make(
+                answer["algorithm"], Fraction(answer["noise_epsilon"]), None, answer["statistic"]
+            ),
+            **keys_from(answer),
+        )
+
+    # --- for people -------------------------------------------------------------------------
+
+    @property
+    def _what(self) -> str:
+        return "persons" if counts_persons(self.unit) else "count"
+
+    @property
+    def _hidden(self) -> str:
+        return hidden(self.unit, averaged=False)
+
+    @property
+    def _clamped(self) -> str:
+        return f"Number of {'persons' if counts_persons(self.unit) else 'rows'}"
+
+    @property
+    def _subject(self) -> str:
+        what = "persons" if counts_persons(self.unit) else "rows"
+        return f"private number of {what}" + (f" by {', '.join(self.by)}" if self.by else "")
+
+    def statement(self, *, budget: Any = None, **details: str) -> Statement:
+        """The privacy claim in plain words (``print`` it) and for the registry (``.yaml``).
+
+        ``budget`` adds what all releases charged to it have cost. ``name``, ``curator`` and
+        ``purpose`` fill in what only the publisher knows.
+        """
+        return stated(self, [], self._algorithm, budget, **details)
+
+    def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
+        head = ["", "private"] if not self.by else [label(self.by), self._what]
+        head += [f"{100 * confidence:g} % from", "to"]
+        shown_ = slice(None, self._groups_shown)
+        names = [label(group) for group in self.groups[shown_]] if self.by else [self._what]
+        columns = [_whole(c)[shown_] for c in (self._count, *self._ends(confidence))]
+        rows = [
+            [name, *(number(int(value), 0) for value in row)]
+            for name, *row in zip(names, *columns, strict=True)
+        ]
+        few = np.atleast_1d(self.few(fewest))[shown_]
+        if few.any():
+            head = [*head, ""]
+            rows = [[*row, TOO_FEW if mark else ""] for row, mark in zip(rows, few, strict=True)]
+        return head, rows
+
+    def plot(
+        self,
+        path: Any,
+        *,
+        confidence: float = 0.95,
+        title: str | None = None,
+        fewest: int = 1,
+    ) -> None:
+        """A picture of the counts with their exact intervals (needs the extra ``plot``).
+
+        Groups that may have fewer records than ``fewest`` are drawn hollow.
+        """
+        from .plot import Panel, plot_means
+
+        figures = [_whole(c).astype(np.float64) for c in (self._count, *self._ends(confidence))]
+        ends = 0.0, max(1.0, *(float(column.max(initial=0.0)) for column in figures))
+        few = np.atleast_1d(self.few(fewest))
+        panel = Panel("", figures[0], figures[1], figures[2], ends, few)
+        plot_means(
+            path,
+            labels=[label(group) for group in self.groups] if self.by else [""],
+            panels=[panel],
+            title=title or self._subject[:1].upper() + self._subject[1:],
+            notes=self._promise(),
+            confidence=confidence,
+            figure=self._what,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Count(_Counted):
+    """A private number of rows, or of persons where the unit counts each person once.
+
+    ``count`` is a whole number, zero or more. ``epsilon`` and ``delta`` are what the request
+    costs in all, ``private`` is False if the random bits were not secret.
+    """
+
+    _by_group: ClassVar[bool] = False
+
+    @property
+    def count(self) -> int:
+        """The number of rows or persons."""
+        return int(self._count)
+
+    def interval(self, confidence: float = 0.95) -> Interval:
+        """An interval that holds the data's own count: exact, for every number of records."""
+        low, high = self._ends(confidence)
+        return Interval(int(low), int(high), float(confidence), "count")
+
+    def to_dict(self, confidence: float = 0.95, *, fewest: int = 1) -> dict[str, Any]:
+        """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
+        low, high = self.interval(confidence)
+        return {
+            "count": self.count,
+            "expected_error": self.expected_error,
+            "few": bool(self.few(fewest)),
+            "intervals": {"count": {"confidence": confidence, "low": low, "high": high}},
+            **self._stored(),
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"Count(count={self.count}, epsilon={self.epsilon!r}, unit={self.unit!r}, "
+            f"private={self.private})"
+        )
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return (
+            self.noisy_totals, self.epsilon, self.delta, self.unit, self.private, self._algorithm,
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Count) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Counts(_Counted, Mapping[Any, Count]):
+    """A private number of rows or persons for each group, at one price for all of them.
+
+    A mapping from key to :class:`Count`: the key is the group's value, or a tuple where ``by``
+    names several columns. A group with a secret name is published if its noisy count is
+    ``threshold`` or more (None where the names are public).
+    """
+
+    _by_group: ClassVar[bool] = True
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        single = len(self.by) == 1
+        return {(group[0] if single else group): i for i, group in enumerate(self.groups)}
+
+    def __getitem__(self, key: Any) -> Count:
+        return Count(
+            noisy_totals=self.noisy_totals.take(self._places[key]),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            unit=self.unit,
+            private=self.private,
+            _algorithm=self._algorithm,
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._places
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """The count of each group."""
+        return _whole(self._count)
+
+    def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
+        """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
+        return stored_rows(self, confidence, fewest) | self._stored()
+
+    def __repr__(self) -> str:
+        return (
+            f"Counts(by={self.by!r}, epsilon={self.epsilon!r}, delta={self.delta!r}, "
+            f"threshold={self.threshold!r}, unit={self.unit!r}, private={self.private})"
+        )
+
+
+def _whole(column: Any) -> npt.NDArray[np.int64]:
+    return np.atleast_1d(np.asarray(column, dtype=np.int64))

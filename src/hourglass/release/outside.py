@@ -1,0 +1,127 @@
+"""What an answer says of values outside the bounds, asked with ``outside=``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from ..core.totals import NoisyTotals
+from ..core.unit import counts_persons
+from ..estimate.interval import Interval
+from ..estimate.outside import share_of, side_interval
+from ..mechanisms.base import MeanMechanism
+from .rendering import decimals_for, number
+
+if TYPE_CHECKING:
+    from .release import Release
+
+__all__ = ["Outside", "Side", "outside_notes"]
+
+
+class Side(int):
+    """A private number of values beyond one bound: a whole number, zero or more.
+
+    ``share`` is that number over the number of records.
+    """
+
+    noisy: int
+    _epsilon: Fraction
+    _totals: NoisyTotals
+    _algorithm: MeanMechanism
+
+    def __new__(
+        cls, noisy: int, epsilon: Fraction, totals: NoisyTotals, algorithm: MeanMechanism
+    ) -> Side:
+        """From the noisy count, the rate of its noise, and what was released beside it."""
+        found = super().__new__(cls, max(noisy, 0))
+        found.noisy, found._epsilon = noisy, epsilon
+        found._totals, found._algorithm = totals, algorithm
+        return found
+
+    def __reduce__(self) -> Any:
+        return Side, (self.noisy, self._epsilon, self._totals, self._algorithm)
+
+    @property
+    def count(self) -> int:
+        """The number itself."""
+        return int(self)
+
+    @property
+    def share(self) -> float:
+        """The share of all records, from 0 to 1; NaN where there seem to be none."""
+        return share_of(self.noisy, self._totals)
+
+    def interval(self, confidence: float = 0.95, *, of: str = "count") -> Interval:
+        """An interval that holds the data's own count, exactly, or with ``of="share"`` the share.
+
+        That of the share is valid for every number of records, and a little wider than need be.
+        """
+        return side_interval(
+            self.noisy, self._epsilon, self._totals, self._algorithm, confidence, of
+        )
+
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Count, share and interval as plain values that JSON can hold."""
+        low, high = self.interval(confidence)
+        share = None if math.isnan(self.share) else self.share
+        return {
+            "count": int(self), "share": share, "confidence": confidence, "low": low, "high": high,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outside:
+    """How many values lie below the lower bound, and how many above the upper one."""
+
+    below: Side
+    above: Side
+
+    @classmethod
+    def of(cls, release: Release) -> Outside:
+        """What a release knows of it."""
+        if release.outside_epsilon is None:
+            raise AttributeError(
+                'this answer does not say what lies outside the bounds; ask with outside="1/10"'
+            )
+        noisy, rate = release.noisy_totals, release.outside_epsilon
+        sides = (Side(part, rate, noisy, release._algorithm) for part in (noisy.below, noisy.above))
+        return cls(*sides)
+
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Both sides as plain values that JSON can hold."""
+        return {"below": self.below.to_dict(confidence), "above": self.above.to_dict(confidence)}
+
+
+def outside_notes(release: Release, confidence: float) -> list[str]:
+    """What is said of it below a table: the shares, and to which side clamping moves the figure."""
+    if release.outside_epsilon is None:
+        return []
+    lower, upper = release.bounds
+    outside = release.outside
+    notes = [
+        _note(release, outside.below, f"below {lower}", f"above {upper}", "high", confidence),
+        _note(release, outside.above, f"above {upper}", f"below {lower}", "low", confidence),
+    ]
+    if all(side.interval(confidence).low > 0 for side in (outside.below, outside.above)):
+        notes.append("Which of the two weighs more is not known.")
+    return notes
+
+
+def _note(
+    release: Release, side: Side, where: str, other: str, moved: str, confidence: float
+) -> str:
+    low, high = side.interval(confidence, of="share")
+    places = decimals_for(50 * (high - low))
+    most = f"{number(100 * high, places)} %"
+    what = f"the values lie {where}"
+    if counts_persons(release.unit):
+        what = f"the persons have more values {where} than {other}"
+    if side.interval(confidence).low == 0 or math.isnan(side.share):
+        return f"At most {most} of {what}, with {100 * confidence:g} % confidence."
+    ends = f"{100 * confidence:g} % interval {number(100 * low, places)} to {most}"
+    return (
+        f"About {number(100 * side.share, places)} % of {what} "
+        f"({ends}), which makes the clamped {release.asked} too {moved}."
+    )

@@ -1,0 +1,188 @@
+"""Databases that are files, tables that are not there, and columns that declare no type."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psycopg
+import pytest
+
+import hourglass as hg
+from hourglass.ask.question import mean_question
+from hourglass.noise import SeededBits
+from tests.cli.running import run
+
+ASK: dict[str, Any] = {"bounds": (0, 10), "epsilon": 1}
+
+
+def totals_of(data: Any, column: str | None, **options: Any) -> tuple[int, int]:
+    found = mean_question(data, column, **options).read().only
+    return int(found.cells), int(found.count)
+
+
+@pytest.fixture
+def clinic(tmp_path: Path) -> Path:
+    path = tmp_path / "a clinic?.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE visits AS SELECT range % 10 AS x FROM range(100)")
+        connection.execute("CREATE VIEW doubled AS SELECT x * 2 AS y FROM visits")
+        connection.execute("CREATE SCHEMA old; CREATE TABLE old.visits AS SELECT 7 AS x")
+    return path
+
+
+def url_of(path: Path, scheme: str = "duckdb") -> str:
+    return f"{scheme}:///{str(path).replace('?', '%3F')}"
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "expected"),
+    [
+        ("visits", "x", (450, 100)),
+        ("old.visits", "x", (7, 1)),
+        ("doubled", "y", (700, 100)),
+        ("SELECT x FROM visits WHERE x > 7", "x", (170, 20)),
+    ],
+)
+def test_a_duckdb_file(clinic: Path, table: str, column: str, expected: Any) -> None:
+    assert totals_of(hg.sql(url_of(clinic), table), column, **ASK) == expected
+
+
+def test_it_is_read_while_others_read_it_and_write_elsewhere(clinic: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.duckdb"
+    program = (
+        "import duckdb, sys; a = duckdb.connect(sys.argv[1], read_only=True); "
+        "b = duckdb.connect(sys.argv[2]); b.execute('CREATE TABLE t AS SELECT 1 AS x'); "
+        "print('ready', flush=True); sys.stdin.readline()"
+    )
+    command = [sys.executable, "-c", program, str(clinic), str(other)]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        before = clinic.read_bytes()
+        assert totals_of(hg.sql(url_of(clinic), "visits"), "x", **ASK) == (450, 100)
+        assert clinic.read_bytes() == before
+        with pytest.raises(hg.DataError, match="is another process writing to it"):
+            hg.mean(hg.sql(url_of(other), "t"), "x", **ASK)
+        process.communicate("\n")
+
+
+def test_the_file_is_let_go_after_the_answer(clinic: Path) -> None:
+    hg.mean(hg.sql(url_of(clinic), "visits"), "x", **ASK)
+    with duckdb.connect(str(clinic)) as connection:
+        connection.execute("INSERT INTO visits VALUES (3)")
+
+
+@pytest.mark.parametrize("scheme", ["duckdb", "sqlite"])
+def test_files_that_are_no_database(tmp_path: Path, scheme: str) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"SECRET" * 1000)
+    for path in (broken, tmp_path / "none", tmp_path):
+        with pytest.raises(hg.DataError) as caught:
+            hg.mean(hg.sql(url_of(path, scheme), "t"), "x", **ASK)
+        assert "SECRET" not in str(caught.value)
+
+
+def test_tables_that_are_not_there(clinic: Path, tmp_path: Path) -> None:
+    with pytest.raises(hg.DataError, match=r"table='vists'.*did you mean 'visits'\?"):
+        hg.mean(hg.sql(url_of(clinic), "vists"), "x", **ASK)
+    with pytest.raises(hg.DataError, match=r"tables and views: doubled, visits, old\.visits"):
+        hg.mean(hg.sql(url_of(clinic), "patients"), "x", **ASK)
+    path = tmp_path / "t.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE visits (x REAL)")
+    connection.close()
+    with pytest.raises(hg.DataError, match=r"did you mean 'visits'\?"):
+        hg.mean(hg.sql(f"sqlite:///{path}", "vists"), "x", **ASK)
+
+
+def test_tables_of_postgresql_without_the_right_to_read(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE kept_secret (x REAL)")
+        connection.execute("CREATE ROLE visitor LOGIN PASSWORD 'v'")
+        connection.execute("CREATE TABLE shown_to_all (x REAL)")
+        connection.execute("GRANT SELECT ON shown_to_all TO visitor")
+    try:
+        place = postgres_url.replace("postgres:@", "visitor:v@")
+        with pytest.raises(hg.DataError, match=r"this user may not read it.*GRANT SELECT"):
+            hg.mean(hg.sql(place, "kept_secret"), "x", **ASK)
+        with pytest.raises(hg.DataError, match="did you mean 'shown_to_all'"):
+            hg.mean(hg.sql(place, "shown_to_al"), "x", **ASK)
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("DROP TABLE kept_secret, shown_to_all; DROP ROLE visitor")
+
+
+# --- SQLite: columns that declare no type --------------------------------------------------------
+
+
+@pytest.fixture
+def undeclared(tmp_path: Path) -> str:
+    path = tmp_path / "t.db"
+    cells = [1, 2.75, "3", "4.25", " 5 ", "x", b"6", None, 2**60 + 1, "1e400"]
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (a, g)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(cell, 1) for cell in cells])
+        connection.execute("CREATE VIEW v AS SELECT a AS b, g + 0 AS h FROM t")
+    connection.close()
+    return f"sqlite:///{path}"
+
+
+@pytest.mark.parametrize(
+    ("parse", "expected"),
+    [
+        ("real", (1 + 2.75 + 3 + 4.25 + 5 + 10 + 10, 7)),
+        ("integer", (1 + 3 + 5 + 10, 4)),
+    ],
+)
+@pytest.mark.parametrize(("table", "column", "by"), [("t", "a", "g"), ("v", "b", "h")])
+def test_a_declared_type(
+    undeclared: str, table: str, column: str, by: str, parse: str, expected: Any
+) -> None:
+    """A number counts as itself, whatever it would look like as text; text by the rule."""
+    source = hg.sql(undeclared, table)
+    ask = {**ASK, "parse": parse, "grid": 40 if parse == "real" else None}
+    cells, count = totals_of(source, column, **ask)
+    assert (cells / (4 if parse == "real" else 1), count) == expected
+    answer = hg.mean(source, column, **ask, by=by, keys=[1], bits=SeededBits(1))
+    assert answer[1].mean == answer["1"].mean
+
+
+def test_digits_are_not_lost(tmp_path: Path) -> None:
+    """As text SQLite writes 15 digits of a number."""
+    path = tmp_path / "t.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("INSERT INTO t VALUES (?)", [0.1 + 0.2])
+    connection.close()
+    ask: dict[str, Any] = {"bounds": (0.3, 0.3 + 2**-50), "epsilon": 1, "grid": 2**4}
+    found = totals_of(hg.sql(f"sqlite:///{path}", "t"), "a", **ask, parse="real")
+    assert found == totals_of([0.1 + 0.2], None, **ask)
+    assert found != totals_of([0.3], None, **ask)
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def test_a_database_file_is_known_by_its_beginning(clinic: Path, undeclared: str) -> None:
+    words = ["--bounds", "0", "10", "--epsilon", "60"]
+    found = run("mean", clinic, "x", "--table", "visits", *words)
+    assert found.returncode == 0, found.stderr
+    assert "100" in found.stdout
+    path = undeclared.removeprefix("sqlite:///")
+    found = run("mean", path, "a", "--table", "t", "--parse", "real", *words)
+    assert found.returncode == 0, found.stderr
+    assert run("mean", clinic, "x", *words).stderr == (
+        "hourglass: a database needs --table: a table's name, or a SELECT\n"
+    )
+
+
+def test_workbooks_are_refused_with_the_way_round(tmp_path: Path) -> None:
+    for name in ("a.xlsx", "a.XLS", "a.ods"):
+        (tmp_path / name).write_bytes(b"PK")
+        with pytest.raises(hg.DataError, match=r"save the sheet as CSV.*read_excel"):
+            hg.mean(tmp_path / name, "x", **ASK)
