@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
+from hourglass.ask.count import count_question
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
+from hourglass.ask.sum import sum_question
 from tests.read import corpus
 from tests.read.corpus import texts
 
@@ -82,6 +84,21 @@ def test_it_comes_before_everything_else(engine_place: Any, ask: dict[str, Any])
     found = totals(engine_place(TABLE), where=WHERE, **ask)
     assert found == totals(engine_place(kept), **ask)
     assert found != totals(engine_place(TABLE), **ask)
+
+
+def test_counts_and_sums(engine_place: Any) -> None:
+    kept = pa.table({c: pa.array([row[c] for row in KEPT], kind) for c, kind in KINDS.items()})
+    asked: list[dict[str, Any]] = [{}, {"unit": hg.per_person("p")}, {"by": "g", "delta": 1e-6}]
+    for ask in asked:
+        one = count_question(**engine_place(TABLE), epsilon=1, where=WHERE, **ask).read()
+        two = count_question(**engine_place(kept), epsilon=1, **ask).read()
+        keys = [each.all_keys() if ask.get("by") else [()] for each in (one, two)]
+        counts = [dict(zip(keys[i], each.count, strict=True)) for i, each in enumerate((one, two))]
+        assert counts[0] == counts[1]
+    whole: dict[str, Any] = {"column": hg.expression("x / n"), "bounds": (0, 9), "epsilon": 1}
+    found = sum_question(**engine_place(TABLE), where=WHERE, **whole).read().only
+    alone = sum_question(**engine_place(kept), **whole).read().only
+    assert (found.cells, found.count) == (alone.cells, alone.count)
 
 
 def test_bounds_are_found_among_the_rows_that_pass(engine_place: Any) -> None:
@@ -294,6 +311,13 @@ def test_what_is_printed_names_the_filter() -> None:
     assert type(found).from_dict(found.to_dict()).where == found.where
     several = hg.mean(TABLE, ["x", "n"], where="n = 1", bounds=(0, 1), epsilon=1)
     assert "Rows where n = 1." in str(several)
+    rows = hg.count(TABLE, where="n = 1", epsilon=1)
+    assert "Rows where n = 1." in str(rows)
+    assert hg.Count.from_dict(rows.to_dict()).where == "n = 1"
+    assert "where" not in hg.count(TABLE, epsilon=1).to_dict()
+    assert "rows kept where n = 1" in rows.statement().yaml
+    with pytest.raises(hg.OptionError, match="about tables"):
+        hg.count([1, 2], where="n = 1", epsilon=1)
     bounds = hg.find_bounds(TABLE, "x", where="n = 1", epsilon=1)
     assert "Rows where n = 1." in str(bounds)
     assert hg.FoundBounds.from_dict(bounds.to_dict()) == bounds

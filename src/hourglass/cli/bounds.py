@@ -15,7 +15,7 @@ from ..mechanisms.scan import RETURN_PART
 from ..noise.bits import SECURE
 from . import options
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
-from .computed import columns_of
+from .computed import column_of
 from .delivery import Delivery
 from .output import check_targets, encoded, write_file
 
@@ -76,15 +76,13 @@ def bounds(
     if format_ not in _FORMATS:
         raise OptionError(f"format={format_!r} is not one of {', '.join(_FORMATS)}")
     check_targets({"output": output}, [source, scale_from, ledger_of(ledger)])
-    asked, _ = columns_of([column] if column else None, [expression] if expression else None)
-    if len(asked) > 1:
-        raise OptionError("give one of a column and --expression; bounds are found for one")
+    asked, _ = column_of(column, expression)
     charges = account(budget, ledger, request)
     if master:
         start_spark(engine, master)
     ask: dict[str, Any] = {
         "data": data_of(source, table, trusted, multiline),
-        "column": asked[0],
+        "column": asked,
         "epsilon": epsilon,
         "where": where,
         "scale": _scale(scale, scale_from),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..errors import OptionError
 from ..read.sql.expression.given import Expression, expression
 
-__all__ = ["columns_of", "named"]
+__all__ = ["column_of", "columns_of", "named"]
 
 
 def columns_of(
@@ -18,6 +18,14 @@ def columns_of(
     if not found:
         raise OptionError("name a column after the source, or give --expression")
     return found, [str(each) for each in found]
+
+
+def column_of(column: str | None, text: str | None) -> tuple[str | Expression, str]:
+    """The one column that is asked for, and its name."""
+    found, names = columns_of([column] if column else None, [text] if text else None)
+    if len(found) > 1:
+        raise OptionError("give one of a column and --expression: this is about one")
+    return found[0], names[0]
 
 
 def named(values: list[list[str]], texts: Sequence[str] | None) -> list[list[str]]:

@@ -170,11 +170,11 @@ class Statement:
 
     @property
     def _preprocessing(self) -> str:
+        kept = "" if self.where is None else f"rows kept where {label([self.where])}; "
         if not self.ranges:
-            return f"what one unit contributes: {self.unit}"
+            return f"{kept}what one unit contributes: {self.unit}"
         origins = self._each(lambda r: r.bounds.origin)
         cells = self._each(lambda r: str(r.cells))
-        kept = "" if self.where is None else f"rows kept where {label([self.where])}; "
         return (
             f"{kept}values clamped to public bounds ({origins}) and rounded to a grid of "
             f"{cells} cells; what one unit contributes: {self.unit}"

@@ -59,7 +59,7 @@ class Asked:
         columns = [identifier(field.name) for field in kept]
         columns += [f"{writer.write(node)} AS {identifier(n)}" for n, node in computed.items()]
         where = "" if self.where is None else f" WHERE {writer.condition(self.where)}"
-        return "asked", f"SELECT {', '.join(columns)} FROM source{where}"
+        return "asked", f"SELECT {', '.join(columns) or '1 AS hourglass_row'} FROM source{where}"
 
 
 def inputs_of(fields: Mapping[str, Field]) -> tuple[Input, ...]:
