@@ -44,6 +44,7 @@ from .noise import (
 )
 from .read.database import sql
 from .read.files import multiline
+from .read.sql.expression.given import Expression, expression
 from .release.columns import Columns
 from .release.counts import Count, Counts
 from .release.found import FoundBounds
@@ -65,6 +66,7 @@ __all__ = [
     "DataError",
     "DiscreteLaplace",
     "EpsilonError",
+    "Expression",
     "FoundBounds",
     "GridError",
     "Hourglass",
@@ -86,6 +88,7 @@ __all__ = [
     "accuracy",
     "count",
     "create_budget",
+    "expression",
     "find_bounds",
     "mean",
     "multiline",

@@ -20,6 +20,7 @@ from hourglass.audit import (
     neighbours,
 )
 from hourglass.audit.around import keys_finding
+from hourglass.audit.conditions import audit_conditions
 from hourglass.audit.greybox import compare
 from hourglass.audit.paths import memory_paths, table_paths
 from hourglass.audit.suite import audit_around, audit_keys
@@ -130,6 +131,14 @@ def test_tables(number: int, tmp_path: Any) -> None:
     assert len(paths) == 8
     found = greybox_finding(paths[number], PAIRS)
     assert found.holds, found.detail
+
+
+@pytest.mark.slow
+def test_filters_and_expressions(tmp_path: Any) -> None:
+    """A row that divides by zero or overflows in the filter or the value tells nothing by it."""
+    found = list(audit_conditions(Fraction(1), tmp_path))
+    assert len(found) == 16
+    assert [each.detail for each in found if not each.holds] == []
 
 
 def test_nan_among_numbers_in_parquet(tmp_path: Any) -> None:

@@ -103,6 +103,8 @@ def postgres(url: str) -> Place:
         "int8": "SMALLINT",
         "int32": "INTEGER",
         "date32[day]": "DATE",
+        "timestamp[us]": "TIMESTAMP",
+        "timestamp[us, tz=UTC]": "TIMESTAMPTZ",
     }
 
     def kind(field: pa.Field) -> str:

@@ -69,6 +69,7 @@ def questions(
     found = [
         Question("all", base),
         Question("missing", base | {"missing": 3}),
+        Question("filtered", base | {"where": "NOT (x IS NULL AND g IS NULL) OR p IS NULL"}),
         Question("secret", base | {"by": "g", "delta": 1e-6}),
         Question("secret missing", base | {"by": "g", "delta": 1e-6, "missing": 5}),
         Question("persons", base | {"unit": hg.per_person("p")}, person=True),
@@ -145,11 +146,14 @@ def text(rng: random.Random, folder: Path, engine: str | None, suffix: str = "")
             write(folder / f"table-{part}.{suffix}", lines[part::parts])
         return folder / (f"table-?.{suffix}" if parts > 1 else f"table-0.{suffix}")
 
+    computed = "1 / (x - 7) < 1e300 * x OR g LIKE '%a_' OR LENGTH(p) BETWEEN 1 AND 99"
+    asked = questions(parse=rng.choice([None, "integer", "real"]), keys=PUBLIC)
+    asked.insert(0, Question("computed", {"epsilon": 60, "where": computed}))
     return Target(
         good,
         lambda r: json_line(r) if is_json else csv_line(r, separator),
         make,
-        questions(parse=rng.choice([None, "integer", "real"]), keys=PUBLIC),
+        asked,
         engine,
         records=lambda line: 1 + line.count(b"\n"),
     )

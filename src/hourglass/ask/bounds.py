@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from ..core.unit import Unit
 from ..noise.bits import SECURE, Bits
+from ..read.sql.expression.given import Expression
 from ..release.found import FoundBounds
 from .run import explained, run
 from .search import bounds_question
@@ -20,6 +21,7 @@ class _Options(TypedDict, total=False):
     """The options of :func:`find_bounds` that do not decide what comes back."""
 
     epsilon: Any
+    where: str | Expression | None
     scale: Any
     share: Any
     unit: Unit | None
@@ -30,7 +32,7 @@ class _Options(TypedDict, total=False):
 @overload
 def find_bounds(
     data: Any,
-    column: str | None = None,
+    column: str | Expression | None = None,
     *,
     budget: Budget | None = None,
     request: str | None = None,
@@ -41,7 +43,7 @@ def find_bounds(
 @overload
 def find_bounds(
     data: Any,
-    column: str | None = None,
+    column: str | Expression | None = None,
     *,
     budget: Budget | None = None,
     request: str | None = None,
@@ -51,7 +53,7 @@ def find_bounds(
 ) -> str: ...
 def find_bounds(
     data: Any,
-    column: str | None = None,
+    column: str | Expression | None = None,
     *,
     budget: Budget | None = None,
     request: str | None = None,
@@ -68,7 +70,7 @@ def find_bounds(
     ----------
     data, column
         What :func:`hourglass.mean` takes: a column of numbers, or a table and the name of its
-        column, whose records are counted where it lives.
+        column (or an ``hg.expression``), whose records are counted where it lives.
     epsilon
         The price. There is no default.
     scale
@@ -81,7 +83,7 @@ def find_bounds(
         Whose presence is hidden: ``hg.per_row()`` (the default), or ``hg.per_person("id")``,
         where one row of each person counts, chosen by a hash of the person's own rows; with
         ``rows=k`` up to k of them count, and epsilon is divided by k.
-    parse, engine, budget, request, explain, bits
+    where, parse, engine, budget, request, explain, bits
         As in :func:`hourglass.mean`.
     """
     question = bounds_question(data, column, **options)

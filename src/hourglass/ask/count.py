@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, overlo
 from ..core.grid import Bounds
 from ..core.numbers import exact_epsilon
 from ..core.unit import Unit, as_unit
+from ..errors import OptionError
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
 from ..mechanisms.threshold import threshold
@@ -16,8 +17,10 @@ from ..noise.bits import SECURE, Bits
 from ..read.keys import public_keys
 from ..read.open import is_table, place_of
 from ..read.rows import open_rows
+from ..read.sql.expression.given import Expression
 from ..read.sql.query import Query
 from ..release.counts import Count, Counts
+from .conditions import Conditions
 from .options import epsilon_per_record, exact_delta_of, names_of
 from .run import explained, run
 from .totals import TotalsQuestion
@@ -35,11 +38,14 @@ _NO_BOUNDS: Final = Bounds(0, 1)
 class CountQuestion(TotalsQuestion):
     """A count that can be asked. A record adds one to the count of its group, and nothing else."""
 
+    where: str | None = None
+
     @property
     def subject(self) -> str:
         """The question in a few public words."""
         what = "persons" if self.unit.person and self.unit.rows is None else "rows"
-        return f"number of {what}" + (f" by {', '.join(self.by)}" if self.by else "")
+        where = f" where {self.where}" if self.where else ""
+        return f"number of {what}" + (f" by {', '.join(self.by)}" if self.by else "") + where
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Count | Counts:
         """The count that the noisy one leads to."""
@@ -50,6 +56,7 @@ class CountQuestion(TotalsQuestion):
             "delta": self.delta,
             "unit": str(self.unit),
             "private": private,
+            "where": self.where,
             "_algorithm": self.mechanism,
         }
         if not self.by:
@@ -65,6 +72,7 @@ def count_question(
     data: Any,
     *,
     epsilon: Any = None,
+    where: Any = None,
     by: Any = None,
     keys: Any = None,
     delta: Any = None,
@@ -75,8 +83,11 @@ def count_question(
     price, whose, names = exact_epsilon(epsilon), as_unit(unit), names_of(by)
     exact = exact_delta_of(names, keys, delta)
     each = epsilon_per_record(price, whose, bool(names))
-    wanted = tuple(n for n in dict.fromkeys([*names, whose.person]) if n is not None)
-    source = open_rows(data, wanted, engine)
+    conditions = Conditions.of(where, ())
+    if conditions.where is not None and not is_table(data):
+        raise OptionError("where= is about tables; data is rows in memory: give a frame instead")
+    read = [*names, whose.person, *conditions.columns]
+    source = open_rows(data, tuple(n for n in dict.fromkeys(read) if n is not None), engine)
     schema = source.schema()
     if not isinstance(by, str):
         schema.check_listed(names, "by")
@@ -91,11 +102,14 @@ def count_question(
         nulls=public.nulls() if public else (),
         unit=whose,
         person=person,
+        asked=conditions.asked(conditions.fields(source, schema, ()), read),
     )
     place: dict[str, Any] = {"statistic": LaplaceCount.statistic}
     if is_table(data):
         place |= {"data": place_of(data), "by": names}
         place["keys"] = public.written() if public else None
+    if conditions.where is not None:
+        place["where"] = conditions.text
     return CountQuestion(
         epsilon=price,
         delta=exact,
@@ -108,6 +122,7 @@ def count_question(
         keys=public,
         threshold=threshold(mechanism, exact, whose.records, whose.groups) if exact else None,
         place=place,
+        where=conditions.text,
     )
 
 
@@ -115,6 +130,7 @@ class _Options(TypedDict, total=False):
     """The options of :func:`count` that do not decide what comes back."""
 
     epsilon: Any
+    where: str | Expression | None
     keys: Any
     delta: Any
     unit: Unit | None
@@ -157,6 +173,8 @@ def count(
         A table as for :func:`mean`, or rows in memory: a list, an array, an iterator.
     epsilon
         The privacy parameter; smaller is more private. There is no default.
+    where
+        Which rows count, as for :func:`mean`.
     by
         One or more columns to group by, with one of ``keys`` and ``delta``.
     keys

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from ..core.unit import Unit
 from ..noise.bits import SECURE, Bits
+from ..read.sql.expression.given import Expression
 from ..release.columns import Columns
 from ..release.release import Release
 from ..release.releases import Releases
@@ -31,6 +32,7 @@ class _Options(TypedDict, total=False):
 
     bounds: Any
     epsilon: Any
+    where: str | Expression | None
     keys: Any
     delta: Any
     unit: Unit | None
@@ -50,7 +52,7 @@ class _Options(TypedDict, total=False):
 @overload
 def mean(
     data: Any,
-    column: str | None = None,
+    column: str | Expression | None = None,
     *,
     by: None = None,
     explain: Literal[False] = False,
@@ -59,7 +61,7 @@ def mean(
 @overload
 def mean(
     data: Any,
-    column: str | None = None,
+    column: str | Expression | None = None,
     *,
     by: Any,
     explain: Literal[False] = False,
@@ -68,7 +70,7 @@ def mean(
 @overload
 def mean(
     data: Any,
-    column: Sequence[str],
+    column: Sequence[str | Expression],
     *,
     by: Any = None,
     explain: Literal[False] = False,
@@ -77,7 +79,7 @@ def mean(
 @overload
 def mean(
     data: Any,
-    column: str | Sequence[str] | None = None,
+    column: str | Expression | Sequence[str | Expression] | None = None,
     *,
     by: Any = None,
     explain: Literal[True],
@@ -85,7 +87,7 @@ def mean(
 ) -> str: ...
 def mean(
     data: Any,
-    column: str | Sequence[str] | None = None,
+    column: str | Expression | Sequence[str | Expression] | None = None,
     *,
     by: Any = None,
     budget: Budget | None = None,
@@ -106,13 +108,18 @@ def mean(
         the table lives.
     column
         If ``data`` is a table, the name of the column to average, or a list of names: several
-        columns then share one epsilon and one count. The columns of an array with two
+        columns then share one epsilon and one count. ``hg.expression("dep_delay > 15")`` in the
+        place of a name is a column that is computed. The columns of an array with two
         dimensions, or of a list of arrays, are named "0", "1", ...; all are averaged by default.
     bounds
         The public range of the values, to which they are clamped. There is no default. For
         several columns, a pair for all of them, or a dict with a pair for each.
     epsilon
         The privacy parameter; smaller is more private. There is no default.
+    where
+        Which rows of a table count, in words of SQL: ``where="month = 12 AND origin = 'JFK'"``.
+        All others are left out before anything else. What is offered is what
+        :func:`hourglass.expression` offers.
     by
         One or more columns to group by, with one of ``keys`` and ``delta``.
     keys

@@ -13,6 +13,7 @@ from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, 
 from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..noise.box import MOST_COLUMNS
 from ..read.open import columns_in_memory, is_table
+from ..read.sql.expression.given import Expression
 
 __all__ = [
     "asked_columns", "asked_statistic", "bounds_of_each", "check_algorithm", "check_parse",
@@ -82,7 +83,7 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
         _check_number(len(column))
         return tuple(column), True
     if column is not None:
-        if not isinstance(column, str):
+        if not isinstance(column, str | Expression):
             raise DataError(
                 f"column={shown(column)} is not the name of a column; give it as text, as in "
                 "mean(data, 'age', ...), or a list of names for several columns. A column by "
@@ -131,7 +132,11 @@ def outside_share(outside: Any, algorithm: str) -> Fraction | None:
 
 
 def _check_names(names: Any) -> None:
-    if not names or any(type(name) is not str for name in names) or len(set(names)) < len(names):
+    if (
+        not names
+        or any(type(name) not in (str, Expression) for name in names)
+        or len(set(map(str, names))) < len(names)
+    ):
         raise DataError(
             f"column={shown(names)} does not name columns; give one name, or a list of names as "
             'text, each once (the columns of an array are named "0", "1", ...)'

@@ -18,11 +18,13 @@ from ..mechanisms.threshold import threshold
 from ..noise.bits import Bits
 from ..read.engines.base import value_field
 from ..read.keys import public_keys
-from ..read.open import open_source, place_of
+from ..read.open import columns_in_memory, open_source, place_of
+from ..read.sql.expression.given import Expression
 from ..read.sql.query import Query, Value
 from ..release.columns import Columns
 from ..release.release import Release
 from ..release.releases import Releases
+from .conditions import Conditions, by_name, check_tables
 from .options import (
     asked_columns,
     asked_statistic,
@@ -49,6 +51,7 @@ class MeanQuestion(TotalsQuestion):
     estimator: str
     asked: str = "mean"
     outside: OutsideCounts | None = None
+    where: str | None = None
 
     def _facts(self) -> dict[str, Any]:
         return {"estimator": self.estimator} | self._ranges()
@@ -68,7 +71,9 @@ class MeanQuestion(TotalsQuestion):
     def subject(self) -> str:
         """The question in a few public words."""
         names = ", ".join(name or "a column in memory" for name in self.columns)
-        return f"{self.asked} of {names}" + (f" by {', '.join(self.by)}" if self.by else "")
+        where = f" where {self.where}" if self.where else ""
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"{self.asked} of {names}{by}{where}"
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Any:
         """The release that the noisy totals lead to."""
@@ -86,6 +91,7 @@ class MeanQuestion(TotalsQuestion):
             "unit": str(self.unit),
             "private": private,
             "column": column,
+            "where": self.where,
             "asked": self.asked,
             "outside_epsilon": self.outside.rate if self.outside else None,
             "_algorithm": mechanism,
@@ -128,10 +134,11 @@ class ColumnsQuestion(MeanQuestion):
 
 def mean_question(
     data: Any,
-    column: str | Sequence[str] | None = None,
+    column: str | Expression | Sequence[str | Expression] | None = None,
     *,
     bounds: Any = None,
     epsilon: Any = None,
+    where: Any = None,
     by: Any = None,
     keys: Any = None,
     delta: Any = None,
@@ -148,35 +155,41 @@ def mean_question(
     """The question that the options of :func:`mean` ask, or an error that says why not."""
     price, whose, names = exact_epsilon(epsilon), as_unit(unit), names_of(by)
     exact = exact_delta_of(names, keys, delta)
-    columns, several = asked_columns(
-        data, column, by=names, unit=whose.person, parse=parse, engine=engine
+    filtered = Conditions.of(where, ()).where is not None
+    given, several = asked_columns(
+        data, column, by=names, unit=whose.person, parse=parse, engine=engine, where=filtered
     )
+    conditions = Conditions.of(where, given)
+    columns = tuple(str(each) if isinstance(each, Expression) else each for each in given)
     statistic = asked_statistic(several, spread)
     check_estimator(estimator, algorithm, statistic)
     check_algorithm(algorithm, names, exact, whose, statistic)
+    check_tables(conditions, columns_in_memory(data) is not None)
     share = outside_share(outside, algorithm)
     each = epsilon_per_record(price, whose, bool(names), share, len(columns))
     beside = None if share is None else OutsideCounts(each * share, len(columns))
     each -= beside.epsilon if beside else 0
-    wanted = tuple(n for n in dict.fromkeys([*columns, *names, whose.person]) if n is not None)
-    source = open_source(data, wanted, engine)
+    plain = [name for name, tree in zip(columns, conditions.trees, strict=True) if tree is None]
+    read = [*plain, *names, whose.person, *conditions.columns]
+    source = open_source(data, tuple(n for n in dict.fromkeys(read) if n is not None), engine)
     schema = source.schema()
     if several:
-        schema.check_listed(columns, "column")
+        schema.check_listed(tuple(plain), "column")
     if not isinstance(by, str):
         schema.check_listed(names, "by")
-    ranges = bounds_of_each(bounds, columns, several)
-    fills = of_each("missing", missing, columns, several, "drop")
-    rules = of_each("parse", parse, columns, several)
-    cuts = of_each("grid", grid, columns, several)
+    ranges = bounds_of_each(by_name(bounds), columns, several)
+    fills = of_each("missing", by_name(missing), columns, several, "drop")
+    rules = of_each("parse", by_name(parse), columns, several)
+    cuts = of_each("grid", by_name(grid), columns, several)
     for rule in rules:
         check_parse(rule)
     groups = tuple(schema.key(name) for name in names)
     person = schema.person(whose.person) if whose.person else None
     averaged = person is not None and whose.rows is None
+    inputs = conditions.fields(source, schema, plain)
     fields = [
-        value_field(source, schema, name or "", rule)
-        for name, rule in zip(columns, rules, strict=True)
+        conditions.value(i, inputs, name) or value_field(source, schema, name or "", rule)
+        for i, (name, rule) in enumerate(zip(columns, rules, strict=True))
     ]
     grids = [
         each_field.grid(range_, cut, averaged=averaged, finest=FINEST if spread else DEFAULT_GRID)
@@ -186,8 +199,10 @@ def mean_question(
     public = public_keys(keys, groups, data) if keys is not None else None
     query = Query(
         tuple(
-            Value(each_field, cells, missing_cell(fill, cells))
-            for each_field, cells, fill in zip(fields, grids, fills, strict=True)
+            Value(conditions.named(i, each_field), cells, missing_cell(fill, cells), tree)
+            for i, (each_field, cells, fill, tree) in enumerate(
+                zip(fields, grids, fills, conditions.trees, strict=True)
+            )
         ),
         by=groups,
         allowed=public.allowed() if public else (),
@@ -195,12 +210,16 @@ def mean_question(
         unit=whose,
         person=person,
         sums=_sums(len(columns), spread, beside),
+        asked=conditions.asked(inputs, read),
     )
     place: dict[str, Any] = {"missing": [str(fill) for fill in fills] if several else str(missing)}
     if column is not None or several:
         place |= {"parse": rules if several else parse, "data": place_of(data), "by": names}
-        place |= {"column": list(columns) if several else column}
+        written = [conditions.written(i, name) for i, name in enumerate(columns)]
+        place |= {"column": written if several else written[0]}
         place["keys"] = public.written() if public else None
+    if conditions.where is not None:
+        place["where"] = conditions.text
     if spread:
         place["spread"] = True
     if share is not None:
@@ -220,6 +239,7 @@ def mean_question(
         outside=beside,
         threshold=threshold(mechanism, exact, whose.records, whose.groups) if exact else None,
         place=place,
+        where=conditions.text,
     )
 
 

@@ -17,9 +17,11 @@ from ..errors import BoundsError, DataError, OptionError, shown
 from ..mechanisms.scan import RETURN_PART, Ends, Search
 from ..noise.bits import Bits, SeededBits
 from ..read.engines.base import Source, value_field
-from ..read.open import open_source, place_of
+from ..read.open import columns_in_memory, open_source, place_of
+from ..read.sql.expression.given import Expression
 from ..read.sql.histogram import Histogram
 from ..release.found import FoundBounds
+from .conditions import Conditions, check_tables
 from .options import asked_columns, check_parse, epsilon_per_record
 
 __all__ = ["BoundsQuestion", "bounds_question"]
@@ -42,6 +44,8 @@ class BoundsQuestion:
     parse: str | None = None
     place: str = field(default="", repr=False)
     delta: Fraction = Fraction(0)
+    column: Any = None
+    where: str | None = None
 
     @property
     def scale(self) -> Scale:
@@ -53,7 +57,7 @@ class BoundsQuestion:
         """The question as canonical text."""
         asked = {
             "kind": "bounds",
-            "column": self.query.value.name or None,
+            "column": self.column,
             "data": self.place,
             "parse": self.parse,
             "scale": [str(c) if isinstance(c, int) else repr(c) for c in self.scale.candidates],
@@ -61,12 +65,15 @@ class BoundsQuestion:
             "share": str(self.share),
             "unit": [self.unit.person, self.unit.rows],
         }
+        asked |= {} if self.where is None else {"where": self.where}
         return json.dumps(asked, sort_keys=True, separators=(",", ":"))
 
     @property
     def subject(self) -> str:
         """The question in a few public words."""
-        return f"bounds of {self.query.value.name or 'a column in memory'}"
+        name = self.column["expression"] if isinstance(self.column, dict) else self.column
+        where = f" where {self.where}" if self.where else ""
+        return f"bounds of {name or 'a column in memory'}{where}"
 
     def read(self) -> Counts:
         """How many records lie beyond each candidate."""
@@ -78,7 +85,8 @@ class BoundsQuestion:
 
     def answer(self, noisy: Ends, *, private: bool) -> FoundBounds:
         """The bounds that the scans lead to."""
-        return FoundBounds.of(noisy, self.scale, self.epsilon, unit=str(self.unit), private=private)
+        terms: dict[str, Any] = {"unit": str(self.unit), "private": private, "where": self.where}
+        return FoundBounds.of(noisy, self.scale, self.epsilon, **terms)
 
     def rehearse(self) -> None:
         """Search no data, so that the laws and the words are known to work."""
@@ -93,9 +101,10 @@ class BoundsQuestion:
 
 def bounds_question(
     data: Any,
-    column: str | None = None,
+    column: str | Expression | None = None,
     *,
     epsilon: Any = None,
+    where: Any = None,
     scale: Any = None,
     share: Any = RETURN_PART,
     unit: Unit | None = None,
@@ -108,20 +117,32 @@ def bounds_question(
         raise OptionError(f"unit: groups={whose.groups} is about groups; bounds are for all rows")
     each = epsilon_per_record(price, whose, False)
     check_parse(parse)
-    _, several = asked_columns(data, column, unit=whose.person, parse=parse, engine=engine)
+    filtered = Conditions.of(where, ()).where is not None
+    given, several = asked_columns(
+        data, column, unit=whose.person, parse=parse, engine=engine, where=filtered
+    )
     if several:
         raise DataError(
             "column: find_bounds looks at one column at a time; ask for each, at its own price"
         )
-    wanted = tuple(n for n in dict.fromkeys([column, whose.person]) if n is not None)
-    source = open_source(data, wanted, engine)
+    conditions = Conditions.of(where, given)
+    check_tables(conditions, columns_in_memory(data) is not None)
+    name = None if column is None else str(column)
+    plain = [] if isinstance(column, Expression) else [name]
+    read = [*plain, whose.person, *conditions.columns]
+    source = open_source(data, tuple(n for n in dict.fromkeys(read) if n is not None), engine)
     schema = source.schema()
-    value = value_field(source, schema, column or "", parse)
+    inputs = conditions.fields(source, schema, plain)
+    value = conditions.value(0, inputs, name or "")
+    value = value or value_field(source, schema, name or "", parse)
     if value.kind == "boolean":
         raise BoundsError("a column of booleans needs no search; give bounds=(0, 1)")
     person = schema.person(whose.person) if whose.person else None
     candidates = Scale.of(scale, integers=value.kind in ("integer", "text as integer"))
-    query = Histogram(value, candidates, whose, person)
+    query = Histogram(
+        conditions.named(0, value), candidates, whose, person, conditions.trees[0],
+        conditions.asked(inputs, read),
+    )  # fmt: skip
     return BoundsQuestion(
         epsilon=price,
         sql=source.sql(query, _ALL),
@@ -132,6 +153,8 @@ def bounds_question(
         query=query,
         parse=parse,
         place="" if column is None else place_of(data),
+        column=conditions.written(0, name),
+        where=conditions.text,
     )
 
 

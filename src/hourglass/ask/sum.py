@@ -13,6 +13,7 @@ from ..core.unit import Unit, as_unit
 from ..errors import DataError, OptionError
 from ..noise.bits import SECURE, Bits
 from ..read.open import columns_in_memory
+from ..read.sql.expression.given import Expression
 from ..release.release import Release
 from ..release.releases import Releases
 from .question import MeanQuestion, mean_question
@@ -29,6 +30,7 @@ class _Options(TypedDict, total=False):
 
     bounds: Any
     epsilon: Any
+    where: str | Expression | None
     keys: Any
     delta: Any
     unit: Unit | None
@@ -44,10 +46,11 @@ class _Options(TypedDict, total=False):
 
 def sum_question(
     data: Any,
-    column: str | None = None,
+    column: str | Expression | None = None,
     *,
     bounds: Any = None,
     epsilon: Any = None,
+    where: Any = None,
     by: Any = None,
     keys: Any = None,
     delta: Any = None,
@@ -71,8 +74,8 @@ def sum_question(
             "of rows of a person that count"
         )
     asked = mean_question(
-        data, column, bounds=bounds, epsilon=epsilon, by=by, keys=keys, delta=delta, unit=unit,
-        grid=grid, missing=missing, parse=parse, outside=outside, engine=engine,
+        data, column, bounds=bounds, epsilon=epsilon, where=where, by=by, keys=keys, delta=delta,
+        unit=unit, grid=grid, missing=missing, parse=parse, outside=outside, engine=engine,
     )  # fmt: skip
     return replace(asked, asked="sum", place=asked.place | {"statistic": "sum"})
 
@@ -80,7 +83,7 @@ def sum_question(
 @overload
 def sum_(
     data: Any,
-    column: str | None = None,
+    column: str | Expression | None = None,
     *,
     by: None = None,
     explain: Literal[False] = False,
@@ -89,7 +92,7 @@ def sum_(
 @overload
 def sum_(
     data: Any,
-    column: str | None = None,
+    column: str | Expression | None = None,
     *,
     by: Any,
     explain: Literal[False] = False,
@@ -98,7 +101,7 @@ def sum_(
 @overload
 def sum_(
     data: Any,
-    column: str | None = None,
+    column: str | Expression | None = None,
     *,
     by: Any = None,
     explain: Literal[True],
@@ -106,7 +109,7 @@ def sum_(
 ) -> str: ...
 def sum_(
     data: Any,
-    column: str | None = None,
+    column: str | Expression | None = None,
     *,
     by: Any = None,
     budget: Budget | None = None,
@@ -118,9 +121,9 @@ def sum_(
     """The differentially private sum of a column, with its mean and count.
 
     The sum is of values clamped to the bounds, and missing values add nothing to it. Take the
-    parameters from :func:`mean`: ``data``, ``column``, ``bounds``, ``epsilon``, ``by``, ``keys``,
-    ``delta``, ``unit``, ``grid``, ``missing``, ``parse``, ``outside``, ``engine``, ``budget``,
-    ``request``, ``explain`` and ``bits`` mean the same here.
+    parameters from :func:`mean`: ``data``, ``column``, ``bounds``, ``epsilon``, ``where``, ``by``,
+    ``keys``, ``delta``, ``unit``, ``grid``, ``missing``, ``parse``, ``outside``, ``engine``,
+    ``budget``, ``request``, ``explain`` and ``bits`` mean the same here.
 
     ``hg.per_person("id")`` without ``rows`` is refused: a person would count with the mean of
     their rows. ``hg.per_person("id", rows=k)`` adds up to k rows of each person.

@@ -30,6 +30,7 @@ __all__ = [
     "present",
     "sampler_of",
     "table_paths",
+    "tables",
 ]
 
 
@@ -129,7 +130,12 @@ def table_paths(
     algorithm: str = "hourglass",
 ) -> list[Path]:
     """Each kind of table that can be made here: files, frames, a relation, a database."""
+    question = {"bounds": bounds, "epsilon": epsilon, "grid": grid, "algorithm": algorithm}
+    return [_path(name, convert, "x", question) for name, convert in tables(folder).items()]
 
+
+def tables(folder: Folder) -> dict[str, Callable[[Sequence[Any]], Any]]:
+    """How to make each kind of table from values, which are its column x."""
     kinds: dict[str, Callable[[Sequence[Any]], Any]] = {
         "CSV file": lambda values: _csv(values, folder),
         "JSON lines": lambda values: _json_lines(values, folder),
@@ -143,8 +149,7 @@ def table_paths(
     if importlib.util.find_spec("pyarrow"):
         kinds["Arrow table"] = _arrow_table
         kinds["Parquet file"] = lambda values: _parquet(values, folder)
-    question = {"bounds": bounds, "epsilon": epsilon, "grid": grid, "algorithm": algorithm}
-    return [_path(name, convert, "x", question) for name, convert in kinds.items()]
+    return kinds
 
 
 def person_path(epsilon: Fraction, bounds: tuple[float, float], folder: Folder, unit: Unit) -> Path:

@@ -138,6 +138,7 @@ def _exact(epsilon: Fraction, grids: list[int], names: list[str]) -> Iterator[Fi
 
 def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[Finding]:
     from ..audit.columns import greybox_columns
+    from ..audit.conditions import audit_conditions
     from ..audit.counts import greybox_counts
     from ..audit.paths import memory_paths, table_paths
     from ..audit.searches import audit_bounds, audit_groups
@@ -150,6 +151,7 @@ def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[
                 given = epsilon, (0.0, 10.0), grid
                 yield from audit_greybox(memory_paths(*given, name))
                 yield from audit_greybox(table_paths(*given, Path(folder), name))
+        yield from audit_conditions(epsilon, Path(folder))
         yield from audit_greybox([_command_path(epsilon, (0.0, 10.0), grid, Path(folder))])
         if COLUMNS in names:
             yield from greybox_columns(epsilon, grid, Path(folder))

@@ -15,6 +15,7 @@ from ..mechanisms.scan import RETURN_PART
 from ..noise.bits import SECURE
 from . import options
 from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
+from .computed import column_of
 from .delivery import Delivery
 from .output import check_targets, encoded, write_file
 
@@ -26,16 +27,25 @@ _FORMATS: Final = ("table", "json")
 def bounds(
     context: typer.Context,
     source: options.Source,
-    column: Annotated[
-        str, typer.Argument(help="The column to find bounds for.", show_default=False)
-    ],
     epsilon: Annotated[
         str,
         typer.Option(help="The price; it adds to what the mean costs.", show_default=False),
     ],
+    column: Annotated[
+        str | None, typer.Argument(help="The column to find bounds for.", show_default=False)
+    ] = None,
+    expression: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Instead of a column: what this computes from a row's columns, such as "
+            '"arr_delay - dep_delay".',
+        ),
+    ] = None,
     table: options.Table = None,
     trusted: options.Trusted = False,
     multiline: options.Multiline = False,
+    where: options.Where = None,
     scale: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Public candidates in increasing order."),
@@ -66,13 +76,15 @@ def bounds(
     if format_ not in _FORMATS:
         raise OptionError(f"format={format_!r} is not one of {', '.join(_FORMATS)}")
     check_targets({"output": output}, [source, scale_from, ledger_of(ledger)])
+    asked, _ = column_of(column, expression)
     charges = account(budget, ledger, request)
     if master:
         start_spark(engine, master)
     ask: dict[str, Any] = {
         "data": data_of(source, table, trusted, multiline),
-        "column": column,
+        "column": asked,
         "epsilon": epsilon,
+        "where": where,
         "scale": _scale(scale, scale_from),
         "share": share,
         "unit": unit_of(person, rows, 1),

@@ -24,6 +24,7 @@ def count(
     table: options.Table = None,
     trusted: options.Trusted = False,
     multiline: options.Multiline = False,
+    where: options.Where = None,
     by: options.By = None,
     keys: options.Keys = None,
     keys_from: options.KeysFrom = None,
@@ -54,6 +55,7 @@ def count(
     ask: dict[str, Any] = {
         "data": data_of(source, table, trusted, multiline),
         "epsilon": epsilon,
+        "where": where,
         "by": by or None,
         "keys": keys_of(keys, keys_from),
         "delta": delta,

@@ -15,6 +15,7 @@ from .asking import Wanted, answered, keys_of
 from .combined import Combined, check_combined
 from .command import values_of
 from .common import account, data_of, ledger_of, start_spark, unit_of
+from .computed import columns_of, named
 from .output import origin_of
 
 __all__ = ["mean"]
@@ -23,13 +24,21 @@ __all__ = ["mean"]
 def mean(
     context: typer.Context,
     source: options.Source,
+    epsilon: options.Epsilon,
     column: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             help="The column to average, or several that share one epsilon.", show_default=False
         ),
-    ],
-    epsilon: options.Epsilon,
+    ] = None,
+    expression: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TEXT",
+            help='Average what this computes from a row\'s columns, such as "dep_delay > 15", '
+            "instead of a column or besides; may be given again.",
+        ),
+    ] = None,
     bounds: options.BoundsGiven = None,
     bounds_of: Annotated[
         list[str] | None,
@@ -43,6 +52,7 @@ def mean(
     table: options.Table = None,
     trusted: options.Trusted = False,
     multiline: options.Multiline = False,
+    where: options.Where = None,
     by: options.By = None,
     keys: options.Keys = None,
     keys_from: options.KeysFrom = None,
@@ -105,14 +115,18 @@ def mean(
     wanted.check(by, [source, keys_from, bounds_from, ledger_of(ledger)])
     public = keys_of(keys, keys_from)
     check_combined(total, difference, by, public, format_)
+    asked, names = columns_of(column, expression)
     charges = account(budget, ledger, request)
     if master:
         start_spark(engine, master)
     ask: dict[str, Any] = {
         "data": data_of(source, table, trusted, multiline),
-        "column": column if len(column) > 1 else column[0],
-        "bounds": ranges.bounds_of(column, bounds, values_of(bounds_of), bounds_from),
+        "column": asked if len(asked) > 1 else asked[0],
+        "bounds": ranges.bounds_of(
+            names, bounds, named(values_of(bounds_of), expression), bounds_from
+        ),
         "epsilon": epsilon,
+        "where": where,
         "by": by or None,
         "keys": public,
         "delta": delta,
@@ -120,7 +134,7 @@ def mean(
         "algorithm": algorithm,
         "estimator": estimator,
         "grid": grid,
-        "missing": ranges.missing_of(column, missing, values_of(missing_of)),
+        "missing": ranges.missing_of(names, missing, named(values_of(missing_of), expression)),
         "parse": parse,
         "spread": spread,
         "outside": outside,
@@ -130,7 +144,7 @@ def mean(
         hourglass.mean, ask, wanted, explain=explain, charges=charges, request=request,
         bits=context.obj or SECURE,
         shown=lambda found: Combined(found, total, difference) if total or difference else found,
-        title=_title(column, by),
+        title=_title(names, by),
     )  # fmt: skip
 
 

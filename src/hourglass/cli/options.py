@@ -14,7 +14,7 @@ __all__ = [
     "BoundsFrom", "BoundsGiven", "BudgetName", "By", "Confidence", "Delta", "EngineName",
     "Epsilon", "Explain", "Fewest", "Format", "GridCells", "GroupsOf", "Keys", "KeysFrom",
     "LedgerPlace", "Master", "Missing", "Multiline", "Output", "OutsideShare", "Parse", "Person",
-    "Plot", "RequestName", "Rows", "Source", "StatementTo", "Table", "Trusted",
+    "Plot", "RequestName", "Rows", "Source", "StatementTo", "Table", "Trusted", "Where",
 ]  # fmt: skip
 
 Source = Annotated[
@@ -38,6 +38,13 @@ Multiline = Annotated[
     typer.Option(
         "--multiline",
         help="Of CSV or TSV files: every quote is closed, and quoted fields may hold line breaks.",
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CONDITION",
+        help="Count only the rows for which this holds, such as \"month = 12 AND city = 'Rome'\".",
     ),
 ]
 Person = Annotated[

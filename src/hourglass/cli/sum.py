@@ -13,6 +13,7 @@ from . import options
 from .asking import Wanted, answered, keys_of
 from .combined import Combined, check_combined
 from .common import account, data_of, ledger_of, start_spark, unit_of
+from .computed import column_of
 from .output import origin_of
 from .ranges import bounds_of, missing_of
 
@@ -22,13 +23,24 @@ __all__ = ["sum_"]
 def sum_(
     context: typer.Context,
     source: options.Source,
-    column: Annotated[str, typer.Argument(help="The column to add up.", show_default=False)],
     epsilon: options.Epsilon,
+    column: Annotated[
+        str | None, typer.Argument(help="The column to add up.", show_default=False)
+    ] = None,
+    expression: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Instead of a column: what this computes from a row's columns, such as "
+            '"price * amount".',
+        ),
+    ] = None,
     bounds: options.BoundsGiven = None,
     bounds_from: options.BoundsFrom = None,
     table: options.Table = None,
     trusted: options.Trusted = False,
     multiline: options.Multiline = False,
+    where: options.Where = None,
     by: options.By = None,
     keys: options.Keys = None,
     keys_from: options.KeysFrom = None,
@@ -66,17 +78,19 @@ def sum_(
     wanted.check(by, [source, keys_from, bounds_from, ledger_of(ledger)])
     public = keys_of(keys, keys_from)
     check_combined(total, None, by, public, format_)
+    asked, name = column_of(column, expression)
     ask: dict[str, Any] = {
         "data": data_of(source, table, trusted, multiline),
-        "column": column,
-        "bounds": bounds_of([column], bounds, [], bounds_from),
+        "column": asked,
+        "bounds": bounds_of([name], bounds, [], bounds_from),
         "epsilon": epsilon,
+        "where": where,
         "by": by or None,
         "keys": public,
         "delta": delta,
         "unit": unit_of(person, rows, groups),
         "grid": grid,
-        "missing": missing_of([column], missing, []),
+        "missing": missing_of([name], missing, []),
         "parse": parse,
         "outside": outside,
         "engine": engine,

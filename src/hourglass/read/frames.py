@@ -14,7 +14,7 @@ from .arrow_types import check
 from .objects import clean, holds_objects
 from .objects import declared as declared_types
 
-__all__ = ["Frame", "frame_of", "is_frame"]
+__all__ = ["Frame", "frame_of", "is_frame", "unsound_times"]
 
 _FRAMES: Final = {
     "pandas": ("DataFrame",),
@@ -137,6 +137,29 @@ def _widened(data: Any, pyarrow: Any) -> Any:
         field.with_type(pyarrow.float32()) if field.type == half else field for field in data.schema
     ]
     return data.cast(pyarrow.schema(fields))
+
+
+def unsound_times(data: Any) -> set[str]:
+    """The columns of a frame whose times DuckDB converts: with a time zone, not in microseconds.
+
+    pandas keeps nanoseconds, which are no longer than that.
+    """
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        units = {name: _unit(dtype) for name, dtype in data.dtypes.items()}
+        return {name for name, unit in units.items() if unit not in (None, "us", "ns")}
+    if polars is not None and isinstance(data, polars.DataFrame):
+        times = ((n, d) for n, d in data.schema.items() if isinstance(d, polars.Datetime))
+        return {name for name, dtype in times if dtype.time_zone and dtype.time_unit != "us"}
+    units = {field.name: _unit(field.type) for field in getattr(data, "schema", ())}
+    return {name for name, unit in units.items() if unit not in (None, "us")}
+
+
+def _unit(dtype: Any) -> str | None:
+    """The unit of times with a zone, of pandas or Arrow; None for any other type."""
+    inner = getattr(dtype, "pyarrow_dtype", dtype)
+    unit: str | None = getattr(inner, "unit", None) if getattr(inner, "tz", None) else None
+    return f"Arrow's {unit}" if inner is not dtype and unit not in (None, "us") else unit
 
 
 def _known(names: tuple[Any, ...], wanted: tuple[str, ...]) -> list[str]:

@@ -21,10 +21,11 @@ TEXT_REACH: Final = (-(10**38) + 1, 10**38 - 1)
 class Field:
     """A column as declared.
 
-    ``kind`` is "real" (a double or narrower), "decimal", "integer", "boolean", "text", "date"
-    or "other"; ``declared`` the engine's own word for the type; ``reach`` what an integer
-    type can hold and ``wide`` its name where 64 bits do not hold it; ``digits`` a decimal's
-    precision. ``exact`` is False where a cast is due before the value is of its kind.
+    ``kind`` is "real" (a double or narrower), "decimal", "integer", "boolean", "text", "date",
+    "timestamp" or "other"; ``declared`` the engine's own word for the type; ``reach`` what an
+    integer type can hold and ``wide`` its name where 64 bits do not hold it; ``digits`` a decimal's
+    precision, or the digits of a second's fraction. ``exact`` is False where a cast is due before
+    the value is of its kind.
     """
 
     name: str

@@ -39,9 +39,10 @@ class Answer(Presented):
     """A frozen answer: noisy totals, and the terms on which they were released.
 
     ``noisy_totals`` holds integers in an answer of one row, and arrays in one by group.
-    ``column`` is the name of the column, None where the data was a column itself, and ``asked``
-    the figure that was asked for, "mean" or "sum": it is shown first. ``outside_epsilon`` is the
-    rate of the noise on the numbers of values outside the bounds, None where they were not asked.
+    ``column`` is the name of the column, None where the data was a column itself; ``where`` the
+    filter that rows had to pass, None where all of them counted; and ``asked`` the figure that was
+    asked for, "mean" or "sum": it is shown first. ``outside_epsilon`` is the rate of the noise on
+    the numbers of values outside the bounds, None where they were not asked.
     """
 
     noisy_totals: NoisyTotals
@@ -55,6 +56,7 @@ class Answer(Presented):
     groups: tuple[tuple[Any, ...], ...] = ((),)
     threshold: int | None = None
     column: str | None = None
+    where: str | None = None
     asked: str = "mean"
     outside_epsilon: Fraction | None = None
 

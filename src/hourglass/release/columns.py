@@ -103,6 +103,12 @@ class Columns(Presented, Mapping[Any, Any]):
         return bool(self._first.private)
 
     @property
+    def where(self) -> str | None:
+        """The filter that rows had to pass; None where all of them counted."""
+        found: str | None = self._first.where
+        return found
+
+    @property
     def bounds(self) -> dict[str, Any]:
         """The public range that the values of each column were clamped to."""
         return {name: part.bounds for name, part in self._parts.items()}

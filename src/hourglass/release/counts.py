@@ -43,6 +43,7 @@ class _Counted(Presented):
     by: tuple[str, ...] = ()
     groups: tuple[tuple[Any, ...], ...] = ((),)
     threshold: int | None = None
+    where: str | None = None
 
     _by_group: ClassVar[bool]
     _usual: ClassVar[str] = LaplaceCount.name
@@ -104,6 +105,7 @@ class _Counted(Presented):
             "adjacency": self.adjacency,
             "unit": self.unit,
             "private": self.private,
+            **({} if self.where is None else {"where": self.where}),
             "noisy_totals": {
                 "count": [int(c) for c in counts] if self._by_group else int(counts),
             },
@@ -124,6 +126,7 @@ class _Counted(Presented):
             delta=Fraction(answer["delta"]),
             unit=answer["unit"],
             private=answer["private"],
+            where=answer.get("where"),
             _algorithm=make(
                 answer["algorithm"], Fraction(answer["noise_epsilon"]), None, answer["statistic"]
             ),
@@ -275,6 +278,7 @@ class Counts(_Counted, Mapping[Any, Count]):
             delta=self.delta,
             unit=self.unit,
             private=self.private,
+            where=self.where,
             _algorithm=self._algorithm,
         )
 

@@ -12,7 +12,7 @@ from ..core.grid import Bounds
 from ..core.scale import Scale
 from ..errors import OptionError, shown
 from ..mechanisms.scan import Ends, Scan
-from .rendering import counted, decimal, html_paragraphs, paragraphs
+from .rendering import counted, decimal, html_paragraphs, label, paragraphs
 
 __all__ = ["FoundBounds"]
 
@@ -24,8 +24,8 @@ class FoundBounds:
     ``epsilon`` is what finding them cost, in addition to what is asked of them later.
     ``target`` is the number of records that each end was meant to leave outside (lower,
     upper), ``edges`` whether an end is the last candidate of the scale, past which any number
-    may lie. ``unit`` says whose presence is hidden, and ``private`` is False if the random
-    bits were not secret.
+    may lie. ``unit`` says whose presence is hidden, ``where`` which rows were looked at, and
+    ``private`` is False if the random bits were not secret.
     """
 
     bounds: Bounds
@@ -35,10 +35,18 @@ class FoundBounds:
     private: bool
     _scans: tuple[tuple[Scan, int], ...] = field(repr=False)
     unit: str = "row"
+    where: str | None = None
 
     @classmethod
     def of(
-        cls, ends: Ends, scale: Scale, epsilon: Fraction, *, unit: str = "row", private: bool
+        cls,
+        ends: Ends,
+        scale: Scale,
+        epsilon: Fraction,
+        *,
+        unit: str = "row",
+        private: bool,
+        where: str | None = None,
     ) -> FoundBounds:
         """The bounds where a search stopped; ``epsilon`` is what a whole unit was charged."""
         origin = f"found privately, for an epsilon of {decimal(epsilon)} charged apart"
@@ -54,6 +62,7 @@ class FoundBounds:
             private=private,
             _scans=scans,
             unit=unit,
+            where=where,
         )
 
     @property
@@ -105,6 +114,7 @@ class FoundBounds:
             ],
             "unit": self.unit,
             "private": self.private,
+            **({} if self.where is None else {"where": self.where}),
         }
 
     @classmethod
@@ -124,6 +134,7 @@ class FoundBounds:
             private=bool(stored["private"]),
             _scans=tuple((Scan(Fraction(s["epsilon"])), int(s["questions"])) for s in scans),
             unit=str(stored["unit"]),
+            where=stored.get("where"),
         )
 
     def __reduce__(self) -> Any:
@@ -144,6 +155,8 @@ class FoundBounds:
             f"{self.most_outside():,} in all with 95 % confidence. They are clamped, which draws "
             "the mean inward.",
         ]
+        if self.where is not None:
+            notes.append(f"Rows where {label([self.where])}.")
         for edge, end in zip(self.edges, self.bounds, strict=True):
             if edge:
                 notes.append(f"{_shown(end)} is where the scale ends: more may lie beyond.")

@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from ..core.unit import hidden
-from .rendering import counted, decimal, html_paragraphs, html_table, paragraphs, text_table
+from .rendering import (
+    counted,
+    decimal,
+    html_paragraphs,
+    html_table,
+    label,
+    paragraphs,
+    text_table,
+)  # fmt: skip
 
 __all__ = ["SHOWN", "TOO_FEW", "Presented", "figure_names"]
 
@@ -76,6 +84,9 @@ class Presented:
             f"epsilon {decimal(self.epsilon)}{delta}{other}, {self._hidden} "
             f"{_CHANGED[self.adjacency]}.",
         ]
+        where = getattr(self, "where", None)
+        if where is not None:
+            notes.insert(1, f"Rows where {label([where])}.")
         notes += self._expected_outside()
         if self.adjacency == "swap":
             notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")

@@ -53,6 +53,7 @@ class Release(Answer):
         epsilon: Fraction | None = None,
         delta: Fraction = Fraction(0),
         column: str | None = None,
+        where: str | None = None,
         asked: str = "mean",
         outside_epsilon: Fraction | None = None,
     ) -> Release:
@@ -69,6 +70,7 @@ class Release(Answer):
             unit=unit,
             private=private,
             column=column,
+            where=where,
             asked=asked,
             outside_epsilon=outside_epsilon,
             _algorithm=algorithm,

@@ -87,6 +87,7 @@ class Releases(Answer, Mapping[Any, Release]):
             epsilon=self.epsilon,
             delta=self.delta,
             column=self.column,
+            where=self.where,
             asked=self.asked,
             outside_epsilon=self.outside_epsilon,
         )

@@ -16,7 +16,7 @@ from ..core.grid import Bounds
 from ..errors import OptionError
 from ..mechanisms.base import Mechanism
 from ..mechanisms.outside import OutsideCounts
-from .rendering import decimal, html_paragraphs, yaml_text
+from .rendering import decimal, html_paragraphs, label, yaml_text
 
 __all__ = ["Range", "Statement", "stated"]
 
@@ -54,6 +54,7 @@ class Statement:
     private: bool
     by: tuple[str, ...] = ()
     threshold: int | None = None
+    where: str | None = None
     outside: Fraction | None = None
     budget: str | None = None
     total: tuple[Fraction, Fraction] | None = None
@@ -169,12 +170,13 @@ class Statement:
 
     @property
     def _preprocessing(self) -> str:
+        kept = "" if self.where is None else f"rows kept where {label([self.where])}; "
         if not self.ranges:
-            return f"what one unit contributes: {self.unit}"
+            return f"{kept}what one unit contributes: {self.unit}"
         origins = self._each(lambda r: r.bounds.origin)
         cells = self._each(lambda r: str(r.cells))
         return (
-            f"values clamped to public bounds ({origins}) and rounded to a grid of "
+            f"{kept}values clamped to public bounds ({origins}) and rounded to a grid of "
             f"{cells} cells; what one unit contributes: {self.unit}"
         )
 
@@ -215,6 +217,11 @@ class Statement:
             "one count that they share, for one epsilon."
         ]
 
+    def _filtered(self) -> list[str]:
+        if self.where is None:
+            return []
+        return [f"Only rows where {label([self.where])} were counted; the condition is public."]
+
     def _counting(self) -> list[str]:
         if self.outside is None:
             return []
@@ -245,6 +252,7 @@ class Statement:
             *self._about(),
             f"This release is differentially private ({self._variant}) with {loss}.",
             f"It hides the presence of any one {self.unit}: {self._adjacent}.",
+            *self._filtered(),
             *self._clamping(),
             f"The noise is the {self.mechanism}.",
             *self._counting(),
@@ -282,6 +290,7 @@ def stated(
         private=answer.private,
         by=answer.by,
         threshold=answer.threshold,
+        where=getattr(answer, "where", None),
         outside=rate * len(given) if rate is not None else None,
         budget=budget.name if budget is not None else None,
         total=(spent.epsilon, spent.delta) if spent is not None else None,

@@ -44,6 +44,7 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
         "adjacency": answer.adjacency,
         "unit": answer.unit,
         "column": answer.column,
+        **({} if answer.where is None else {"where": answer.where}),
         **({} if answer.asked == "mean" else {"asked": answer.asked}),
         "private": answer.private,
         "noisy_totals": {
@@ -80,6 +81,7 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
         "estimator": stored["estimator"],
         "unit": stored["unit"],
         "column": stored.get("column"),
+        "where": stored.get("where"),
         "asked": stored.get("asked", "mean"),
         "private": stored["private"],
         # The parts of a cell are those that the noise was drawn in, whatever is chosen today.

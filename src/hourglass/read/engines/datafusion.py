@@ -5,15 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...errors import OptionError, SourceError, guarded, guarded_schema
 from ..arrow_types import unified_dataset
 from ..files import FileSet
-from ..schema import Field, Schema
+from ..schema import INT64, Field, Schema
 from ..spill import spill_directory
+from ..sql.asked import plain_input
 from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, with_source
+from ..sql.expression.arithmetic import VECTORS
+from ..sql.expression.words import PLAIN
+from ..sql.expression.writing import FIRST_DAY, LAST_DAY
 from ..sql.query import Question
 from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names, with_fields
@@ -28,6 +34,10 @@ _NO_STATISTICS: Final = {
     "datafusion.execution.collect_statistics": "false",
     "datafusion.execution.parquet.pruning": "false",
 }
+
+
+#: Digits after a second's decimal point.
+_DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def _mend(node: Any, expressions: Any) -> Any:
@@ -56,9 +66,10 @@ class DataFusion:
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the columns that it needs."""
         texts = names(query)
-        columns = columns_of(_name(f) if f.name in texts else _present(f) for f in query.fields)
-        native = f"SELECT {columns} FROM {_TABLE}"
-        return with_source(native, _DIALECT.write(query.text("halves")))
+        columns = [_name(f) if f.name in texts else _present(f) for f in query.fields]
+        columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
+        native = f"SELECT {columns_of(columns)} FROM {_TABLE}"
+        return with_source(native, _DIALECT.write(query.text("halves", PLAIN)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it; the answer comes as Arrow.
@@ -70,14 +81,16 @@ class DataFusion:
             with guarded("data: DataFusion failed while reading"):
                 return Groups.of_arrow(self._context.sql(sql).to_arrow_table(), len(query.by))
         except SourceError:
-            if not names(query):
+            if not names(query) and all(each.field.kind != "text" for each in query.inputs):
                 raise
         return self._from_duckdb(query)
 
     def _from_duckdb(self, query: Question) -> Groups:
         from . import duckdb_files
 
-        other = duckdb_files.of_files(self._files, tuple(field.name for field in query.fields))
+        fields = [*query.fields, *(each.field for each in query.inputs)]
+        wanted = tuple(dict.fromkeys(field.name for field in fields))
+        other = duckdb_files.of_files(self._files, wanted)
         schema = other.schema()
         asked = with_fields(query, lambda field: schema.field(field.name, "column"))
         return other.run(other.sql(asked, Bounds(0, 1)), asked)
@@ -85,9 +98,31 @@ class DataFusion:
 
 def _name(field: Field) -> str:
     """Text that names groups or persons, from its bytes: what is no UTF-8 is NULL."""
+    return f"{_text(field)} AS {identifier(field.name)}"
+
+
+def _text(field: Field) -> str:
+    text = f"TRY_CAST({identifier(field.name)} AS VARCHAR)"
+    return f"CASE WHEN octet_length({text}) <= {LONGEST} THEN {text} END"
+
+
+def _input(field: Field) -> str:
+    """What an expression reads of a column."""
+    if field.kind == "text":
+        return _text(field)
+    if field.kind not in ("date", "timestamp"):
+        return _DIALECT.part(plain_input(field))
     column = identifier(field.name)
-    text = f"TRY_CAST({column} AS VARCHAR)"
-    return f"CASE WHEN octet_length({text}) <= {LONGEST} THEN {text} END AS {column}"
+    if field.kind == "date":
+        days = f"CAST(CAST({column} AS INT) AS BIGINT)"
+        return f"CASE WHEN {days} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {days} END"
+    raw, units = f"CAST({column} AS BIGINT)", 10**field.digits  # a second
+    first, last = FIRST_DAY * 86_400 * units, (LAST_DAY + 1) * 86_400 * units - 1
+    passed = f"{raw} * {10**6 // units}"
+    if field.digits > 6:  # rounded down, also before 1970
+        first, last = INT64[0] + 2, INT64[1] - 1  # DuckDB takes the ends for infinities
+        passed = f"({raw} - ({raw} % 1000 + 1000) % 1000) / 1000"
+    return f"CASE WHEN {raw} BETWEEN {first} AND {last} THEN {passed} END"
 
 
 def _present(field: Field) -> str:
@@ -112,7 +147,28 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
     with guarded_schema("data: DataFusion cannot read the files"):
         runtime = RuntimeEnvBuilder().with_disk_manager_specified(spill_directory())
         context = SessionContext(SessionConfig(_NO_STATISTICS), runtime)
+        _define_functions(context)
         return DataFusion(context, files, _registered(context, files, wanted))
+
+
+def _define_functions(context: Any) -> None:
+    """Arithmetic by NumPy, on arrays in which NaN stands for NULL."""
+    import pyarrow
+    from datafusion import udf
+
+    def on_arrow(function: Any) -> Any:
+        def found(*operands: Any) -> Any:
+            arrays = [x.to_numpy(zero_copy_only=False).astype(np.float64) for x in operands]
+            with np.errstate(all="ignore"):
+                numbers = function(*arrays)
+            return pyarrow.array(numbers, mask=np.isnan(numbers))
+
+        return found
+
+    double = pyarrow.float64()
+    for name, (operands, function) in VECTORS.items():
+        kinds = [double] * operands
+        context.register_udf(udf(on_arrow(function), kinds, double, "immutable", name.lower()))
 
 
 def _registered(context: Any, files: FileSet, wanted: tuple[str, ...]) -> Any:
@@ -161,6 +217,8 @@ def _field(field: Any) -> Field:
         return Field(field.name, "boolean", declared)
     if types.is_date32(kind):
         return Field(field.name, "date", declared)
+    if types.is_timestamp(kind):
+        return Field(field.name, "timestamp", declared, digits=_DIGITS[kind.unit])
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return Field(field.name, "text", declared, exact=not types.is_dictionary(field.type))
     return Field(field.name, "other", declared)

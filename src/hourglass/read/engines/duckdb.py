@@ -17,7 +17,7 @@ from ...errors import DataError, SourceError, guarded, guarded_schema, raise_alo
 from ..arrow_stream import TextStream
 from ..database import SqlSource
 from ..files import FileSet
-from ..frames import Frame, frame_of, is_frame
+from ..frames import Frame, frame_of, is_frame, unsound_times
 from ..schema import Field, Schema
 from ..spill import spill_directory
 from ..sql.cells import identifier
@@ -25,7 +25,16 @@ from ..sql.dialects import with_source
 from ..sql.query import Query, Question
 from .base import Source, register
 from .duckdb_answer import of_arrays, one_group
-from .duckdb_text import BATCH, Scans, check_names, groups_suffice, named, select
+from .duckdb_text import (
+    BATCH,
+    TIMES,
+    Scans,
+    check_names,
+    groups_suffice,
+    named,
+    select,
+    sound_times,
+)  # fmt: skip
 
 __all__ = ["TABLE", "DuckDB", "DuckDBEngine", "DuckDBRelation", "connect"]
 
@@ -78,6 +87,7 @@ class DuckDB:
         what = f"{self._footer}: is it a whole Parquet file? " if self._footer else "data: "
         with guarded_schema(f"{what}DuckDB cannot read the columns"):
             fields = self._fields()
+            fields = sound_times(fields, self._converted())
         if self._frame:
             known = {field.name: field for field in fields}
             fields = [known.get(n, Field(n, "other", "unread")) for n in self._frame.names]
@@ -87,6 +97,13 @@ class DuckDB:
         relation = self._connection.sql(f"SELECT * FROM {self._scan}")
         names = self._own_names(relation.columns)
         return [_field(n, t) for n, t in zip(names, relation.types, strict=True)]
+
+    def _converted(self) -> set[str]:
+        """The times that DuckDB converts as it reads them, which fails where they are too large."""
+        if self._frame:
+            return unsound_times(self._frame.scanned)
+        told = self._scans.times()
+        return {name for (name,) in self._connection.execute(told).fetchall()} if told else set()
 
     def _own_names(self, names: list[str]) -> list[str]:
         """The names as a Parquet file has them: DuckDB gives the second of two alike another."""
@@ -214,6 +231,8 @@ def _field(name: str, dtype: Any) -> Field:
         return Field(name, "real", declared, exact=kind == "double")
     if kind in ("varchar", "enum", "uuid") and declared != "JSON":  # not read where it is not JSON
         return Field(name, "text", kind.upper(), exact=declared == "VARCHAR")
+    if kind in TIMES:
+        return Field(name, "timestamp", declared)
     return Field(name, kind if kind in ("boolean", "date") else "other", declared)
 
 
@@ -239,12 +258,10 @@ def _arrow_is_here() -> bool:
 
 def _text(query: Question, native: str) -> str:
     if plain := _plain(query):
-        assert plain.numbers is not None
         one = len(plain.values) == 1
         what = "the column is" if one else "the columns are"
         handed_over = f"-- {what} read, and NumPy adds {'it' if one else 'them'} up in this process"
-        numbers = ", ".join(plain.numbers)  # each is found by its place
-        return f"{handed_over}\nWITH source AS (\n  {native}\n)\nSELECT {numbers} FROM source"
+        return f"{handed_over}\n{with_source(native, plain.handed_over() or '')}"
     return with_source(native, query.text())
 
 

@@ -10,11 +10,15 @@ the other ways, which differ in just the texts that are no UTF-8.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
 from typing import Any, Final
 
 from ...errors import DataError
 from ..schema import Field
-from ..sql.cells import identifier
+from ..sql.asked import plain_input
+from ..sql.cells import identifier, literal
+from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Query, Question
 from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names
@@ -59,7 +63,7 @@ class Scans:
             return None
         columns = ", ".join(
             f"CASE WHEN a.{c} = b.{c} THEN a.{c} END AS {c}" if field.name in texts else f"a.{c}"
-            for field in query.fields
+            for field in _fields(query)
             for c in [identifier(field.name)]
         )
         # With * the name of the file is among the columns, where the scan was asked for it.
@@ -72,6 +76,13 @@ class Scans:
         )
         return f"({' UNION ALL '.join(pairs)})"
 
+    def times(self) -> str | None:
+        """A query for columns of times in milliseconds, which DuckDB converts as it reads them."""
+        if not self._files:
+            return None
+        unit = "logical_type LIKE '%MILLIS=Milli%' OR converted_type = 'TIMESTAMP_MILLIS'"
+        return f"SELECT name FROM parquet_schema({self._files}) WHERE {unit}"
+
     def taken(self, query: Question) -> str | None:
         """A query for columns that have one of the names by which a row is found, if one is."""
         if self.first(query) == self.plain and self.second(query) is None:
@@ -80,8 +91,14 @@ class Scans:
         return f"SELECT name FROM parquet_schema({self._files}) WHERE lower(name) IN ({names})"
 
 
+def _fields(query: Question) -> list[Field]:
+    """The columns of the table that a question reads, each once."""
+    fields = [*query.fields, *(each.field for each in query.inputs)]
+    return list({field.name: field for field in reversed(fields)}.values())[::-1]
+
+
 def _texts(query: Question) -> list[str]:
-    return [field.name for field in query.fields if field.kind.startswith("text")]
+    return [field.name for field in _fields(query) if field.kind.startswith("text")]
 
 
 def check_names(taken: list[tuple[str]]) -> None:
@@ -101,6 +118,8 @@ def _union(reads: Sequence[str], columns: str) -> str:
 
 def _replaceable(query: Question) -> bool:
     """Whether a text with a "?" in it has no say: no number has one, nor any of the keys."""
+    if any(each.field.kind == "text" for each in query.inputs):
+        return False
     found = names(query)
     if not isinstance(query, Query) or (query.person and query.person.name in found):
         return not found
@@ -137,7 +156,8 @@ def select(
         else _other(field, opaque)
         for field in query.fields
     )
-    found = f"SELECT {columns_of(columns)} FROM {scan}"
+    inputs = (f"{_input(i.field, collated)} AS {identifier(i.alias)}" for i in query.inputs)
+    found = f"SELECT {columns_of([*columns, *inputs])} FROM {scan}"
     long = _unlisted(query) if by_group else []
     tests = [f"strlen({_as_text(field)}) <= {LONGEST}" for field in long]
     return f"{found} WHERE {' AND '.join(tests)}" if tests else found
@@ -152,11 +172,47 @@ def _text(field: Field, *, checked: bool, collated: bool) -> str:
     return text if text == name else f"{text} AS {name}"
 
 
+def _input(field: Field, collated: bool) -> str:
+    """What an expression reads of a column; on a connection of the user's no statistics of it."""
+    name = identifier(field.name)
+    if field.kind == "text":
+        text = _as_text(field)
+        text = f"CASE WHEN strlen({text}) <= {LONGEST} THEN TRY(decode(encode({text}))) END"
+        return f"({text}) COLLATE C" if collated else text
+    if field.kind == "date":
+        days = f"CAST(date_diff('day', CAST('1970-01-01' AS DATE), {name}) AS BIGINT)"
+        first, last = literal(date.min), literal(date.max)
+        return f"CASE WHEN {name} BETWEEN {first} AND {last} THEN {days} END"
+    if field.kind == "timestamp":
+        passed = f"TRY(epoch_us({name}))"
+        ends = f"{FIRST_DAY * MICROSECONDS} AND {(LAST_DAY + 1) * MICROSECONDS - 1}"
+        return f"CASE WHEN {passed} BETWEEN {ends} THEN {passed} END"
+    found = plain_input(field)
+    return f"CASE WHEN {found} IS NULL THEN NULL ELSE {found} END" if collated else found
+
+
 def _other(field: Field, opaque: bool) -> str:
     name = identifier(field.name)
     if field.kind == "real" and opaque:
         return f"CASE WHEN {name} IS NULL THEN NULL ELSE {name} END AS {name}"
     return name
+
+
+#: The types of dates with times; TIMESTAMPTZ_NS has no function that tells its microseconds.
+TIMES: Final = (
+    "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone",
+)  # fmt: skip
+
+
+def sound_times(fields: list[Field], converted: set[str]) -> list[Field]:
+    """The fields, without the times that DuckDB converts: one too large would end the query."""
+    why = "a time in seconds or milliseconds, of which a large one would end the query; store "
+    return [
+        replace(field, kind="other", declared=f"{field.declared} from {why}microseconds")
+        if field.kind == "timestamp" and field.name in converted
+        else field
+        for field in fields
+    ]
 
 
 def _as_text(field: Field) -> str:

@@ -13,8 +13,10 @@ from ...core.urls import shown_url
 from ...errors import DataError, SourceError, guarded, guarded_schema
 from ..database import SqlSource
 from ..schema import Field, Schema
+from ..sql.asked import plain_input
 from ..sql.cells import double, identifier
 from ..sql.dialects import Dialect, with_source
+from ..sql.expression.words import POSTGRES, expanded
 from ..sql.query import Query, Question
 from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names, number_fields
@@ -22,7 +24,16 @@ from .base import missing_extra, register
 
 __all__ = ["Postgres"]
 
-_DIALECT: Final = Dialect("postgres")
+#: How the operands of a formula are computed once: OFFSET keeps the subquery from being merged.
+_ONCE: Final = "(SELECT {formula} FROM (SELECT {a} AS a, {b} AS b OFFSET 0) AS {pair})"
+
+
+def _mend(node: Any, expressions: Any) -> Any:
+    return expanded(node, expressions, _PLAIN.part, _ONCE, "postgres")
+
+
+_PLAIN: Final = Dialect("postgres")
+_DIALECT: Final = Dialect("postgres", _mend)
 _LARGEST: Final = sys.float_info.max
 
 #: What a role or a database may have set otherwise: a backslash in a key is itself, every text
@@ -50,6 +61,8 @@ _KINDS: Final = {
     1042: ("text", "character", False),
     1043: ("text", "character varying", False),
     1082: ("date", "date", True),
+    1114: ("timestamp", "timestamp", True),
+    1184: ("timestamp", "timestamp with time zone", True),
     1700: ("decimal", "numeric", True),
     2950: ("text", "uuid", False),
 }
@@ -106,8 +119,9 @@ class Postgres:
         fields = [
             _name(f) if f.name in texts else _plain(f, ranges.get(f.name)) for f in query.fields
         ]
+        fields += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
         native = f"SELECT {columns_of(fields)} FROM {self._relation}"
-        return with_source(native, _DIALECT.write(query.text("numeric")))
+        return with_source(native, _DIALECT.write(query.text("numeric", POSTGRES)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it in the server."""
@@ -167,10 +181,31 @@ def _field(name: str, code: int, encoding: str) -> Field:
 
 def _name(field: Field) -> str:
     """Text that names groups or persons, compared as bytes."""
-    column = identifier(field.name)
-    text = f"CAST({column} AS TEXT)"
+    return f"{_text(field)} AS {identifier(field.name)}"
+
+
+def _text(field: Field) -> str:
+    text = f"CAST({identifier(field.name)} AS TEXT)"
     clean = f"CASE WHEN octet_length({text}) <= {LONGEST} THEN {text} END"
-    return f'({clean}) COLLATE "C" AS {column}'
+    return f'({clean}) COLLATE "C"'
+
+
+def _input(field: Field) -> str:
+    """What an expression reads of a column."""
+    column = identifier(field.name)
+    if field.kind == "text":
+        return _text(field)
+    if field.kind == "decimal":
+        return _double(column, _PAST, (-math.inf, math.inf))
+    if field.kind == "date":
+        days = f"CAST({column} - CAST('1970-01-01' AS DATE) AS BIGINT)"
+        return f"CASE WHEN {column} BETWEEN '0001-01-01' AND '9999-12-31' THEN {days} END"
+    if field.kind == "timestamp":
+        zone = "+00" if "zone" in field.declared else ""
+        ends = f"'0001-01-01 00:00:00{zone}' AND '9999-12-31 23:59:59.999999{zone}'"
+        passed = f"CAST(EXTRACT(EPOCH FROM {column}) * 1000000 AS BIGINT)"
+        return f"CASE WHEN {column} BETWEEN {ends} THEN {passed} END"
+    return _PLAIN.part(plain_input(field))
 
 
 def _ranges(query: Question, bounds: Bounds) -> dict[str, Bounds]:
@@ -201,18 +236,24 @@ def _plain(field: Field, bounds: Bounds | None) -> str:
     column = identifier(field.name)
     if bounds is None or field.kind != "decimal":
         return column
-    lower, upper = (_numeric(end) for end in bounds)
+    return f"{_double(column, tuple(bounds), tuple(map(float, bounds)))} AS {column}"
+
+
+#: From here on a numeric rounds to infinity as a double.
+_PAST: Final = (-(2**1024) + 2**970, 2**1024 - 2**970)
+
+
+def _double(column: str, ends: tuple[int | float, ...], counted: tuple[float, ...]) -> str:
+    """A numeric as the double nearest to it; at either end and beyond it counts as so much."""
+    lower, upper = (_numeric(end) for end in ends)
     with localcontext(prec=2000):
         tiny = f"CAST('{Decimal(2) ** -1075:f}' AS NUMERIC)"
-    low, high, zero = (
-        _DIALECT.write(f"SELECT {double(float(end))}").removeprefix("SELECT ")
-        for end in (bounds.lower, bounds.upper, 0.0)
-    )
+    low, high, zero = (_PLAIN.part(double(end)) for end in (*counted, 0.0))
     return (
         f"CASE WHEN {column} = CAST('NaN' AS NUMERIC) THEN NULL "
         f"WHEN {column} <= {lower} THEN {low} WHEN {column} >= {upper} THEN {high} "
         f"WHEN ABS({column}) <= {tiny} THEN {zero} "
-        f"ELSE CAST({column} AS DOUBLE PRECISION) END AS {column}"
+        f"ELSE CAST({column} AS DOUBLE PRECISION) END"
     )
 
 

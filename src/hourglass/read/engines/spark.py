@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,7 +15,10 @@ from ...errors import guarded, guarded_schema
 from ..files import FileSet
 from ..schema import Field, Schema
 from ..spill import spill_directory
+from ..sql.asked import plain_input
 from ..sql.dialects import Dialect, with_source
+from ..sql.expression.words import PLAIN, expanded
+from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Question
 from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names, with_fields
@@ -28,12 +32,21 @@ _VARIABLE: Final = "${"
 _SAFE: Final = re.compile(r"[\w .,:;+|()\[\]*?^-]*", re.ASCII)
 
 
-def _mend(node: Any, expressions: Any) -> Any:
-    """Texts by their bytes: no setting of the session changes what they say.
+#: How the operands of a formula are computed once.
+_ONCE: Final = "TRANSFORM(ARRAY(NAMED_STRUCT('a', {a}, 'b', {b})), {pair} -> {formula})[0]"
 
-    Integers of 128 bits are decimals. Where a pattern ends with $, Java lets a last line break
-    follow; here nothing may.
+
+def _written(formula: str) -> str:
+    return Dialect("spark").part(formula)
+
+
+def _mend(node: Any, expressions: Any) -> Any:
+    """Formulas with their operands in a lambda, and texts by their bytes.
+
+    No setting of the session changes what a text says then. Integers of 128 bits are decimals.
+    Where a pattern ends with $, Java lets a last line break follow; here nothing may.
     """
+    node = expanded(node, expressions, _written, _ONCE, "spark")
     if isinstance(node, expressions.DataType) and node.this.value == "INT128":
         return expressions.DataType.build("DECIMAL(38, 0)")
     if not isinstance(node, expressions.Literal) or not node.is_string:
@@ -60,6 +73,8 @@ _KINDS: Final = {
     "decimal": "decimal",
     "string": "text",
     "date": "date",
+    "timestamp": "timestamp",
+    "timestamp_ntz": "timestamp",
 }
 
 
@@ -69,10 +84,14 @@ class Spark:
     name = "spark"
     parses = True
 
-    def __init__(self, frame: Any, *, text: Schema | None = None) -> None:
+    def __init__(
+        self, frame: Any, *, text: Schema | None = None, converted: Container[str] = ()
+    ) -> None:
+        """``converted`` are times that Spark converts as it reads them."""
         self.parse = "real" if text else None
         self._frame = frame
         self._text = text
+        self._converted = converted
         self._view = f"hourglass_{uuid.uuid4().hex}"
 
     def schema(self) -> Schema:
@@ -81,7 +100,14 @@ class Spark:
             return self._text
         with guarded_schema("data: Spark cannot tell its columns"):
             fields = list(self._frame.schema.fields)
-        return Schema(tuple(_field(field) for field in fields), folds=True)
+        return Schema(tuple(self._sound(_field(field)) for field in fields), folds=True)
+
+    def _sound(self, field: Field) -> Field:
+        """A time that Spark converts is of no kind: one that is too large would end the query."""
+        if field.kind != "timestamp" or field.name not in self._converted:
+            return field
+        why = "of which a large one may end the query; store microseconds"
+        return replace(field, kind="other", declared=f"{field.declared} from milliseconds, {why}")
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over a view of the DataFrame."""
@@ -91,8 +117,9 @@ class Spark:
             _column(new, named=old.name in texts)
             for old, new in zip(query.fields, asked.fields, strict=True)
         )
-        native = f"SELECT {columns} FROM {self._view}"
-        return with_source(native, _DIALECT.write(asked.text("halves")))
+        inputs = "".join(f", {_input(i.field)} AS {_quoted(i.alias)}" for i in asked.inputs)
+        native = f"SELECT {(columns + inputs).removeprefix(', ')} FROM {self._view}"
+        return with_source(native, _DIALECT.write(asked.text("halves", PLAIN)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it, and take the view away again."""
@@ -153,6 +180,30 @@ def _column(field: Field, *, named: bool) -> str:
     if named:
         text = f"CASE WHEN octet_length({text}) <= {LONGEST} THEN try_validate_utf8({text}) END"
     return text if text == column else f"{text} AS {column}"
+
+
+def _input(field: Field) -> str:
+    """What an expression reads of a column."""
+    column = _quoted(field.name)
+    if field.kind == "text":
+        text = column if field.exact else f"{column} COLLATE UTF8_BINARY"
+        return f"CASE WHEN octet_length({text}) <= {LONGEST} THEN try_validate_utf8({text}) END"
+    if field.kind not in ("date", "timestamp"):
+        return _DIALECT.part(plain_input(field))
+    day = f"CAST(unix_date(CAST({column} AS DATE)) AS BIGINT)"
+    if field.kind == "date":
+        return _between(day, 1)
+    if field.declared == "timestamp_ntz":  # by its parts, in which no time zone has a say
+        seconds = f"CAST(EXTRACT(SECOND FROM {column}) * 1000000 AS BIGINT)"
+        minutes = f"EXTRACT(HOUR FROM {column}) * 60 + EXTRACT(MINUTE FROM {column})"
+        return _between(f"({day} * {MICROSECONDS} + ({minutes}) * 60000000L + {seconds})")
+    return _between(f"unix_micros({column})")
+
+
+def _between(sql: str, unit: int = MICROSECONDS) -> str:
+    """An integer, NULL outside of the years 1 to 9999."""
+    first, last = FIRST_DAY * unit, (LAST_DAY + 1) * unit - 1
+    return f"CASE WHEN {sql} BETWEEN {first}L AND {last}L THEN {sql} END"
 
 
 def _quoted(name: str) -> str:

@@ -194,34 +194,41 @@ def _remote_headers(reader: Any, files: FileSet, paths: list[str]) -> frozenset[
 def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> Spark:
     if files.is_remote:  # a type that differs between files ends the analysis, before the charge
         with guarded_schema(_WHAT):
-            return Spark(reader.option("mergeSchema", "true").parquet(*paths))
+            frame = reader.option("mergeSchema", "true").parquet(*paths)
+            return Spark(frame, converted=set(frame.columns))
     with guarded_schema(
         f"{files.paths[0]!r} and the others: are they whole Parquet files? Spark cannot read them"
     ):
-        groups = _alike(files, paths, wanted)
+        groups, converted = _alike(files, paths, wanted)
     with guarded_schema(_WHAT):
         frames = [reader.parquet(*group) for group, _ in groups]
     if len(frames) == 1:
-        return Spark(frames[0])
+        return Spark(frames[0], converted=converted)
     kinds = [{f.name: _kind(f.dataType) for f in frame.schema.fields} for frame in frames]
     first = [name for _, name in groups]
     targets = {name: reconciled(name, first, kinds) for name in wanted}
     if not all(targets.values()):  # the schema of any file leads to the error
         return Spark(frames[0])
     with guarded_schema(_WHAT):
-        return Spark(_union(frames, targets))
+        return Spark(_union(frames, targets), converted=converted)
 
 
-def _alike(files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> list[Any]:
-    """Files by what they declare of the wanted columns, with the name of one of each."""
+def _alike(files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> tuple[list[Any], set[str]]:
+    """Files by what they declare of the wanted columns, with the name of one of each.
+
+    And the columns of times that Spark converts to microseconds as it reads them.
+    """
     import pyarrow.parquet
 
+    converted: set[str] = set()
     groups: dict[Any, tuple[list[str], str]] = {}
     for path, full, name in zip(paths, files.absolute, files.paths, strict=True):
         schema = pyarrow.parquet.read_schema(full)
         found = tuple(sorted((f.name, str(f.type)) for f in schema if f.name in wanted))
         groups.setdefault(found, ([], name))[0].append(path)
-    return list(groups.values())
+        times = (f for f in schema if pyarrow.types.is_timestamp(f.type))
+        converted |= {f.name for f in times if f.type.unit != "us"}
+    return list(groups.values()), converted
 
 
 def _union(frames: list[Any], targets: dict[str, Kind | None]) -> Any:

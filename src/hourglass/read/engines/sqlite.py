@@ -20,6 +20,8 @@ from ..database import SqlSource
 from ..schema import INT64, Field, Schema
 from ..sql.cells import INFINITY, INTEGER, REAL, identifier
 from ..sql.dialects import Dialect, exact_real, integer_division, with_source
+from ..sql.expression.arithmetic import SCALARS
+from ..sql.expression.words import FUNCTIONS, SQLITE
 from ..sql.query import Question
 from ..sql.steps import columns_of
 from ..sql.text import LONGEST, number_fields, with_fields
@@ -94,11 +96,10 @@ class SQLite:
         numbers = {name: _number(field, taken) for name, field in values.items()}
         asked = with_fields(query, lambda field: field, lambda field: numbers[field.name])
         read = {numbers[name].name: field for name, field in values.items()}
-        columns = columns_of(
-            f"{_sound(read.get(f.name, f))} AS {identifier(f.name)}" for f in asked.fields
-        )
-        native = f"SELECT {columns} FROM {self._relation}"
-        return with_source(native, _DIALECT.write(asked.text("halves")))
+        columns = [f"{_sound(read.get(f.name, f))} AS {identifier(f.name)}" for f in asked.fields]
+        columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in asked.inputs]
+        native = f"SELECT {columns_of(columns)} FROM {self._relation}"
+        return with_source(native, _DIALECT.write(asked.text("halves", SQLITE)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run it; booleans come back as numbers."""
@@ -122,6 +123,15 @@ def _number(field: Field, taken: set[str]) -> Field:
         name += "_"
     taken.add(name)
     return replace(field, name=name, kind=kind)
+
+
+def _input(field: Field) -> str:
+    """What an expression reads of a column: a text as its bytes in UTF-8."""
+    if field.kind != "text":
+        return _sound(field)
+    column = identifier(field.name)
+    raw = f"CAST(CAST({column} AS TEXT) AS BLOB)"
+    return f"CASE WHEN typeof({column}) <> 'blob' THEN HOURGLASS_UTF8({raw}) END"
 
 
 def _sound(field: Field) -> str:
@@ -180,9 +190,15 @@ def _define_functions(connection: Any) -> None:
     def integer(raw: bytes | None) -> int | None:
         return _integer(text_of(raw) or "")
 
-    functions = {"NAME": name, "READ_REAL": real, "READ_INTEGER": integer}
+    def utf8(raw: bytes | None) -> bytes | None:
+        text = name(raw)
+        return None if text is None else text.encode()
+
+    functions = {"NAME": name, "READ_REAL": real, "READ_INTEGER": integer, "UTF8": utf8}
     for label, function in functions.items():
         connection.create_function(f"HOURGLASS_{label}", 1, function, deterministic=True)
+    for label, (operands, function) in (SCALARS | FUNCTIONS).items():
+        connection.create_function(label, operands, function, deterministic=True)
     connection.create_function("MD5", 1, _md5, deterministic=True)
 
 

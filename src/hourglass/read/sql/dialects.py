@@ -23,6 +23,10 @@ class Dialect:
         """DuckDB's dialect in, this dialect out."""
         return _written(text, self)
 
+    def part(self, text: str) -> str:
+        """The same for a part of a SELECT."""
+        return self.write(f"SELECT {text}").removeprefix("SELECT ")
+
 
 @lru_cache(maxsize=64)
 def _written(text: str, dialect: Dialect) -> str:
@@ -41,8 +45,8 @@ def _written(text: str, dialect: Dialect) -> str:
 
 def with_source(native: str, body: str) -> str:
     """The query over what ``native`` selects; both in the engine's own words."""
-    assert body.startswith("WITH ")
-    return f"WITH source AS (\n  {native}\n),\n{body[5:]}"
+    source = f"WITH source AS (\n  {native}\n)"
+    return f"{source},\n{body[5:]}" if body.startswith("WITH ") else f"{source}\n{body}"
 
 
 def integer_division(node: Any, expressions: Any) -> Any:

@@ -31,7 +31,10 @@ from ...core.totals import CELLS, Groups, Sum
 from ...core.unit import Unit
 from ...errors import BoundsError
 from ..schema import TEXT_REACH, Field
+from .asked import Asked, Input
 from .cells import as_double, as_integer, double, is_number, whole, widened
+from .expression.nodes import Node
+from .expression.words import DUCKDB, Words
 from .steps import kept_rows, key_column, with_steps
 
 if TYPE_CHECKING:
@@ -54,13 +57,21 @@ class Histogram:
     scale: Scale
     unit: Unit = Unit()  # noqa: RUF009
     person: Field | None = None
+    expression: Node | None = None
+    asked: Asked = Asked()  # noqa: RUF009
 
     @property
     def fields(self) -> list[Field]:
         """The columns that are read, each once."""
-        if self.person is None or self.person.name == self.value.name:
-            return [self.value]
-        return [self.value, self.person]
+        found = [] if self.expression is not None else [self.value]
+        if self.person is None or (found and self.person.name == self.value.name):
+            return found
+        return [*found, self.person]
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What the filter and the expression read, under names of its own."""
+        return self.asked.inputs
 
     @property
     def by(self) -> tuple[Field, ...]:
@@ -95,7 +106,7 @@ class Histogram:
         first, *_, last = self.scale.candidates
         return widened(self.value, math.floor(first), math.ceil(last))
 
-    def text(self, sums: str = "huge") -> str:
+    def text(self, sums: str = "huge", words: Words = DUCKDB) -> str:
         """The query; NaN is left out."""
         if len(self.scale.candidates) > MOST_CANDIDATES:
             raise BoundsError(
@@ -113,8 +124,12 @@ class Histogram:
             present = is_number("x") if sums == "huge" else f"x <= {double(math.inf)}"
         kept = ", person" if self.person else ""
         tests = [self._lies(c, sign) for c in self.scale.candidates for sign in ("<", "<=")]
+        computed = {} if self.expression is None else {self.value.name: self.expression}
+        first = [self.asked.step(self.fields, computed, words)] if self.asked else []
+        source = "asked" if self.asked else "source"
         steps = [
-            ("valued", f"SELECT {x} AS x{person} FROM source{where}"),
+            *first,
+            ("valued", f"SELECT {x} AS x{person} FROM {source}{where}"),
             (
                 "quantised",
                 f"SELECT {self.scale.bucket_case(tests)} AS t{kept} FROM valued WHERE {present}",

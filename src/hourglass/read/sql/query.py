@@ -4,6 +4,7 @@ Written in DuckDB's dialect as flat common table expressions over a table named 
 other engines get it through :mod:`.dialects`. Everything in it is an exact integer from the
 first step on, so every engine returns the same totals, bit for bit.
 
+    asked       the rows that a filter keeps, and what expressions compute (:mod:`.asked`)
     quantised   the keys, the person and the cell t of every row (the rule of hourglass.core.grid)
     complete    the cells of rows that have all of them, NULL in other rows: of several columns
     persons     each person once: the nearest cell to the mean of their cells
@@ -17,16 +18,19 @@ are made of it, see :func:`.cells.clamped`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ...core.totals import MOST, MOST_SQUARE, Groups, Sum, Totals
 from ...core.unit import Unit
 from ...errors import GridError
 from ..kernel import Part, Target, total_of_array, total_of_chunks, totals_of_columns
 from ..schema import Field
+from .asked import Asked, Input
 from .cells import literal, scaled
+from .expression.words import DUCKDB, Words
+from .question import Question
 from .sides import person_side, side_count, side_of
 from .steps import (
     ROW,
@@ -44,43 +48,6 @@ if TYPE_CHECKING:
     from ..column import Column
 
 __all__ = ["Query", "Question", "Value"]
-
-
-class Question(Protocol):
-    """What an engine can be asked: by group a number of records n, and sums 65536 * hi + lo.
-
-    The columns of the answer are the keys, n, and a pair hi, lo for each sum.
-    """
-
-    @property
-    def value(self) -> Field:
-        """The column of numbers."""
-
-    @property
-    def by(self) -> tuple[Field, ...]:
-        """What the answer is grouped by."""
-
-    @property
-    def fields(self) -> list[Field]:
-        """The columns that are read, each once."""
-
-    @property
-    def keys(self) -> list[str]:
-        """The names of the key columns in the answer."""
-
-    @property
-    def balance(self) -> Sequence[int]:
-        """For each sum G where the "huge" one is of 2t - G for each record, else 0."""
-
-    @property
-    def sums(self) -> tuple[Sum, ...]:
-        """The sums in the answer."""
-
-    def text(self, sums: str = "huge") -> str:
-        """The question over a table named ``source``, in DuckDB's dialect."""
-
-    def of_columns(self, columns: Mapping[str, Column]) -> Groups:
-        """The same of columns in memory, by their names."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +68,7 @@ class Query:
     unit: Unit = Unit()  # noqa: RUF009
     person: Field | None = None
     sums: tuple[Sum, ...] = ()
+    asked: Asked = Asked()  # noqa: RUF009
 
     def __post_init__(self) -> None:
         if not self.sums:
@@ -125,9 +93,35 @@ class Query:
     @property
     def fields(self) -> list[Field]:
         """The columns that are read, each once."""
-        wanted = [value.field for value in self.values] + [*self.by]
+        wanted = [v.field for v in self.values if v.expression is None] + [*self.by]
         wanted += [self.person] if self.person else []
         return list({field.name: field for field in reversed(wanted)}.values())[::-1]
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """What the filter and the expressions read, under names of its own."""
+        return self.asked.inputs
+
+    def first_steps(self, words: Words) -> list[tuple[str, str]]:
+        """The step that filters and computes, where one is asked for."""
+        computed = {v.field.name: v.expression for v in self.values if v.expression is not None}
+        return [self.asked.step(self.fields, computed, words)] if self.asked else []
+
+    @property
+    def _source(self) -> str:
+        return "asked" if self.asked else "source"
+
+    def handed_over(self) -> str | None:
+        """A query of DuckDB for the values of a row as numbers, each found by its place.
+
+        For where their totals over all rows are all that is asked: the kernel adds them up. None
+        where it cannot.
+        """
+        if self.numbers is None:
+            return None
+        last = f"SELECT {', '.join(self.numbers)} FROM {self._source}"
+        steps = self.first_steps(DUCKDB)
+        return with_steps(steps, last) if steps else last
 
     @property
     def numbers(self) -> tuple[str, ...] | None:
@@ -175,14 +169,14 @@ class Query:
         """The names of the cells inside the query."""
         return ["t"] if len(self.values) < 2 else [f"t{i + 1}" for i in range(len(self.values))]
 
-    def text(self, sums: str = "huge") -> str:
+    def text(self, sums: str = "huge", words: Words = DUCKDB) -> str:
         """The query; ``sums`` is what SUM of 64-bit integers is on the engine.
 
         "huge" if a 128-bit integer (DuckDB), "numeric" if a number of any length
         (PostgreSQL), else "halves": it could overflow, and high and low halves are summed.
         """
         rest = self._person_steps(sums) if self.person else self._complete_steps()
-        steps = [*self._quantised(sums), *rest]
+        steps = [*self.first_steps(words), *self._quantised(sums), *rest]
         return with_steps(steps, self._aggregate(steps[-1][0], sums))
 
     def of_columns(self, columns: Mapping[str, Column]) -> Groups:
@@ -234,7 +228,7 @@ class Query:
             for i, o in zip(self.outside, self._sides, strict=True)
         ]
         where = self._where()
-        source = f"FROM source{f' WHERE {where}' if where else ''}"
+        source = f"FROM {self._source}{f' WHERE {where}' if where else ''}"
         if sums != "huge" or all(value.grid.own for value in self.values):
             cells = [value.cell for value in self.values] or [ROW]
             columns += [f"{cell} AS {t}" for cell, t in zip(cells, self._cells, strict=True)]

@@ -37,15 +37,22 @@ def with_fields(
     assert isinstance(query, Query | Histogram)
     numbers = of_numbers or changed
     person = changed(query.person) if query.person else None
+    inputs = tuple(replace(each, field=changed(each.field)) for each in query.inputs)
+    asked = replace(query.asked, inputs=inputs)
     if isinstance(query, Histogram):
-        return replace(query, value=numbers(query.value), person=person)
-    values = tuple(replace(value, field=numbers(value.field)) for value in query.values)
-    return replace(query, values=values, by=tuple(map(changed, query.by)), person=person)
+        value = query.value if query.expression is not None else numbers(query.value)
+        return replace(query, value=value, person=person, asked=asked)
+    values = tuple(
+        value if value.expression is not None else replace(value, field=numbers(value.field))
+        for value in query.values
+    )
+    by = tuple(map(changed, query.by))
+    return replace(query, values=values, by=by, person=person, asked=asked)
 
 
 def number_fields(query: Question) -> dict[str, Field]:
     """The columns of numbers, by their names."""
     assert isinstance(query, Query | Histogram)
     if isinstance(query, Histogram):
-        return {query.value.name: query.value}
-    return {value.field.name: value.field for value in query.values}
+        return {} if query.expression is not None else {query.value.name: query.value}
+    return {v.field.name: v.field for v in query.values if v.expression is None}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ...core.grid import Grid
 from ..schema import Field
 from .cells import as_double, as_integer, cell, clamped, widened
+from .expression.nodes import Node
 
 __all__ = ["Value"]
 
@@ -16,12 +17,13 @@ class Value:
     """A column of the question: how it is read, and the grid that its cells lie on.
 
     ``missing`` is the cell that a missing value counts as; with None a row without a value is
-    left out.
+    left out. With an ``expression`` the column is the one that it computes.
     """
 
     field: Field
     grid: Grid
     missing: int | None = None
+    expression: Node | None = None
 
     @property
     def cell(self) -> str:

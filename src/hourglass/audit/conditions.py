@@ -1,0 +1,74 @@
+"""Filters and expressions in the grey box: one row passes or not, and moves its own value alone.
+
+Both divide by zero, overflow, underflow and cancel infinities for one or the other of the rows
+that neighbours differ by. An engine that failed there would tell of a row by an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path as Folder
+from typing import Any, Final
+
+from ..ask.mean import mean
+from ..noise.bits import Bits
+from ..read.sql.expression.given import expression
+from .finding import Finding
+from .greybox import Path, greybox_finding, neighbours
+from .paths import present, tables
+
+__all__ = [
+    "EXPRESSION", "FILTER", "audit_conditions", "condition_paths", "counted_by_filter",
+    "counted_by_value",
+]  # fmt: skip
+
+FILTER: Final = "1 / (x - 5) < 3 AND x * 1e300 * 1e-300 * 1e-300 >= 0"
+EXPRESSION: Final = "x * 1e300 - x * 1e300 + x"
+
+
+def counted_by_filter(x: float) -> int:
+    """Whether a row passes the filter: from 0 on, but not where 1 / (x - 5) is 3 or more."""
+    return int(x >= 0.0 and not 0.0 <= x - 5.0 <= 1 / 3)
+
+
+def counted_by_value(x: float) -> int:
+    """Whether the expression has a value: not where the products are infinite."""
+    return int(present(x) and abs(x) * 1e300 < math.inf)
+
+
+def condition_paths(epsilon: Fraction, folder: Folder) -> list[Path]:
+    """Each kind of table that can be made here, under the filter and with the expression."""
+    ask: dict[str, Any] = {"bounds": (0.0, 10.0), "epsilon": epsilon}
+    computed, filtered = expression(EXPRESSION), ask | {"where": FILTER}
+    return [
+        path
+        for name, convert in tables(folder).items()
+        for path in (
+            _path(f"{name} under a filter", convert, "x", filtered, counted_by_filter),
+            _path(f"{name}, an expression", convert, computed, ask, counted_by_value),
+        )
+    ]
+
+
+def audit_conditions(epsilon: Fraction, folder: Folder) -> Iterator[Finding]:
+    """Every such path, over neighbours with many rows."""
+    pairs = [pair for pair in neighbours(0.0, 10.0) if pair[0].startswith("many")]
+    for path in condition_paths(epsilon, folder):
+        yield greybox_finding(path, pairs, thorough=False)
+
+
+def _path(
+    name: str,
+    convert: Callable[[Sequence[Any]], Any],
+    column: Any,
+    question: Mapping[str, Any],
+    counted: Callable[[Any], int],
+) -> Path:
+    def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
+        found: Any = mean(convert(values), column, bits=bits, **question)
+        answer: Mapping[str, Any] = found.to_dict()
+        return answer
+
+    return Path(name, run, counted=counted)

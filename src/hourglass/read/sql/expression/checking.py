@@ -1,0 +1,298 @@
+"""The types of an expression, from the schema alone: every part fits before anything is charged.
+
+A column of a text file declares no type. It is read as what the expression takes it for, a number
+or a text, and as one of these throughout.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final, NoReturn
+
+from ...schema import Field
+from . import nodes
+from .lexing import refused
+from .nodes import Node
+
+__all__ = ["MOMENTS", "OPEN", "kind_of", "moment", "settled", "type_of"]
+
+#: The type of a column that declares none; of a NULL, which fits everywhere; the kinds of times.
+OPEN: Final = "open"
+_NULL: Final = "null"
+MOMENTS: Final = ("date", "timestamp")
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_TIME: Final = re.compile(
+    _DATE.pattern + r"([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?)?", re.ASCII
+)
+_WORDS: Final = {
+    "number": "a number",
+    "text": "text",
+    "boolean": "a condition",
+    "date": "a date",
+    "timestamp": "a date with a time",
+    OPEN: "a column of a text file",
+}
+_TYPES: Final = {
+    "real": "number",
+    "decimal": "number",
+    "integer": "number",
+    "text as real": "number",
+    "text as integer": "number",
+    "boolean": "boolean",
+    "text": "text",
+    "date": "date",
+    "timestamp": "timestamp",
+}
+
+
+def kind_of(field: Field) -> str | None:
+    """The type that a declared column has in an expression; None where it has none."""
+    return _TYPES.get(field.kind)
+
+
+def type_of(node: Node, types: Mapping[str, str]) -> str:
+    """The type of a part of an expression that was checked."""
+    return _Checker("", dict(types)).check(node)
+
+
+def settled(asked: Mapping[str, tuple[Node, str | None]], types: dict[str, str]) -> dict[str, str]:
+    """The types of all columns, those of text files settled by their use.
+
+    ``asked`` has the trees by the option that each was given as, and the type that it must have
+    (None for a number or a condition). An error names the option and the place.
+    """
+    known = dict(types)
+    before: dict[str, str] = {}
+    while known != before:
+        before = dict(known)
+        for option, (node, wanted) in asked.items():
+            _Checker(option, known, strict=False).root(node, wanted)
+    for option, (node, wanted) in asked.items():
+        _Checker(option, known).root(node, wanted)
+    return known
+
+
+def moment(text: str, kind: str) -> int | None:
+    """Days or microseconds since 1970 of a date in ISO form; None where it is none."""
+    if not (_DATE if kind == "date" else _TIME).fullmatch(text):
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (OverflowError, ValueError):  # 30 February, or outside of the years 1 to 9999
+        return None
+    passed = time - datetime(1970, 1, 1, tzinfo=UTC)
+    if kind == "date":
+        return passed.days
+    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+
+
+class _Checker:
+    """Finds the type of each part; ``strict`` takes a column that is still open as text."""
+
+    def __init__(self, option: str, types: dict[str, str], *, strict: bool = True) -> None:
+        self.option, self.types, self.strict = option, types, strict
+
+    def fail(self, node: Node, what: str) -> NoReturn:
+        raise refused(self.option, node.place, what)
+
+    def root(self, node: Node, wanted: str | None) -> None:
+        """Check a whole expression."""
+        if wanted is None:
+            found = self.check(node)
+            if found == OPEN:
+                found = self.need(node, "number")
+            if found not in ("number", "boolean"):
+                self.fail(
+                    node,
+                    f"this is {_WORDS[found]}, which has no mean; give a number or a condition",
+                )
+            return
+        self.need(node, wanted)
+
+    def need(self, node: Node, wanted: str) -> str:
+        """Check a part that must have this type."""
+        found = self.check(node)
+        if found == OPEN:
+            self.settle(node, wanted)
+        elif found not in (wanted, _NULL):
+            self.fail(
+                node,
+                f"{_WORDS[wanted]} is expected here, and this is {_WORDS[found]}"
+                + self.remedy(node, wanted, found),
+            )
+        return wanted
+
+    def remedy(self, node: Node, wanted: str, found: str) -> str:
+        if wanted == "boolean" and found in ("number", "text", *MOMENTS):
+            return "; compare it with something"
+        if isinstance(node, nodes.Column) and {wanted, found} == {"number", "text"}:
+            return f": column {node.name!r} is {_WORDS[found]}"
+        return ""
+
+    def settle(self, node: Node, wanted: str) -> None:
+        """Take the columns of a text file that make up a part as of this type."""
+        if isinstance(node, nodes.Column):
+            if wanted not in ("number", "text"):
+                self.fail(
+                    node,
+                    f"{_WORDS[wanted]} is expected here; a column of a text file is "
+                    "read as numbers or as text. Compare it with a constant",
+                )
+            self.types[node.name] = wanted
+            return
+        for part in node.parts if isinstance(node, nodes.Call) else self.results(node):
+            if self.check(part) == OPEN:
+                self.settle(part, wanted)
+
+    @staticmethod
+    def results(node: Node) -> list[Node]:
+        assert isinstance(node, nodes.Case)
+        return [*(result for _, result in node.branches), node.otherwise]
+
+    def common(self, node: Node, parts: list[Node]) -> str:
+        """The one type that several parts have, open columns settled by the others."""
+        found: dict[str, Node] = {}
+        for part in parts:
+            found.setdefault(self.check(part), part)
+        known = {kind: part for kind, part in found.items() if kind not in (OPEN, _NULL)}
+        if not known:
+            if self.strict and OPEN in found and len(parts) > 1:
+                self.fail(
+                    node,
+                    "the columns of a text file are read as what they are compared "
+                    "with, and here both sides are such columns; to compare numbers, write "
+                    "a - b > 0 for a > b",
+                )
+            return OPEN if OPEN in found else _NULL
+        kind, *others = known
+        if others and "text" in known and len(known) == 2 and (set(known) & set(MOMENTS)):
+            return self.moments(parts, next(k for k in known if k != "text"))
+        if others:
+            part = known[others[0]]
+            self.fail(
+                part,
+                f"{_WORDS[others[0]]} beside {_WORDS[kind]}: both must be of one type"
+                + self.remedy(part, kind, others[0]),
+            )
+        if kind in MOMENTS or OPEN not in found:
+            return kind
+        for part in parts:
+            self.need(part, kind)
+        return kind
+
+    def moments(self, parts: list[Node], kind: str) -> str:
+        """Texts beside dates are dates."""
+        for part in parts:
+            if self.check(part) == "text" and (
+                not isinstance(part, nodes.Text) or moment(part.value, kind) is None
+            ):
+                form = "'2024-02-29'" if kind == "date" else "'2024-02-29 13:45:00'"
+                self.fail(part, f"{_WORDS[kind]} is compared with constants of the form {form}")
+        return kind
+
+    # --- by node ------------------------------------------------------------------------------
+
+    def check(self, node: Node) -> str:
+        """The type of a part."""
+        match node:
+            case nodes.Column():
+                return self.types[node.name]
+            case nodes.Number():
+                return "number"
+            case nodes.Text():
+                return "text"
+            case nodes.Truth():
+                return "boolean"
+            case nodes.Null():
+                return _NULL
+            case nodes.Arithmetic():
+                self.need(node.left, "number")
+                return self.need(node.right, "number")
+            case nodes.Negate():
+                return self.need(node.operand, "number")
+            case nodes.Case():
+                return self.case(node)
+            case nodes.Call():
+                return self.call(node)
+        self.condition(node)
+        return "boolean"
+
+    def condition(self, node: Node) -> None:
+        match node:
+            case nodes.Not():
+                self.need(node.operand, "boolean")
+            case nodes.All() | nodes.Any():
+                for each in node.conditions:
+                    self.need(each, "boolean")
+            case nodes.IsNull():
+                found = self.check(node.operand)
+                if found == OPEN and self.strict:
+                    self.settle(node.operand, "text")
+            case nodes.Like():
+                self.need(node.operand, "text")
+            case nodes.Compare():
+                kind = self.common(node, [node.left, node.right])
+                if kind == "boolean" and node.sign not in ("=", "<>"):
+                    self.fail(node, "conditions are compared with = and <> alone")
+            case nodes.In():
+                if self.common(node, [node.operand, *node.items]) == "boolean":
+                    self.fail(node, "IN is for numbers, texts and dates")
+            case nodes.Between():
+                if self.common(node, [node.operand, node.low, node.high]) == "boolean":
+                    self.fail(node, "BETWEEN is for numbers, texts and dates")
+
+    def case(self, node: nodes.Case) -> str:
+        for condition, _ in node.branches:
+            self.need(condition, "boolean")
+        return self.value(node, self.results(node))
+
+    def value(self, node: Node, parts: list[Node]) -> str:
+        """The type of a result that is one of several."""
+        kind = self.common_or_open(node, parts)
+        if kind in MOMENTS:
+            self.fail(
+                node,
+                "dates are compared, tested with IS NULL and taken apart by YEAR and "
+                "the like, not handed on",
+            )
+        if kind == _NULL:
+            self.fail(node, "every result is NULL; give a value in one THEN or ELSE")
+        return kind
+
+    def common_or_open(self, node: Node, parts: list[Node]) -> str:
+        if {self.check(part) for part in parts} <= {OPEN, _NULL}:
+            return OPEN if any(self.check(part) == OPEN for part in parts) else _NULL
+        return self.common(node, parts)
+
+    def call(self, node: nodes.Call) -> str:
+        if node.name in _PARTS:
+            return self.part_of_date(node)
+        if node.name == "COALESCE":
+            return self.value(node, list(node.arguments))
+        wanted, result = _SIGNATURES[node.name]
+        for each in node.arguments:
+            self.need(each, wanted)
+        return result
+
+    def part_of_date(self, node: nodes.Call) -> str:
+        (operand,) = node.arguments
+        kind = self.check(operand)
+        if not isinstance(operand, nodes.Column) or kind not in MOMENTS:
+            self.fail(operand, f"{node.name} takes a column of dates or of dates with times")
+        if node.name == "HOUR" and kind == "date":
+            self.fail(operand, f"HOUR takes a date with a time; column {operand.name!r} has none")
+        return "number"
+
+
+_PARTS: Final = ("DAY", "HOUR", "MONTH", "WEEKDAY", "YEAR")
+_SIGNATURES: Final = {
+    "ABS": ("number", "number"),
+    "FLOOR": ("number", "number"),
+    "GREATEST": ("number", "number"),
+    "LEAST": ("number", "number"),
+    "LENGTH": ("text", "number"),
+    "LOWER": ("text", "text"),
+}

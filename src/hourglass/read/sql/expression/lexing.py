@@ -1,0 +1,93 @@
+"""The words of an expression: a closed set of characters, each with its place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ....errors import OptionError
+
+__all__ = ["DEEPEST", "Word", "refused", "words_of"]
+
+#: A longer text is refused before it is looked at, and so are more words or brackets in brackets.
+_LONGEST: Final = 10_000
+_MOST_WORDS: Final = 2_000
+DEEPEST: Final = 30
+_SPACE: Final = re.compile(r"[ \t\r\n]+")
+_TOKEN: Final = re.compile(
+    r"(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?![\w.])"
+    r"|(?P<word>[^\W\d]\w*)"
+    r"|(?P<text>'(?:[^']|'')*')"
+    r'|(?P<name>"(?:[^"]|"")+")'
+    r"|(?P<sign><>|!=|<=|>=|[=<>+\-*/(),])"
+)
+
+
+def refused(option: str, place: int, what: str) -> OptionError:
+    """The error for a text that is refused, with the place of what is wrong."""
+    return OptionError(f"{option}, character {place}: {what}")
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word, name, text, number or sign, and the character at which it starts."""
+
+    kind: str
+    text: str
+    place: int
+
+    @property
+    def upper(self) -> str:
+        """A word of ASCII in capitals; anything else as it is."""
+        return self.text.upper() if self.kind == "word" and self.text.isascii() else self.text
+
+
+def words_of(option: str, text: str) -> list[Word]:
+    """The words of a text, with one for its end; an error names the place."""
+    if len(text) > _LONGEST:
+        raise OptionError(
+            f"{option} has {len(text)} characters; at most {_LONGEST} are read. Store what it "
+            "computes as a column"
+        )
+    found, at, depth = [], 0, 0
+    while at < len(text):
+        if space := _SPACE.match(text, at):
+            at = space.end()
+            continue
+        if text.startswith(("--", "/*"), at):
+            raise refused(option, at + 1, "a comment is not offered; leave it out")
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            raise refused(option, at + 1, _unknown(text, at))
+        word = Word(match.lastgroup, match.group(), at + 1)
+        if "\0" in word.text:
+            raise refused(option, at + 1, "a text or a name cannot hold the character NUL")
+        depth += {"(": 1, ")": -1}.get(word.text, 0)
+        if depth > DEEPEST:
+            raise refused(option, at + 1, f"brackets are nested more than {DEEPEST} deep")
+        found.append(word)
+        if len(found) > _MOST_WORDS:
+            raise refused(option, at + 1, f"there are more than {_MOST_WORDS} words and signs")
+        at = match.end()
+    end = Word("end", "", len(text) + 1)
+    if not found:
+        raise refused(option, 1, "the text is empty; leave it out, or write a condition")
+    return [*found, end]
+
+
+def _unknown(text: str, at: int) -> str:
+    character = text[at]
+    if character == "'":
+        return "a text has no closing quote; a quote inside a text is written twice"
+    if character == '"':
+        return "a name has no closing quote, or is empty"
+    if (character.isascii() and character.isdigit()) or character == ".":
+        return "this is not a number; write one such as 12, 0.5 or 1e6"
+    if character in "`[]":
+        return 'a name with other characters is written in double quotes, as in "dep delay"'
+    if character == ";":
+        return "a semicolon is not offered; give one condition"
+    if character in "‘’“”„´«»":
+        return "this is not a quote of SQL; put texts in ' and names in \""
+    return "this character is not offered outside of quotes"

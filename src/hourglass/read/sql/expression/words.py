@@ -1,0 +1,154 @@
+"""What engines say in ways of their own: operators that use an operand twice, and texts.
+
+The SQL of an expression is made in DuckDB's dialect, and SQLGlot turns it into the others. An
+operand is computed once, however often a formula names it: in a lambda of DuckDB and Spark, in a
+subquery of PostgreSQL, in a function of ours on SQLite and DataFusion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from ..cells import literal
+from .arithmetic import FORMULAS, NAMES, PAIR
+
+__all__ = ["DUCKDB", "FUNCTIONS", "PLAIN", "POSTGRES", "SQLITE", "Words", "expanded"]
+
+_UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Words:
+    """Operators as functions of ours, patterns with a backslash as the default escape.
+
+    An engine has functions of these names, or puts a formula in their place.
+    """
+
+    def compute(self, operator: str, operands: Sequence[str]) -> str:
+        """One of the operators of :mod:`.arithmetic`."""
+        return f"{NAMES[operator]}({', '.join(operands)})"
+
+    def extreme(self, name: str, operands: Sequence[str]) -> str:
+        """LEAST or GREATEST; operands that are missing are passed over."""
+        return f"{name}({', '.join(operands)})"
+
+    def text(self, value: str) -> str:
+        """A constant text."""
+        return literal(value)
+
+    def length(self, text: str) -> str:
+        """The number of code points."""
+        return f"LENGTH({text})"
+
+    def lower(self, text: str) -> str:
+        """A to Z in lower case; engines do not agree about other letters."""
+        return f"TRANSLATE({text}, '{_UPPER}', '{_UPPER.lower()}')"
+
+    def like(self, text: str, pattern: str) -> str:
+        """Whether a text matches a pattern whose escape is the backslash."""
+        return f"({text} LIKE {literal(pattern)})"
+
+
+class _Escaping(Words):
+    """PostgreSQL: the escape is named."""
+
+    def like(self, text: str, pattern: str) -> str:
+        escape = " ESCAPE '\\'" if "\\" in pattern else ""
+        return f"({text} LIKE {literal(pattern)}{escape})"
+
+
+class _DuckDB(_Escaping):
+    def compute(self, operator: str, operands: Sequence[str]) -> str:
+        named = ", ".join(f"{n} := {x}" for n, x in zip("ab", operands, strict=False))
+        formula = FORMULAS[operator]
+        return f"list_extract(list_transform([struct_pack({named})], lambda {PAIR}: {formula}), 1)"
+
+
+class _SQLite(Words):
+    """Texts are their bytes in UTF-8, which compare as such whatever the database's encoding."""
+
+    def extreme(self, name: str, operands: Sequence[str]) -> str:
+        return f"HOURGLASS_{name}({', '.join(operands)})"
+
+    def text(self, value: str) -> str:
+        return f"HOURGLASS_BYTES({literal(value)})"
+
+    def length(self, text: str) -> str:
+        return f"HOURGLASS_LENGTH({text})"
+
+    def lower(self, text: str) -> str:
+        return f"HOURGLASS_LOWER({text})"
+
+    def like(self, text: str, pattern: str) -> str:
+        return f"HOURGLASS_LIKE({text}, {literal(pattern)})"
+
+
+PLAIN: Final = Words()
+DUCKDB: Final = _DuckDB()
+POSTGRES: Final = _Escaping()
+SQLITE: Final = _SQLite()
+
+_OPERATORS: Final = {name: operator for operator, name in NAMES.items()}
+
+
+def expanded(
+    node: Any, expressions: Any, formula: Callable[[str], str], template: str, dialect: str
+) -> Any:
+    """A call of one of our functions with its formula in its place; other nodes as they are.
+
+    ``formula`` turns SQL of DuckDB into the engine's, ``template`` binds the operands.
+    """
+    if not isinstance(node, expressions.Anonymous) or node.name not in _OPERATORS:
+        return node
+    operands = [part.sql(dialect=dialect) for part in node.expressions]
+    text = template.format(
+        a=operands[0],
+        b=operands[-1],
+        formula=formula(FORMULAS[_OPERATORS[node.name]]),
+        pair=PAIR,
+    )
+    return expressions.Var(this=text)
+
+
+# --- functions for SQLite -------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    found, characters = "", iter(pattern)
+    for character in characters:
+        if character == "\\":
+            found += re.escape(next(characters))
+        else:
+            found += {"%": ".*", "_": "."}.get(character) or re.escape(character)
+    return re.compile(found, re.DOTALL)
+
+
+def _matches(text: str, pattern: str) -> bool:
+    """Whether a text matches a pattern whose escape is the backslash."""
+    return _pattern(pattern).fullmatch(text) is not None
+
+
+def _like(raw: bytes | None, pattern: str) -> bool | None:
+    return None if raw is None else _matches(raw.decode(), pattern)
+
+
+def _extreme(choose: Callable[[list[float]], float]) -> Callable[..., float | None]:
+    def found(*operands: float | None) -> float | None:
+        present = [x for x in operands if x is not None]
+        return choose(present) if present else None
+
+    return found
+
+
+#: By name, with the number of operands (-1 for any).
+FUNCTIONS: Final[dict[str, tuple[int, Any]]] = {
+    "HOURGLASS_BYTES": (1, str.encode),
+    "HOURGLASS_LENGTH": (1, lambda raw: None if raw is None else len(raw.decode())),
+    "HOURGLASS_LOWER": (1, lambda raw: None if raw is None else raw.lower()),
+    "HOURGLASS_LIKE": (2, _like),
+    "HOURGLASS_LEAST": (-1, _extreme(min)),
+    "HOURGLASS_GREATEST": (-1, _extreme(max)),
+}

@@ -1,0 +1,212 @@
+"""An expression as SQL, put together from its tree: no text of the asker's is pasted.
+
+Numbers are doubles that are never NaN; whole numbers of 64 bits are compared with one another
+exactly. Dates are days and dates with times are microseconds since 1970, as integers, so that no
+engine's calendar has a say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ...schema import Field
+from ..cells import double, whole
+from . import nodes
+from .arithmetic import tidy
+from .checking import MOMENTS, kind_of, moment, type_of
+from .nodes import Node
+from .words import Words
+
+__all__ = ["FIRST_DAY", "LAST_DAY", "MICROSECONDS", "Writer"]
+
+#: The first and the last day of the years 1 to 9999 since 1970, and the microseconds of a day.
+FIRST_DAY: Final = -719_162
+LAST_DAY: Final = 2_932_896
+MICROSECONDS: Final = 86_400_000_000
+_HOUR: Final = 3_600_000_000
+
+
+class Writer:
+    """Writes trees over ``columns``: for each name its field, and the SQL that reads it."""
+
+    def __init__(self, columns: Mapping[str, tuple[Field, str]], words: Words) -> None:
+        self.columns, self.words = columns, words
+        self.types = {name: kind_of(field) or "" for name, (field, _) in columns.items()}
+
+    def write(self, node: Node) -> str:
+        """The SQL of a part, of whatever type it is."""
+        if isinstance(node, nodes.Null):
+            return "NULL"
+        kind = type_of(node, self.types)
+        if kind == "number":
+            return self.number(node)
+        return self.text(node) if kind == "text" else self.condition(node)
+
+    # --- numbers ------------------------------------------------------------------------------
+
+    def number(self, node: Node) -> str:
+        """A number as a double."""
+        match node:
+            case nodes.Column():
+                field, sql = self.columns[node.name]
+                return f"CAST({sql} AS DOUBLE)" if _is_whole(field) else tidy(sql)
+            case nodes.Number():
+                return double(_tidied(float(node.value)))
+            case nodes.Arithmetic():
+                operands = [self.number(node.left), self.number(node.right)]
+                return self.words.compute(node.sign, operands)
+            case nodes.Negate():
+                return f"({double(0.0)} - {self.number(node.operand)})"
+            case nodes.Case():
+                return self._case(node)
+        assert isinstance(node, nodes.Call)
+        return self._call(node)
+
+    def _call(self, node: nodes.Call) -> str:
+        if node.name in _PARTS:
+            (operand,) = node.arguments
+            assert isinstance(operand, nodes.Column)
+            field, sql = self.columns[operand.name]
+            return f"CAST({_part(node.name, sql, field.kind)} AS DOUBLE)"
+        if node.name == "LENGTH":
+            return f"CAST({self.words.length(self.text(node.arguments[0]))} AS DOUBLE)"
+        arguments = [self.number(each) for each in node.arguments]
+        if node.name == "FLOOR":
+            return self.words.compute("floor", arguments)
+        if node.name in ("LEAST", "GREATEST"):
+            return self.words.extreme(node.name, arguments)
+        return f"{node.name}({', '.join(arguments)})"  # ABS, COALESCE
+
+    def _case(self, node: nodes.Case) -> str:
+        branches = " ".join(
+            f"WHEN {self.condition(test)} THEN {self.write(result)}"
+            for test, result in node.branches
+        )
+        return f"CASE {branches} ELSE {self.write(node.otherwise)} END"
+
+    # --- texts --------------------------------------------------------------------------------
+
+    def text(self, node: Node) -> str:
+        """A text, which compares as bytes."""
+        match node:
+            case nodes.Column():
+                return self.columns[node.name][1]
+            case nodes.Text():
+                return self.words.text(node.value)
+            case nodes.Case():
+                return self._case(node)
+        assert isinstance(node, nodes.Call)
+        if node.name == "LOWER":
+            return self.words.lower(self.text(node.arguments[0]))
+        return f"COALESCE({', '.join(map(self.text, node.arguments))})"
+
+    # --- conditions ---------------------------------------------------------------------------
+
+    def condition(self, node: Node) -> str:
+        """A condition: true, false or NULL."""
+        match node:
+            case nodes.Column():
+                return self.columns[node.name][1]
+            case nodes.Truth():
+                return "TRUE" if node.value else "FALSE"
+            case nodes.Not():
+                return f"(NOT {self.condition(node.operand)})"
+            case nodes.All():
+                return f"({' AND '.join(map(self.condition, node.conditions))})"
+            case nodes.Any():
+                return f"({' OR '.join(map(self.condition, node.conditions))})"
+            case nodes.Like():
+                return self.words.like(self.text(node.operand), node.pattern)
+            case nodes.Case():
+                return self._case(node)
+            case nodes.Call():
+                return f"COALESCE({', '.join(map(self.condition, node.arguments))})"
+            case nodes.IsNull(operand=nodes.Column() as column):
+                return f"({self.present(column)} IS NULL)"
+            case nodes.IsNull():
+                return f"({self.write(node.operand)} IS NULL)"
+        return self._comparison(node)
+
+    def present(self, column: nodes.Column) -> str:
+        """A column, NULL where it has no value in an expression."""
+        is_moment = self.types[column.name] in MOMENTS
+        return self.columns[column.name][1] if is_moment else self.write(column)
+
+    def _comparison(self, node: Node) -> str:
+        match node:
+            case nodes.Compare():
+                left, right = self.alike([node.left, node.right])
+                return f"({left} {node.sign} {right})"
+            case nodes.Between():
+                operand, low, high = self.alike([node.operand, node.low, node.high])
+                return f"({operand} BETWEEN {low} AND {high})"
+        assert isinstance(node, nodes.In)
+        operand, *items = self.alike([node.operand, *node.items])
+        return f"({operand} IN ({', '.join(items)}))"
+
+    def alike(self, parts: list[Node]) -> list[str]:
+        """Parts that are compared, in one type."""
+        kinds = {type_of(part, self.types) for part in parts}
+        for kind in MOMENTS:
+            if kind in kinds:
+                return [self._moment(part, kind) for part in parts]
+        if kinds == {"number"} and all(map(self._is_whole, parts)):
+            return [self._whole(part) for part in parts]
+        return [self.write(part) for part in parts]
+
+    def _moment(self, part: Node, kind: str) -> str:
+        if isinstance(part, nodes.Column):
+            return self.columns[part.name][1]
+        assert isinstance(part, nodes.Text)
+        found = moment(part.value, kind)
+        assert found is not None
+        return whole(found)
+
+    def _is_whole(self, part: Node) -> bool:
+        if isinstance(part, nodes.Column):
+            return _is_whole(self.columns[part.name][0])
+        return isinstance(part, nodes.Number) and isinstance(part.value, int)
+
+    def _whole(self, part: Node) -> str:
+        if isinstance(part, nodes.Column):
+            return self.columns[part.name][1]
+        assert isinstance(part, nodes.Number)
+        return whole(int(part.value))
+
+
+def _is_whole(field: Field) -> bool:
+    return field.kind == "integer" and field.wide is None
+
+
+def _tidied(value: float) -> float:
+    return 0.0 if abs(value) < 2.0**-1022 else value
+
+
+# --- the calendar ---------------------------------------------------------------------------------
+
+_PARTS: Final = ("DAY", "HOUR", "MONTH", "WEEKDAY", "YEAR")
+
+
+def _part(name: str, sql: str, kind: str) -> str:
+    """A part of a date, from integers that are never negative: // and % agree there."""
+    since = f"({sql} - {whole(FIRST_DAY)})"  # days since the first of January of the year 1
+    if kind == "timestamp":
+        passed = f"({sql} - {whole(FIRST_DAY * MICROSECONDS)})"
+        if name == "HOUR":
+            return f"(({passed} // {whole(_HOUR)}) % 24)"
+        since = f"({passed} // {whole(MICROSECONDS)})"
+    if name == "WEEKDAY":  # that day was a Monday
+        return f"({since} % 7 + 1)"
+    # Years that start in March, in eras of 400: a leap day is the last of its year.
+    z = f"({since} + 306)"
+    era = f"({z} // 146097)"
+    of_era = f"({z} - {era} * 146097)"
+    year_of_era = f"(({of_era} - {of_era} // 1460 + {of_era} // 36524 - {of_era} // 146096) // 365)"
+    of_year = f"({of_era} - (365 * {year_of_era} + {year_of_era} // 4 - {year_of_era} // 100))"
+    month = f"((5 * {of_year} + 2) // 153)"
+    if name == "DAY":
+        return f"({of_year} - (153 * {month} + 2) // 5 + 1)"
+    if name == "MONTH":
+        return f"CASE WHEN {month} < 10 THEN {month} + 3 ELSE {month} - 9 END"
+    return f"({year_of_era} + {era} * 400 + CASE WHEN {month} < 10 THEN 0 ELSE 1 END)"
