@@ -22,6 +22,7 @@ from .errors import (
     BudgetExceededError,
     DataError,
     EpsilonError,
+    GatewayError,
     GridError,
     HourglassError,
     LedgerError,
@@ -50,6 +51,7 @@ from .release.found import FoundBounds
 from .release.release import Release
 from .release.releases import Releases
 from .release.statement import Statement
+from .serve.client import Gateway, connect
 
 __version__ = "0.2.0"
 
@@ -66,6 +68,8 @@ __all__ = [
     "DiscreteLaplace",
     "EpsilonError",
     "FoundBounds",
+    "Gateway",
+    "GatewayError",
     "GridError",
     "Hourglass",
     "HourglassBox",
@@ -84,6 +88,7 @@ __all__ = [
     "Staircase2D",
     "Statement",
     "accuracy",
+    "connect",
     "count",
     "create_budget",
     "find_bounds",

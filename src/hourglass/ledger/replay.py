@@ -109,6 +109,14 @@ class View:
         number = self.requests.get(request)
         return None if number is None else self.charges[number]
 
+    def spent_under(self, prefix: str) -> Amount:
+        """What the charges cost whose request keys begin with the prefix."""
+        spent = Amount(Fraction(0))
+        for request, number in self.requests.items():
+            if request.startswith(prefix):
+                spent = spent + self.charges[number].amount
+        return spent
+
     def _init(self, entry: Entry) -> None:
         limit = entry.amount()
         if limit.epsilon <= 0 or not 0 <= limit.delta < 1:
