@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +36,18 @@ serve_app = typer.Typer(
 Catalogue = Annotated[Path, typer.Argument(help="The catalogue, a TOML file.", show_default=False)]
 
 
+@contextmanager
+def _told() -> Iterator[None]:
+    """The problems of a catalogue as they are: its words are not those of the command line."""
+    from ..serve.reading import CatalogueError
+
+    try:
+        yield
+    except CatalogueError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(error.exit_code) from None
+
+
 @serve_app.command()
 def run(
     catalogue: Catalogue,
@@ -56,7 +71,8 @@ def run(
             "hourglass serve needs Starlette, uvicorn and Jinja2; install them with: "
             "pip install 'hourglass-dp[serve]'"
         ) from None
-    serve(catalogue, link_for=link)
+    with _told():
+        serve(catalogue, link_for=link)
 
 
 @serve_app.command()
@@ -64,7 +80,8 @@ def check(catalogue: Catalogue) -> None:
     """Check a catalogue: its lines, the schemas of its data, its budgets. No row is read."""
     from ..serve.checking import check as checked
 
-    print(checked(catalogue))
+    with _told():
+        print(checked(catalogue))
 
 
 @serve_app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def dataset(name: str, section: Section, folder: Path) -> Dataset:
 
 def _column(name: str, section: Section) -> Column:
     pair = section.get("bounds", needed=True)
-    bounds: tuple[Any, Any] = (0, 1)
+    bounds: tuple[Any, Any] = (-math.inf, math.inf)  # replaced, unless there is a problem
     try:
         if pair is not None:
             checked = Bounds.of(pair)
