@@ -91,17 +91,23 @@ def ask(call: Call) -> Response:
     if call.visitor is not None and call.visitor.how == "session":
         raise Failure("not_signed_in")  # the page's cookie is for the page's own forms
     call.desk.questions.check(person.name)
-    by = fields.get("by") or ""
     asked = call.service.asked(
         person,
         fields["dataset"],
         fields["columns"],
-        ",".join(by) if isinstance(by, list) and all(type(b) is str for b in by) else by,
+        _grouping(fields.get("by")),
         fields.get("spread", False),
         fields["epsilon"],
     )
     answer = call.service.ask(person, asked, fields["request"])
     return JSONResponse({"request": fields["request"], "answer": answer.to_dict()})
+
+
+def _grouping(by: Any) -> Any:
+    """The name of a grouping: as text, as a list of columns, or none."""
+    if by is None:
+        return ""
+    return ",".join(by) if isinstance(by, list) and all(type(b) is str for b in by) else by
 
 
 def release(call: Call) -> Response:

@@ -80,14 +80,13 @@ def login(call: Call) -> Response:
 def enter(call: Call) -> Response:
     """A session for whoever has a token or a fresh link."""
     fields, state, door = call.form(), call.state, call.desk.door
-    address = call.request.client.host if call.request.client else ""
-    call.desk.strangers.check(address)
     if code := fields.get("code", ""):
         person = door.follow(state.catalogue, code)
     else:
         found = door.by_token(state.catalogue, fields.get("token", "").strip())
         person = found.person if found else None
     if person is None:
+        call.desk.strangers.check(call.address)  # strangers cannot fill the journal's disk
         call.service.journal.write("refused sign in", None)
         return _page(call, "login.html", 401, code="", wrong=True)
     call.service.journal.write("sign in", person.name)

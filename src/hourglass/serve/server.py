@@ -43,8 +43,10 @@ def run(path: Path, *, link_for: str | None = None, say: Callable[[str], None] =
     door = Door()
     server = uvicorn.Server(_config(service, door, catalogue))
     _say_where(catalogue, door, link_for, say)
-    reloading = _Reloading(service, path)
-    with reloading:
+    for each in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn ends in good order, then sends itself the signal again: by then all is done.
+        signal.signal(each, lambda *_: None)
+    with _Reloading(service, path):
         server.run()
     service.journal.close()
 

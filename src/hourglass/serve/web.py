@@ -66,6 +66,11 @@ class Call:
             raise Failure("not_signed_in")
         return self.visitor.person
 
+    @property
+    def address(self) -> str:
+        """Where the connection comes from."""
+        return self.request.client.host if self.request.client else ""
+
     def query(self, name: str, default: str = "") -> str:
         """A value of the address, or the last of several."""
         return self.request.query_params.get(name, default)
