@@ -25,7 +25,7 @@ def test_an_allowance_counts_its_own_charges_alone(place: Place) -> None:
     budget.reserve("0.2", question="q", request="by-hand")
     with pytest.raises(BudgetExceededError) as refused:
         budget.reserve("0.2", question="q", request="ana/2", allowance=own)
-    assert refused.value.remaining == (Fraction(1, 10), 0)
+    assert refused.value.remaining == (Fraction(1, 10), Fraction(0))
     assert budget.balance().spent.epsilon == Fraction(3, 5)
     budget.reserve("0.1", question="q", request="ana/3", allowance=own)  # to the last bit
     again = budget.reserve("0.2", question="q", request="ana/1", allowance=own)
@@ -36,7 +36,7 @@ def test_racing_charges_pass_neither_limit(place: Place) -> None:
     """Four people with 4/10 each race for 1, in two processes' worth of sessions."""
     fresh(place, epsilon=1)
     budgets = [Budget(place.location, "b") for _ in range(2)]
-    granted: dict[str, int] = {name: 0 for name in "abcd"}
+    granted = dict.fromkeys("abcd", 0)
     lock = threading.Lock()
 
     def ask(name: str, number: int) -> None:

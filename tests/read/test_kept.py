@@ -61,7 +61,8 @@ def test_kept_totals_are_those_of_the_engine(column: Any, options: dict[str, Any
 def test_another_question_is_refused_when_it_is_made(changed: dict[str, Any]) -> None:
     source = kept(mean_question(VISITS, "visits", bounds=(0, 40), epsilon=1))
     with pytest.raises(OptionError, match="not one of those whose totals were read"):
-        mean_question(source, "visits", **{"bounds": (0, 40), "epsilon": 1} | changed)
+        options: dict[str, Any] = {"bounds": (0, 40), "epsilon": 1} | changed
+        mean_question(source, "visits", **options)
 
 
 def test_groups_with_secret_names_are_not_kept() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("starlette", reason="Starlette is not installed: hourglass-dp[serve]")
 
-from tests.ledger.conftest import postgres, postgres_server, quick_folder  # noqa: E402
-from tests.ledger.conftest import place as ledger_place  # noqa: E402
+from tests.ledger.conftest import place as ledger_place
+from tests.ledger.conftest import postgres, postgres_server, quick_folder
 
-from .support import Place, serving  # noqa: E402
+from .support import Place, serving
 
 __all__ = ["ledger_place", "postgres", "postgres_server"]
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: the whole way, by mouse and by keyboard, with and without a script."""
+"""The page in a real browser: by mouse and by keyboard, with and without a script."""
 
 from __future__ import annotations
 
