@@ -60,8 +60,8 @@ def test_kept_totals_are_those_of_the_engine(column: Any, options: dict[str, Any
 )
 def test_another_question_is_refused_when_it_is_made(changed: dict[str, Any]) -> None:
     source = kept(mean_question(VISITS, "visits", bounds=(0, 40), epsilon=1))
+    options: dict[str, Any] = {"bounds": (0, 40), "epsilon": 1} | changed
     with pytest.raises(OptionError, match="not one of those whose totals were read"):
-        options: dict[str, Any] = {"bounds": (0, 40), "epsilon": 1} | changed
         mean_question(source, "visits", **options)
 
 
