@@ -23,6 +23,7 @@ from .client import restored
 from .failures import Failure, failure_of
 from .holdings import Choice, Holding, register
 from .journal import Journal
+from .pacing import Paced
 
 __all__ = ["Asked", "Found", "Service", "State", "load"]
 
@@ -152,9 +153,11 @@ class Service:
         state, dataset = self.state, asked.dataset
         self.journal.write("ask", person.name, key=key, **asked.facts)
         try:
-            question = state.holdings[dataset.name].question(asked.choice, asked.epsilon)
+            holding = state.holdings[dataset.name]
+            question = holding.question(asked.choice, asked.epsilon)
+            paced = Paced(question, holding.groups(asked.choice.grouping))
             account: Any = state.account(person, dataset.budget, dataset.name)
-            answer = run(question, account, key)
+            answer = run(paced, account, key)
         except Exception as error:
             failure = failure_of(error)
             self.journal.write("refused", person.name, key=key, code=failure.code)
