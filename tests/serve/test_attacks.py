@@ -360,12 +360,16 @@ def test_together_they_never_spend_more_than_there_is(tmp_path: Path) -> None:
 def test_a_declared_proxy_is_believed_and_nobody_else(tmp_path: Path) -> None:
     place = Place(tmp_path, str(tmp_path / "budget.db"))
     plain = place.text()
-    for addresses, expected in (("127.0.0.1", 200), ("10.9.9.9", 401)):
+    for addresses, expected in (("127.0.0.1", 200), ("10.9.9.9", 403)):
         proxy = f'[serve.proxy]\naddresses = ["{addresses}"]\nuser_header = "X-User"\n'
         place.path.write_text(plain + proxy)
         with serving(place), place.client() as client:
             reply = client.get("/budget", headers={"X-User": "ana"})
             assert reply.status_code == expected
+            if expected == 403:  # only the proxy's own connections are taken
+                assert reply.json()["error"]["code"] == "not_by_proxy"
+                assert client.get("/login").status_code == 403
+                continue
             assert client.get("/budget", headers={"X-User": "nobody"}).status_code == 401
             fields = {"what": "minutes", "epsilon": "0.1", "key": "k"}
             sent = client.post("/ask/clinic", data=fields, headers={"X-User": "ana"})

@@ -159,6 +159,16 @@ def test_stopped_while_it_answers(tmp_path: Path) -> None:
     assert Budget(place.ledger, "main").balance().open == 0
 
 
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    with process(place):
+        run = [sys.executable, "-m", "hourglass", "serve", str(place.path)]
+        done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert f"127.0.0.1:{place.port} cannot be had" in done.stderr
+    assert "login" not in done.stdout
+
+
 def test_without_the_extra_the_error_names_it(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['uvicorn'] = None\n"

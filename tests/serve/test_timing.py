@@ -9,8 +9,9 @@ all but equally likely.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,10 @@ def holding(folder: Path, rows: int, wards: str) -> Holding:
     )
 
 
-def correlation(works: list[Callable[[], Any]], samples: int) -> float:
+def correlation(works: Sequence[Callable[[], Any]], samples: int) -> float:
     """Spearman's, between which of two works is done and how long it takes, in random order."""
     which = np.random.default_rng(4711).integers(0, 2, samples)
-    for work in works * 20:
+    for work in [*works] * 20:
         work()
     took = np.empty(samples)
     for i, each in enumerate(which):
@@ -69,6 +70,10 @@ def paced(found: Holding, by: str, slot: float = 0.0005) -> Callable[[], Any]:
     """The step that touches secrets, on a beat that is quicker than the real one."""
     question = Paced(found.question(Choice(("minutes",), by), Fraction(1)), found.groups(by), slot)
     return lambda: question.noise(question.read(), SECURE)
+
+
+def answered(question: Any) -> Any:
+    return run(question).to_dict()
 
 
 CASES = {
@@ -104,7 +109,7 @@ def test_the_measurement_would_see_groups_that_are_looked_up(tmp_path: Path) -> 
             groups.cells[there],
             groups.count[there],
         )
-        works.append(lambda keys=keys, few=few: keys.pick(few))
+        works.append(partial(keys.pick, few))
     assert abs(correlation(works, LEAN[0])) > 2 * LEAN[1]
 
 
@@ -115,6 +120,6 @@ def test_the_whole_way_takes_as_long_whatever_the_data(tmp_path: Path, case: str
     choice, tiny = Choice(("minutes",), by), Fraction(1, 10**6)
     questions = [holding(tmp_path, rows, wards).question(choice, tiny)
                  for rows, wards in ((0, one), (300, other))]  # fmt: skip
-    works = [lambda question=question: run(question).to_dict() for question in questions]
+    works = [partial(answered, question) for question in questions]
     samples, most = LONG
     assert abs(correlation(works, samples)) < most

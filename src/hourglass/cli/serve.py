@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from ..errors import OptionError
+from .command import Command, Group
 
 __all__ = ["serve_app"]
 
 
-class _Serving(TyperGroup):
+class _Serving(Group):
     """``hourglass serve FILE`` is short for ``hourglass serve run FILE``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -48,7 +48,7 @@ def _told() -> Iterator[None]:
         raise typer.Exit(error.exit_code) from None
 
 
-@serve_app.command()
+@serve_app.command(cls=Command)
 def run(
     catalogue: Catalogue,
     link: Annotated[
@@ -75,7 +75,7 @@ def run(
         serve(catalogue, link_for=link)
 
 
-@serve_app.command()
+@serve_app.command(cls=Command)
 def check(catalogue: Catalogue) -> None:
     """Check a catalogue: its lines, the schemas of its data, its budgets. No row is read."""
     from ..serve.checking import check as checked
@@ -84,7 +84,7 @@ def check(catalogue: Catalogue) -> None:
         print(checked(catalogue))
 
 
-@serve_app.command()
+@serve_app.command(cls=Command)
 def token() -> None:
     """Make an access token: printed once, with the line for the catalogue."""
     from ..serve.tokens import hashed

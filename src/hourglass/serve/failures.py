@@ -30,6 +30,7 @@ FAILURES: Final[dict[str, tuple[int, str]]] = {
         "again.",
     ),
     "wrong_host": (400, "This service is not reached under that name."),
+    "not_by_proxy": (403, "This service is reached through its proxy alone."),
     "not_found": (404, "There is no such page."),
     "no_such_dataset": (404, "There is no such dataset, or it is not open to you."),
     "no_such_answer": (404, "There is no answer under this key, or it is not open to you."),

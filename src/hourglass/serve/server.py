@@ -6,9 +6,9 @@ import asyncio
 import json
 import logging
 import signal
+import socket
 import sys
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +17,9 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import HourglassError, OptionError
+from ..release.rendering import counted
 from .app import make_app
-from .catalogue import Catalogue
+from .catalogue import Catalogue, Settings
 from .journal import Journal
 from .people import Door
 from .reading import read_catalogue
@@ -35,20 +36,37 @@ _MOST_CONNECTIONS: Final = 500
 _GRACE: Final = 20
 
 
-def run(path: Path, *, link_for: str | None = None, say: Callable[[str], None] = print) -> None:
+def run(path: Path, *, link_for: str | None = None) -> None:
     """Serve a catalogue until the process is told to stop."""
     catalogue = read_catalogue(path)
+    listening = _listening(catalogue.settings)
     _log_as_json()
     service = Service(load(catalogue), Journal(catalogue.settings.journal))
     door = Door()
     server = uvicorn.Server(_config(service, door, catalogue))
-    _say_where(catalogue, door, link_for, say)
+    _say_where(catalogue, door, link_for)
     for each in (signal.SIGTERM, signal.SIGINT):
         # uvicorn ends in good order, then sends itself the signal again: by then all is done.
         signal.signal(each, lambda *_: None)
     with _Reloading(service, path):
-        server.run()
+        server.run(sockets=[listening])
     service.journal.close()
+
+
+def _listening(settings: Settings) -> socket.socket:
+    """The socket to listen on; taken before the data is read, so that a taken one is told."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    found = socket.socket(family)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((settings.host, settings.port))
+    except OSError as error:
+        found.close()
+        raise OptionError(
+            f"listen: {settings.host}:{settings.port} cannot be had ({error.strerror}); choose "
+            "another address or port in [serve] of the catalogue"
+        ) from None
+    return found
 
 
 def _config(service: Service, door: Door, catalogue: Catalogue) -> uvicorn.Config:
@@ -92,13 +110,11 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
 
-def _say_where(
-    catalogue: Catalogue, door: Door, link_for: str | None, say: Callable[[str], None]
-) -> None:
+def _say_where(catalogue: Catalogue, door: Door, link_for: str | None) -> None:
     settings = catalogue.settings
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     url = settings.url or f"{'https' if settings.tls else 'http'}://{host}:{settings.port}"
-    say(f"hourglass serves {len(catalogue.datasets)} dataset(s) at {url}")
+    print(f"hourglass serves {counted(len(catalogue.datasets), 'dataset')} at {url}", flush=True)
     if link_for is None:
         owners = [name for name, each in catalogue.people.items() if each.may("owner")]
         link_for = owners[0] if settings.host in ("127.0.0.1", "::1", "localhost") else None
@@ -106,7 +122,8 @@ def _say_where(
         if link_for not in catalogue.people:
             raise OptionError(f"link: {link_for!r} is not in [people] of the catalogue")
         code = door.link(catalogue.people[link_for])
-        say(f"Sign in as {link_for} (works once, for 15 minutes): {url}/login?code={code}")
+        link = f"{url}/login?code={code}"
+        print(f"Sign in as {link_for} (works once, for 15 minutes): {link}", flush=True)
 
 
 class _Reloading:
