@@ -108,6 +108,22 @@ def test_readers_read_and_do_not_ask(running: Place) -> None:
         assert rita.get("/metrics").status_code == 403
 
 
+def test_a_reader_reads_nothing_of_what_is_closed_to_them(tmp_path: object) -> None:
+    """Two datasets share a budget, and one of them is for Ben alone."""
+    place = Place(tmp_path, f"{tmp_path}/budget.db")  # type: ignore[arg-type]
+    place.path.write_text(place.text().replace('budget = "other"', 'budget = "main"'))
+    with serving(place), place.client("rita") as rita, place.client("ben") as ben:
+        assert ben.post("/releases", json=asking("open")).status_code == 200
+        closed = asking("closed", dataset="secret", columns=["cost"])
+        assert ben.post("/releases", json=closed).status_code == 200
+        assert rita.get("/releases/ben/open").status_code == 200
+        assert rita.get("/releases/ben/closed").status_code == 404
+        page = rita.get("/history?who=all").text
+        assert "clinic: mean of minutes" in page
+        assert "secret" not in page
+        assert "secret: mean of cost" in ben.get("/history").text
+
+
 def test_the_documents(running: Place) -> None:
     with running.client() as stranger, running.client("olga") as olga:
         described = stranger.get("/openapi.json").json()

@@ -93,21 +93,39 @@ def _config(service: Service, door: Door, catalogue: Catalogue) -> uvicorn.Confi
 class PatientProtocol(H11Protocol):
     """HTTP whose patience ends: a client that does not finish the head of a request is dropped."""
 
+    _deadline: asyncio.TimerHandle | None = None
+
     def connection_made(self, transport: Any) -> None:
         """Give the first request its time."""
         super().connection_made(transport)
-        loop = asyncio.get_running_loop()
-        self._deadline = loop.call_later(_HEAD_SECONDS, self._expire)
+        self._await_head()
 
-    def _expire(self) -> None:
+    def data_received(self, data: bytes) -> None:
+        """Give the next one its time, if its head has begun and not ended."""
+        super().data_received(data)
         cycle: Any = self.cycle  # the request under way, None before the first
-        if cycle is None and not self.transport.is_closing():
-            self.transport.close()
+        if cycle is not None and not cycle.response_complete:
+            self._stop_waiting()
+        elif self._deadline is None:
+            self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is left to wait for."""
-        self._deadline.cancel()
+        self._stop_waiting()
         super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._deadline = loop.call_later(_HEAD_SECONDS, self._expire)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _expire(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
 
 
 def _say_where(catalogue: Catalogue, door: Door, link_for: str | None) -> None:

@@ -50,6 +50,11 @@ class Asked:
         }
 
 
+def dataset_of(charge: Charge) -> str:
+    """The name of the dataset that a question was about, from the words that its charge carries."""
+    return charge.description.partition(":")[0]
+
+
 @dataclass(frozen=True)
 class Found:
     """A stored answer, with the charge that paid for it."""
@@ -70,8 +75,8 @@ class Found:
 
     @property
     def dataset(self) -> str:
-        """The name of the dataset, from the words that the charge carries."""
-        return self.charge.description.partition(":")[0]
+        """The name of the dataset."""
+        return dataset_of(self.charge)
 
 
 @dataclass(frozen=True)
@@ -186,10 +191,12 @@ class Service:
     def history(self, person: Person, *, everyone: bool = False) -> list[tuple[str, Charge]]:
         """The charges of a person, or of all, each with its budget's name, the latest first."""
         state, found = self.state, []
+        open_to = state.catalogue.datasets_of(person)
         for name in state.catalogue.budgets_of(person):
             for charge in state.budgets[name].history():
-                whose = owner_of(charge)[0]
-                if charge.status != "void" and (everyone or whose == person.name):
+                own = owner_of(charge)[0] == person.name
+                seen = own or (everyone and (dataset_of(charge) in open_to or person.may("owner")))
+                if charge.status != "void" and seen:
                     found.append((name, charge))
         return sorted(found, key=lambda each: each[1].reserved, reverse=True)
 
