@@ -8,7 +8,7 @@ from ..core.urls import shown_url
 from ..errors import HourglassError, LedgerMissingError
 from ..ledger import Budget
 from ..ledger.values import shown_number
-from .catalogue import BudgetEntry, Catalogue
+from .catalogue import BudgetEntry, Catalogue, Person
 from .holdings import check_schema, choices
 from .lines import line_of, lines_of
 from .reading import CatalogueError, read_catalogue
@@ -55,11 +55,13 @@ def _budget_problem(entry: BudgetEntry) -> str | None:
     return None
 
 
+def _about(person: Person) -> str:
+    return ", ".join([*sorted(person.roles), *([] if person.token else ["no token yet"])])
+
+
 def _summary(found: Catalogue) -> str:
     lines = []
     for name, dataset in found.datasets.items():
         lines.append(f"{name}: {len(choices(dataset))} questions, budget {dataset.budget}")
-    people = ", ".join(
-        f"{name} ({', '.join(sorted(each.roles))})" for name, each in found.people.items()
-    )
+    people = ", ".join(f"{name} ({_about(each)})" for name, each in found.people.items())
     return "\n".join([*lines, f"people: {people}", "The catalogue is good."])

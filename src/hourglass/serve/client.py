@@ -154,8 +154,8 @@ def _failure(status: int, body: bytes) -> GatewayError:
     except (ValueError, KeyError, TypeError):
         message, code = f"the gateway replied with status {status}", "unknown"
     else:
-        facts = {name: told[name] for name in ("requested", "remaining") if name in told}
-        message += "".join(f" {name}: epsilon {value}." for name, value in facts.items())
+        if "requested" in told and "remaining" in told:
+            message += f" Asked for epsilon {told['requested']}, left {told['remaining']}."
     return GatewayError(message, code=code)
 
 
