@@ -163,7 +163,8 @@ def test_check_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run() == (
         0,
         "visits: 15 questions, budget visits-2026\n"
-        "people: olga (analyst, owner, no token yet), ana (analyst, no token yet)\nThe catalogue is good.\n",
+        "people: olga (analyst, owner, no token yet), ana (analyst, no token yet)\n"
+        "The catalogue is good.\n",
     )
 
 
