@@ -382,7 +382,11 @@ def test_a_declared_proxy_is_believed_and_nobody_else(tmp_path: Path) -> None:
             secure = client.post("/login", data={"token": place.tokens["ana"]})
             assert "Secure" in secure.headers["set-cookie"]
             assert "strict-transport-security" in reply.headers
-    assert read_catalogue(place.path).settings.secure
+    catalogue = read_catalogue(place.path)
+    assert catalogue.settings.secure
+    door, word = Door(), {"X-User": "ana"}
+    assert door.by_proxy(catalogue, "10.9.9.9", word) is not None
+    assert door.by_proxy(catalogue, "127.0.0.1", word) is None
 
 
 def test_no_word_of_the_data_in_any_reply(running: Place) -> None:

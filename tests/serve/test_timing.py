@@ -95,6 +95,32 @@ def test_noise_is_there_on_the_beat_whatever_the_data(
     assert abs(correlation(works, samples)) < most
 
 
+class Slower:
+    """A question whose secret step takes a quarter of a millisecond longer."""
+
+    def __init__(self, question: Any) -> None:
+        self.question = question
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.question, name)
+
+    def read(self) -> Any:
+        end = time.perf_counter_ns() + 250_000
+        while time.perf_counter_ns() < end:
+            pass
+        return self.question.read()
+
+
+def test_the_beat_hides_what_would_be_seen_without_it(tmp_path: Path) -> None:
+    question = holding(tmp_path, 300, "a").question(Choice(("minutes",)), Fraction(1))
+    plain = [question, Slower(question)]
+    bare = [partial(lambda each: each.noise(each.read(), SECURE), each) for each in plain]
+    on_beat = [Paced(each, 1, 0.002) for each in plain]
+    beaten = [partial(lambda each: each.noise(each.read(), SECURE), each) for each in on_beat]
+    assert abs(correlation(bare, 300)) > 0.5
+    assert abs(correlation(beaten, 1_000)) < 0.17  # passed with a probability of 1e-7
+
+
 def test_the_measurement_would_see_groups_that_are_looked_up(tmp_path: Path) -> None:
     """The totals as an engine hands them out: their number is the number of groups."""
     works = []
