@@ -173,7 +173,7 @@ def serving(place: Place) -> Iterator[tuple[Service, Door]]:
 
 
 @contextmanager
-def process(place: Place) -> Iterator[subprocess.Popen[str]]:
+def process(place: Place, url: str | None = None) -> Iterator[subprocess.Popen[str]]:
     """The command itself, as an owner starts it."""
     run = [sys.executable, "-c", "from hourglass.cli import main; main()"]
     started = subprocess.Popen(
@@ -183,7 +183,7 @@ def process(place: Place) -> Iterator[subprocess.Popen[str]]:
         text=True,
     )
     try:
-        wait_for(place.url, started)
+        wait_for(url or place.url, started)
         yield started
     finally:
         if started.poll() is None:

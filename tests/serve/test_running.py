@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import httpx
 import pytest
 
 from hourglass.ledger import Budget
+from hourglass.serve.reading import CatalogueError, read_catalogue
 from hourglass.serve.tokens import hashed, token
 
 from .support import Place, asking, process, spent, write_data
@@ -157,6 +159,30 @@ def test_stopped_while_it_answers(tmp_path: Path) -> None:
     assert server.returncode == 0
     assert set(codes) <= {200, 0}
     assert Budget(place.ledger, "main").balance().open == 0
+
+
+def test_beyond_this_machine_with_a_certificate(tmp_path: Path) -> None:
+    """Every address, with TLS: the cookie is bound to the host, and plain HTTP gets nothing."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make a certificate with")
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout k -out c"
+    subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    text = place.text().replace("127.0.0.1", "0.0.0.0")
+    place.path.write_text(text)
+    with pytest.raises(CatalogueError, match="can be reached from other machines"):
+        read_catalogue(place.path)
+    place.path.write_text(f'{text}\n[serve.tls]\ncertificate = "c"\nkey = "k"\n')
+    url = place.url.replace("http", "https")
+    with process(place, url) as server, httpx.Client(base_url=url, verify=False) as client:
+        reply = client.post("/login", data={"token": place.tokens["ana"]})
+        assert re.match("__Host-hourglass=.*; Secure", reply.headers["set-cookie"])
+        assert client.get("/history").status_code == 200
+        with pytest.raises(httpx.TransportError):
+            httpx.get(f"{place.url}/healthz", verify=False)
+        server.terminate()
+        out, _ = server.communicate(timeout=60)
+    assert "login?code" not in out  # no link where others could read the screen of a server
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:

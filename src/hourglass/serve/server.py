@@ -40,6 +40,8 @@ def run(path: Path, *, link_for: str | None = None) -> None:
     """Serve a catalogue until the process is told to stop."""
     catalogue = read_catalogue(path)
     listening = _listening(catalogue.settings)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
     _log_as_json()
     service = Service(load(catalogue), Journal(catalogue.settings.journal))
     door = Door()
