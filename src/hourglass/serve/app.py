@@ -8,8 +8,7 @@ from typing import Any, Final
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import api, pages
@@ -33,6 +32,23 @@ _HEADERS: Final = (
     ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
 )
 _HTTPS: Final = ("strict-transport-security", "max-age=31536000")
+
+
+#: The files of the page; no path leads to any other.
+_FILES: Final = {
+    "style.css": "text/css",
+    "preview.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
+
+
+def _file(name: str, kind: str) -> Any:
+    content = (Path(__file__).parent / "static" / name).read_bytes()
+
+    async def handle(request: Request) -> Response:
+        return Response(content, media_type=kind)
+
+    return handle
 
 
 class Headers:
@@ -62,14 +78,15 @@ def make_app(service: Service, door: Door) -> ASGIApp:
     """The service as an ASGI application."""
     desk = Desk.of(service, door)
     routes: list[Any] = [
-        Route(path, endpoint(desk, work, public=public), methods=[method])
+        Route(path, endpoint(desk, path, work, public=public), methods=[method])
         for path, method, work, public in api.ROUTES
     ]
+    tell = pages.told_as_page
     routes += [
-        Route(path, endpoint(desk, work, tell=pages.told_as_page, public=public), methods=[method])
+        Route(path, endpoint(desk, path, work, tell=tell, public=public), methods=[method])
         for path, method, work, public in pages.ROUTES
     ]
-    routes.append(Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")))
+    routes += [Route(f"/static/{name}", _file(name, kind)) for name, kind in _FILES.items()]
 
     def refused(code: str) -> Any:
         async def tell(request: Request, error: Exception) -> Response:

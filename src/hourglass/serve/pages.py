@@ -54,7 +54,7 @@ def _page(call: Call, name: str, status: int = 200, **values: Any) -> Response:
         title=call.state.catalogue.settings.title,
         person=visitor.person if visitor else None,
         form_key=call.desk.door.form_key(visitor) if visitor else "",
-        here=call.request.url.path,
+        here=call.request.scope["path"],
         **values,
     )
     return HTMLResponse(text, status)
@@ -206,7 +206,7 @@ def confirm(call: Call) -> Response:
     if not fields.get("key"):
         wanted = _address(asked) | {n: fields[n] for n in ("records", "mean") if fields.get(n)}
         address = urlencode(wanted | {"key": random_text(2).replace("_", "-").strip("-")})
-        return RedirectResponse(f"{call.request.url.path}?{address}", 303)
+        return RedirectResponse(f"{call.request.scope['path']}?{address}", 303)
     worth = _worth(call, asked, fields)
     try:
         answered = call.service.answer(call.person, fields["key"])
