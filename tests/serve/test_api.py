@@ -15,6 +15,8 @@ from hourglass.serve.openapi import document
 
 from .support import CANARY, Place, asking, serving, spent
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_may_be_asked(running: Place) -> None:
     with running.client("ana") as ana, running.client("ben") as ben:
@@ -122,6 +124,19 @@ def test_a_reader_reads_nothing_of_what_is_closed_to_them(tmp_path: object) -> N
         assert "clinic: mean of minutes" in page
         assert "secret" not in page
         assert "secret: mean of cost" in ben.get("/history").text
+
+
+def test_an_answer_of_many_groups_is_shown_in_part_and_handed_out_whole(tmp_path: object) -> None:
+    place = Place(tmp_path, f"{tmp_path}/budget.db")  # type: ignore[arg-type]
+    many = [f"ward {i}" for i in range(500)]
+    place.path.write_text(place.text().replace('["east", "west", "nowhere"]', json.dumps(many)))
+    with serving(place), place.client("ana") as ana:
+        assert ana.post("/releases", json=asking("many", by="ward")).status_code == 200
+        page, table = ana.get("/answers/ana/many").text, ana.get("/answers/ana/many/csv").text
+    assert page.count('<th scope="row">') == 200
+    assert "300 more rows are in the CSV" in page
+    assert '<svg class="whiskers"' not in page
+    assert len(table.splitlines()) == 501
 
 
 def test_the_documents(running: Place) -> None:

@@ -25,7 +25,7 @@ from hourglass.serve.reading import read_catalogue
 
 from .support import CANARY, Place, asking, serving, spent
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 CLOSED = [(path, method) for path, method, _, public in (*API, *PAGES) if not public]
 #: What an attacker puts into a field: SQL, HTML, templates, paths, controls, other types.

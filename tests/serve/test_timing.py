@@ -27,7 +27,7 @@ from hourglass.serve.pacing import Paced
 
 from .support import write_data
 
-pytestmark = [pytest.mark.attack, pytest.mark.statistical]
+pytestmark = [pytest.mark.attack, pytest.mark.statistical, pytest.mark.slow]
 
 #: Samples and the correlation that may not be passed: independent times pass it with a
 #: probability of 2e-7.

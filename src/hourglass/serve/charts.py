@@ -85,8 +85,8 @@ class Mark:
     mean: float
     low: float
     high: float
-    wide_low: float | None = None
-    wide_high: float | None = None
+    wide_low: float
+    wide_high: float
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,6 @@ class Whiskers:
             end
             for mark in self.marks
             for end in (mark.low, mark.high, mark.wide_low, mark.wide_high)
-            if end is not None
         ]
         return axis_of(ends, 150 if any(mark.label for mark in self.marks) else 16, WIDTH - 16)
 

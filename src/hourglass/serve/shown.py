@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from ..ledger.values import shown_number
@@ -19,23 +20,29 @@ __all__ = ["Table", "as_csv", "picture", "python_of", "table_of"]
 
 #: The population's interval is computed for so many rows at most: each takes its time.
 _MOST_WIDE: Final = 60
-#: So many rows are drawn.
+#: So many rows are drawn, and so many are shown.
 _MOST_DRAWN: Final = 40
+_MOST_SHOWN: Final = 200
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts; the first ``names`` columns are names, the others numbers."""
+    """A table of texts; the first ``names`` columns are names, the others numbers.
+
+    ``left_out`` so many rows are not shown.
+    """
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     names: int = 1
+    left_out: int = 0
 
 
 def table_of(answer: Any) -> Table:
     """The answer as people read it, with both intervals of each mean."""
-    rows = list(_rows(answer))
-    wide = len(rows) <= _MOST_WIDE
+    whole = len(answer.groups) * (len(answer.names) if isinstance(answer, Columns) else 1)
+    rows = list(islice(_rows(answer), _MOST_SHOWN))
+    wide = whole <= _MOST_WIDE
     several = isinstance(answer, Columns)
     groups = tuple(label([name]) for name in answer.by)
     head = (*groups, *(("column",) if several else ()), _mean_word(rows), "95 % for these records")
@@ -43,7 +50,7 @@ def table_of(answer: Any) -> Table:
     head += ("standard deviation",) if rows and rows[0][2]._spread else ()
     lines = [(*key, *((name,) if several else ()), *_figures(one, wide)) for key, name, one in rows]
     names = len(groups) + several
-    return Table((*head, "sum", "records"), tuple(lines), max(names, 0))
+    return Table((*head, "sum", "records"), tuple(lines), names, whole - len(rows))
 
 
 def _mean_word(rows: list[Any]) -> str:
@@ -77,24 +84,15 @@ def _figures(one: Release, wide: bool) -> list[str]:
 
 
 def picture(answer: Any) -> list[Whiskers]:
-    """A picture for each column; none where there is only one row, or too many."""
+    """A picture for each column; none where there are too many groups."""
     found: dict[str, list[Mark]] = {}
-    rows = list(_rows(answer))
-    for key, name, one in rows:
-        mean = one.interval(0.95)
-        wide = one.interval(0.95, of="population") if len(rows) <= _MOST_WIDE else None
-        mark = Mark(
-            ", ".join(key),
-            one.mean,
-            mean.low,
-            mean.high,
-            wide.low if wide else None,
-            wide.high if wide else None,
-        )
+    if len(answer.groups) > _MOST_DRAWN:
+        return []
+    for key, name, one in _rows(answer):
+        mean, wide = one.interval(0.95), one.interval(0.95, of="population")
+        mark = Mark(", ".join(key), one.mean, mean.low, mean.high, wide.low, wide.high)
         found.setdefault(name, []).append(mark)
-    return [
-        Whiskers(name, tuple(marks)) for name, marks in found.items() if len(marks) <= _MOST_DRAWN
-    ]
+    return [Whiskers(name, tuple(marks)) for name, marks in found.items()]
 
 
 def as_csv(answer: Any) -> str:
