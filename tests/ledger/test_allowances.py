@@ -14,7 +14,7 @@ from .support import Place, fresh
 
 
 def allowance(person: str, epsilon: str) -> Allowance:
-    return Allowance(f"{person}/", Amount(Fraction(epsilon)))
+    return Allowance(person, Amount(Fraction(epsilon)))
 
 
 def test_an_allowance_counts_its_own_charges_alone(place: Place) -> None:
@@ -30,6 +30,9 @@ def test_an_allowance_counts_its_own_charges_alone(place: Place) -> None:
     budget.reserve("0.1", question="q", request="ana/3", allowance=own)  # to the last bit
     again = budget.reserve("0.2", question="q", request="ana/1", allowance=own)
     assert again.reopened  # what is paid for stays paid for
+    for one in (budget, Budget(place.location, "b")):  # kept up, and added up from the start
+        assert one.spent_by("ana")[1].epsilon == Fraction(3, 10)
+        assert one.spent_by("ana/1")[1].epsilon == 0
 
 
 def test_racing_charges_pass_neither_limit(place: Place) -> None:

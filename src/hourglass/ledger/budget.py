@@ -166,6 +166,11 @@ class Budget:
         with self._session.looking() as look:
             return look.view.balance, list(look.view.charges.values())
 
+    def spent_by(self, person: str) -> tuple[Balance, Amount]:
+        """The balance, and what the charges of one person cost, as of one moment."""
+        with self._session.looking() as look:
+            return look.view.balance, look.view.spent_by(person)
+
     def answer(self, request: str) -> StoredAnswer | None:
         """The answer stored under a request key, if there is one; it costs nothing."""
         with self._session.looking() as look:
@@ -218,7 +223,7 @@ class Budget:
         )
 
     def _check_allowance(self, view: View, amount: Amount, allowance: Allowance) -> None:
-        spent = view.spent_under(allowance.prefix)
+        spent = view.spent_by(allowance.person)
         remaining = allowance.limit - spent
         if not amount.fits(remaining):
             raise BudgetExceededError(

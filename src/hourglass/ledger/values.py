@@ -87,10 +87,10 @@ class Amount:
 class Allowance:
     """What the charges of one person may add up to, within a budget that many share.
 
-    A charge is that person's if its request key begins with ``prefix``.
+    A charge is that person's if its request key begins with their name and a slash.
     """
 
-    prefix: str
+    person: str
     limit: Amount
 
 

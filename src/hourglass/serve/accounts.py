@@ -67,21 +67,17 @@ class Account:
     ) -> Reservation:
         """Charge the budget within the person's allowance, under a key of the person's own."""
         assert request is not None  # the gateway takes no question without a key
-        prefix = prefix_of(self.person.name)
+        name = self.person.name
         return self.budget.reserve(
             epsilon,
             delta,
             question=question,
-            request=prefix + request,
+            request=prefix_of(name) + request,
             description=f"{self.dataset}: {description}"[:200].strip(),
-            allowance=Allowance(prefix, self.entry.allowance_of(self.person.name)),
+            allowance=Allowance(name, self.entry.allowance_of(name)),
         )
 
     def standing(self) -> Standing:
         """Where the person stands now."""
-        balance, charges = self.budget.state()
-        spent = Amount(Fraction(0))
-        for charge in charges:
-            if charge.status != "void" and owner_of(charge)[0] == self.person.name:
-                spent = spent + charge.amount
+        balance, spent = self.budget.spent_by(self.person.name)
         return Standing(self.entry.allowance_of(self.person.name), spent, balance)
