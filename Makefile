@@ -6,10 +6,11 @@ STAMP := $(VENV)/.installed
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 # The demo needs a tenth of what the tests need: an environment of its own, unless theirs is there.
 DEMO := $(if $(wildcard $(STAMP)),$(VENV),build/demo)
+SERVE := $(if $(wildcard $(STAMP)),$(VENV),build/serve)
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
-.PHONY: help demo test test-fast test-long test-lowest check format bench peers test-peers paper docs proof clean
+.PHONY: help demo serve-demo test test-fast test-long test-lowest check format bench peers test-peers paper docs proof clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,6 +27,18 @@ build/demo/.installed: pyproject.toml constraints.txt
 
 demo: $(DEMO)/.installed  ## private means, sums and counts of an example file, and a chart
 	$(DEMO)/bin/python examples/demo.py
+
+build/serve/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv build/serve
+	build/serve/bin/python $(PIP_INSTALL) -e '.[serve]'
+	@touch $@
+
+serve-demo: $(SERVE)/.installed  ## the page and the API on the example data; prints the link, ends with Ctrl-C
+	@mkdir -p build/serve-demo
+	@cp examples/catalogue.toml examples/visits.parquet build/serve-demo/
+	@test -e build/serve-demo/visits.ledger || $(SERVE)/bin/hourglass budget init visits-2026 --epsilon 5 \
+	  --ledger build/serve-demo/visits.ledger >/dev/null
+	$(SERVE)/bin/hourglass serve build/serve-demo/catalogue.toml
 
 test: check  ## everything: style, types, imports, then the whole suite
 	$(PYTEST) --durations=15

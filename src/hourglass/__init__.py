@@ -22,6 +22,7 @@ from .errors import (
     BudgetExceededError,
     DataError,
     EpsilonError,
+    GatewayError,
     GridError,
     HourglassError,
     LedgerError,
@@ -51,6 +52,7 @@ from .release.found import FoundBounds
 from .release.release import Release
 from .release.releases import Releases
 from .release.statement import Statement
+from .serve.client import Gateway, connect
 
 __version__ = "0.2.0"
 
@@ -68,6 +70,8 @@ __all__ = [
     "EpsilonError",
     "Expression",
     "FoundBounds",
+    "Gateway",
+    "GatewayError",
     "GridError",
     "Hourglass",
     "HourglassBox",
@@ -86,6 +90,7 @@ __all__ = [
     "Staircase2D",
     "Statement",
     "accuracy",
+    "connect",
     "count",
     "create_budget",
     "expression",

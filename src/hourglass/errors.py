@@ -21,6 +21,7 @@ HourglassError
 │       ├── LedgerBusyError         locked for longer than the wait
 │       ├── LedgerUnreachableError  the server does not answer
 │       └── LedgerWriteError        read-only, disk full, or the disk fails
+├── GatewayError            a gateway refused or does not answer; its code says why (exit code 3)
 └── SourceError             the data could not be read (exit code 4)
 
 A message names the argument, the value given, the rule and the remedy. It never quotes a
@@ -47,6 +48,7 @@ __all__ = [
     "ChargeClosedError",
     "DataError",
     "EpsilonError",
+    "GatewayError",
     "GridError",
     "HourglassError",
     "LedgerBusyError",
@@ -188,6 +190,25 @@ class LedgerUnreachableError(LedgerError):
 
 class LedgerWriteError(LedgerError):
     """The ledger cannot be written: read-only, disk full, or the disk fails."""
+
+
+class GatewayError(HourglassError):
+    """A gateway (``hg.connect``) refused a question or does not answer; ``code`` says why."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, *, code: str) -> None:
+        """``code`` is that of the gateway's reply, or "unreachable"."""
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel between processes whole."""
+        return _refused, (str(self), self.code)
+
+
+def _refused(message: str, code: str) -> GatewayError:
+    return GatewayError(message, code=code)
 
 
 class SourceError(HourglassError):

@@ -24,6 +24,7 @@ from .mean import mean
 from .output import as_options, make_printable, tell_json, tell_line, wants_json
 from .paper import paper
 from .plan import plan
+from .serve import serve_app
 from .sum import sum_
 
 __all__ = ["app", "main"]
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 
 app.add_typer(budget_app)
+app.add_typer(serve_app)
 
 
 def _version(asked: bool) -> None:

@@ -78,6 +78,14 @@ EXAMPLES: Final = {
         "hourglass budget verify --ledger ledger.db",
         "hourglass budget verify --ledger postgresql://owner@host/budgets",
     ],
+    "run": [
+        "hourglass serve catalogue.toml",
+        "hourglass serve catalogue.toml --link ana",
+    ],
+    "check": [
+        "hourglass serve check catalogue.toml",
+        "hourglass serve check /etc/hourglass/catalogue.toml",
+    ],
     "paper": [
         "hourglass paper e1 e2 --out paper",
         "hourglass paper --quick --out paper",

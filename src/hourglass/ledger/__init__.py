@@ -19,9 +19,20 @@ from __future__ import annotations
 from .budget import Budget, Reservation, create_budget
 from .composition import optimal_epsilon
 from .store import grant_role, revoke_role
-from .values import Amount, Anchor, Balance, Charge, Fault, StoredAnswer, Terms, Verification
+from .values import (
+    Allowance,
+    Amount,
+    Anchor,
+    Balance,
+    Charge,
+    Fault,
+    StoredAnswer,
+    Terms,
+    Verification,
+)
 
 __all__ = [
+    "Allowance",
     "Amount",
     "Anchor",
     "Balance",

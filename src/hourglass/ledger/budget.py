@@ -23,6 +23,7 @@ from .replay import View
 from .session import Session, parsed, reach
 from .store import Caller, open_store
 from .values import (
+    Allowance,
     Amount,
     Anchor,
     Balance,
@@ -115,6 +116,7 @@ class Budget:
         question: str,
         request: str | None = None,
         description: str = "",
+        allowance: Allowance | None = None,
     ) -> Reservation:
         """Charge the budget, durably, before the data is looked at.
 
@@ -122,6 +124,9 @@ class Budget:
         and ``description``, which must be public. With a ``request`` key that was asked
         before, the same question costs nothing: it brings the stored answer, or takes up
         the charge that a crash left open.
+
+        An ``allowance`` is a limit on the charges of one person. It is checked under the same
+        lock as the budget's own, so that racing charges cannot pass it.
         """
         amount = charged_amount(epsilon, delta)
         key = None if request is None else checked_text("request", request)
@@ -131,6 +136,8 @@ class Budget:
             standing = None if key is None else look.view.standing(key)
             if standing is None:
                 self._check_room(look.view, amount)
+                if allowance is not None:
+                    self._check_allowance(look.view, amount, allowance)
                 free = key if key is not None else _free_key(look.view)
                 about = {"request": free, "question": asked, "description": description}
                 number = look.append("reserve", amount_fields(amount) | about).number
@@ -153,6 +160,16 @@ class Budget:
         """Every charge, in the order in which they were made."""
         with self._session.looking() as look:
             return list(look.view.charges.values())
+
+    def state(self) -> tuple[Balance, list[Charge]]:
+        """Balance and history as of one moment."""
+        with self._session.looking() as look:
+            return look.view.balance, list(look.view.charges.values())
+
+    def spent_by(self, person: str) -> tuple[Balance, Amount]:
+        """The balance, and what the charges of one person cost, as of one moment."""
+        with self._session.looking() as look:
+            return look.view.balance, look.view.spent_by(person)
 
     def answer(self, request: str) -> StoredAnswer | None:
         """The answer stored under a request key, if there is one; it costs nothing."""
@@ -204,6 +221,18 @@ class Budget:
             "answer yet, and only that role or, for an earlier version, the ledger's owner may "
             "answer it; wait for the answer, or choose another key, which is charged anew"
         )
+
+    def _check_allowance(self, view: View, amount: Amount, allowance: Allowance) -> None:
+        spent = view.spent_by(allowance.person)
+        remaining = allowance.limit - spent
+        if not amount.fits(remaining):
+            raise BudgetExceededError(
+                f"an allowance within budget {self.name!r} cannot cover this (requested {amount}, "
+                f"spent {spent} of {allowance.limit}); ask for no more than remains",
+                requested=amount.pair,
+                spent=spent.pair,
+                remaining=remaining.pair,
+            )
 
     def _check_room(self, view: View, amount: Amount) -> None:
         limit = view.terms.limit

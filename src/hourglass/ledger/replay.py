@@ -31,6 +31,7 @@ class View:
         self.charges: dict[int, Charge] = {}
         self.requests: dict[str, int] = {}
         self._reopened: set[int] = set()
+        self._persons: dict[str, Amount] = {}
         self._terms: Terms | None = None
         self._anchor = anchor
 
@@ -109,6 +110,10 @@ class View:
         number = self.requests.get(request)
         return None if number is None else self.charges[number]
 
+    def spent_by(self, person: str) -> Amount:
+        """What the charges cost whose request keys begin with the person's name and a slash."""
+        return self._persons.get(person, Amount(Fraction(0)))
+
     def _init(self, entry: Entry) -> None:
         limit = entry.amount()
         if limit.epsilon <= 0 or not 0 <= limit.delta < 1:
@@ -137,6 +142,9 @@ class View:
         )
         self.requests[request] = entry.number
         self.spent = spent
+        person, slash, _ = request.partition("/")
+        if slash:
+            self._persons[person] = self.spent_by(person) + amount
 
     def _reopen(self, entry: Entry) -> None:
         """Written by earlier versions when a charge without an answer was taken up again."""
@@ -161,6 +169,9 @@ class View:
         self.charges[charge.number] = replace(charge, status="void", closed=entry.at)
         del self.requests[charge.request]
         self.spent = self.spent - charge.amount
+        person, slash, _ = charge.request.partition("/")
+        if slash:
+            self._persons[person] = self.spent_by(person) - charge.amount
 
     def _open_charge(self, entry: Entry) -> Charge:
         charge = self.charges.get(entry.whole("charge"))

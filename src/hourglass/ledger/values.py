@@ -16,6 +16,7 @@ from ..core.numbers import exact_number
 from ..errors import EpsilonError, OptionError, shown
 
 __all__ = [
+    "Allowance",
     "Amount",
     "Anchor",
     "Balance",
@@ -80,6 +81,17 @@ class Amount:
     def __str__(self) -> str:
         text = f"epsilon={shown_number(self.epsilon)}"
         return text if self.delta == 0 else f"{text} and delta={shown_number(self.delta)}"
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What the charges of one person may add up to, within a budget that many share.
+
+    A charge is that person's if its request key begins with their name and a slash.
+    """
+
+    person: str
+    limit: Amount
 
 
 @dataclass(frozen=True)

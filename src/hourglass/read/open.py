@@ -13,6 +13,7 @@ from .columns import columns_in_memory, columns_of
 from .database import SqlSource
 from .engines.base import Engine, Source, engines
 from .files import FileSet, is_path
+from .kept import Kept
 
 __all__ = [
     "columns_in_memory", "file_engines", "is_table", "open_source", "open_table", "place_of",
@@ -23,14 +24,14 @@ def is_table(data: Any) -> bool:
     """Whether the data is a table rather than a column of numbers."""
     if isinstance(data, list | tuple | set | frozenset | np.ndarray):
         return False  # which no engine claims
-    return is_path(data) or any(kind.claims(data) for kind in engines())
+    return is_path(data) or isinstance(data, Kept) or any(kind.claims(data) for kind in engines())
 
 
 def place_of(data: Any) -> str:
     """Where a table is: a path or a database by its name, a frame by its kind."""
     if is_path(data):
         return str(data)
-    if isinstance(data, SqlSource):
+    if isinstance(data, SqlSource | Kept):
         return data.place
     return type(data).__qualname__
 
@@ -41,6 +42,8 @@ def open_source(data: Any, wanted: tuple[str, ...], engine: str | None) -> Sourc
     ``wanted`` are the names of all columns that the question needs: none where the data is a
     column of numbers itself. Several columns in memory are named "0", "1", ...
     """
+    if isinstance(data, Kept):
+        return data
     if not wanted:
         return column_of(data)
     if columns_in_memory(data) is None:

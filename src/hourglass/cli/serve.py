@@ -1,0 +1,95 @@
+"""``hourglass serve``: a page and an API for many people; its catalogue is checked here, too."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import OptionError
+from .command import Command, Group
+
+__all__ = ["serve_app"]
+
+
+class _Serving(Group):
+    """``hourglass serve FILE`` is short for ``hourglass serve run FILE``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command in front where there is none."""
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+serve_app = typer.Typer(
+    name="serve",
+    cls=_Serving,
+    help="Let many people ask, and nobody see a row: a page and a JSON API.",
+    no_args_is_help=True,
+)
+
+Catalogue = Annotated[Path, typer.Argument(help="The catalogue, a TOML file.", show_default=False)]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """The problems of a catalogue as they are: its words are not those of the command line."""
+    from ..serve.reading import CatalogueError
+
+    try:
+        yield
+    except CatalogueError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(error.exit_code) from None
+
+
+@serve_app.command(cls=Command)
+def run(
+    catalogue: Catalogue,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PERSON",
+            help="Print a sign-in link for this person; it works once. On this machine alone, the "
+            "first owner gets one anyway.",
+        ),
+    ] = None,
+) -> None:
+    """Serve a catalogue until the process is stopped. SIGHUP reads the catalogue again.
+
+    Short: hourglass serve CATALOGUE.
+    """
+    try:
+        from ..serve.server import run as serve
+    except ImportError:
+        raise OptionError(
+            "hourglass serve needs Starlette, uvicorn and Jinja2; install them with: "
+            "pip install 'hourglass-dp[serve]'"
+        ) from None
+    with _told():
+        serve(catalogue, link_for=link)
+
+
+@serve_app.command(cls=Command)
+def check(catalogue: Catalogue) -> None:
+    """Check a catalogue: its lines, the schemas of its data, its budgets. No row is read."""
+    from ..serve.checking import check as checked
+
+    with _told():
+        print(checked(catalogue))
+
+
+@serve_app.command(cls=Command)
+def token() -> None:
+    """Make an access token: printed once, with the line for the catalogue."""
+    from ..serve.tokens import hashed
+    from ..serve.tokens import token as made
+
+    secret = made()
+    print(f"Give this to the person; it is not shown again:\n\n    {secret}\n")
+    print(f'Put this under [people.NAME] in the catalogue:\n\n    token = "{hashed(secret)}"')

@@ -1,0 +1,83 @@
+"""Somebody's part of a budget: what they may spend, and what they have spent.
+
+In the ledger a person's request keys begin with their name, so that nobody can use or read a key
+of another's, and so that each charge says who asked. The allowance is checked under the ledger's
+own lock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..ledger import Allowance, Amount, Balance, Budget, Charge, Reservation
+from .catalogue import BudgetEntry, Person
+
+__all__ = ["Account", "Standing", "owner_of", "prefix_of"]
+
+
+def prefix_of(person: str) -> str:
+    """How the request keys of a person begin."""
+    return f"{person}/"
+
+
+def owner_of(charge: Charge) -> tuple[str, str]:
+    """Who asked, and the request key as they gave it; nobody for a charge made elsewhere."""
+    person, slash, key = charge.request.partition("/")
+    return (person, key) if slash else ("", charge.request)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where somebody stands: their allowance, what they spent, and what the whole budget holds."""
+
+    allowance: Amount
+    spent: Amount
+    budget: Balance
+
+    @property
+    def remaining(self) -> Fraction:
+        """The epsilon that they may still spend."""
+        own = self.allowance - self.spent
+        return max(Fraction(0), min(own.epsilon, self.budget.remaining.epsilon))
+
+    def questions_left(self, epsilon: Fraction) -> int:
+        """How many questions at this price remain."""
+        return self.remaining // epsilon
+
+
+@dataclass(frozen=True)
+class Account:
+    """A person's account in a budget; it charges in the place of the budget itself."""
+
+    budget: Budget
+    entry: BudgetEntry
+    person: Person
+    dataset: str = ""
+
+    def reserve(
+        self,
+        epsilon: Any,
+        delta: Any = 0,
+        *,
+        question: str,
+        request: str | None = None,
+        description: str = "",
+    ) -> Reservation:
+        """Charge the budget within the person's allowance, under a key of the person's own."""
+        assert request is not None  # the gateway takes no question without a key
+        name = self.person.name
+        return self.budget.reserve(
+            epsilon,
+            delta,
+            question=question,
+            request=prefix_of(name) + request,
+            description=f"{self.dataset}: {description}"[:200].strip(),
+            allowance=Allowance(name, self.entry.allowance_of(name)),
+        )
+
+    def standing(self) -> Standing:
+        """Where the person stands now."""
+        balance, spent = self.budget.spent_by(self.person.name)
+        return Standing(self.entry.allowance_of(self.person.name), spent, balance)

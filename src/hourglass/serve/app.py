@@ -1,0 +1,105 @@
+"""The application: routes, static files, and the headers that every reply carries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from . import api, pages
+from .failures import Failure
+from .people import Door
+from .service import Service
+from .web import Call, Desk, endpoint, told_as_json
+
+__all__ = ["make_app"]
+
+_HEADERS: Final = (
+    (
+        "content-security-policy",
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+)
+_HTTPS: Final = ("strict-transport-security", "max-age=31536000")
+
+
+#: The files of the page; no path leads to any other.
+_FILES: Final = {
+    "style.css": "text/css",
+    "preview.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
+
+
+def _file(name: str, kind: str) -> Any:
+    content = (Path(__file__).parent / "static" / name).read_bytes()
+
+    async def handle(request: Request) -> Response:
+        return Response(content, media_type=kind)
+
+    return handle
+
+
+class Headers:
+    """Adds the headers; what is not a static file is kept by no cache."""
+
+    def __init__(self, app: ASGIApp, secure: bool) -> None:
+        """Around an application."""
+        self._app = app
+        self._lines = [(k.encode(), v.encode()) for k, v in _HEADERS]
+        if secure:
+            self._lines.append((_HTTPS[0].encode(), _HTTPS[1].encode()))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and its reply back with the headers."""
+        kept = b"max-age=3600" if scope.get("path", "").startswith("/static/") else b"no-store"
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                lines = [*self._lines, (b"cache-control", kept)]
+                message["headers"] = [*message["headers"], *lines]
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+def make_app(service: Service, door: Door) -> ASGIApp:
+    """The service as an ASGI application."""
+    desk = Desk.of(service, door)
+    routes: list[Any] = [
+        Route(path, endpoint(desk, path, work, public=public), methods=[method])
+        for path, method, work, public in api.ROUTES
+    ]
+    tell = pages.told_as_page
+    routes += [
+        Route(path, endpoint(desk, path, work, tell=tell, public=public), methods=[method])
+        for path, method, work, public in pages.ROUTES
+    ]
+    routes += [Route(f"/static/{name}", _file(name, kind)) for name, kind in _FILES.items()]
+
+    def refused(code: str) -> Any:
+        async def tell(request: Request, error: Exception) -> Response:
+            call = Call(request, desk, desk.service.state, None)
+            desk.metrics.refused(code)
+            wants_page = "text/html" in request.headers.get("accept", "")
+            return (pages.told_as_page if wants_page else told_as_json)(call, Failure(code))
+
+        return tell
+
+    app = Starlette(
+        routes=routes,
+        exception_handlers={404: refused("not_found"), 405: refused("method_not_allowed")},
+    )
+    app.router.redirect_slashes = False
+    return Headers(app, service.state.catalogue.settings.secure)

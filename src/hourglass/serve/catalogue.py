@@ -1,0 +1,188 @@
+"""The owner's catalogue: what is offered, to whom, and out of which budget. Frozen values.
+
+A catalogue is public among the people in it, except for where data and ledgers are, and for the
+hashes of tokens. :mod:`.reading` makes one from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from ..core.unit import Unit
+from ..ledger import Amount
+
+__all__ = [
+    "EPSILONS",
+    "ROLES",
+    "BudgetEntry",
+    "Catalogue",
+    "Column",
+    "Dataset",
+    "Grouping",
+    "Person",
+    "Proxy",
+    "Settings",
+    "Tls",
+]  # fmt: skip
+
+#: owner: sees who spent what and checks the ledger. analyst: asks. reader: reads all answers.
+ROLES: Final = ("owner", "analyst", "reader")
+#: The prices that are offered unless a dataset lists its own.
+EPSILONS: Final = tuple(map(Fraction, ("1/50", "1/20", "1/10", "1/5", "1/2", "1", "2")))
+
+
+@dataclass(frozen=True)
+class Tls:
+    """The files of the server's own certificate."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A reverse proxy in front, which does TLS; with ``header``, it also says who asks.
+
+    The header is believed only on connections from one of the ``addresses``.
+    """
+
+    addresses: tuple[str, ...]
+    header: str | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the service runs."""
+
+    title: str = "hourglass"
+    host: str = "127.0.0.1"
+    port: int = 8420
+    url: str | None = None
+    tls: Tls | None = None
+    proxy: Proxy | None = None
+    journal: Path = Path("journal.jsonl")
+    questions_per_minute: int = 30
+    refresh: float | None = None
+
+    @property
+    def secure(self) -> bool:
+        """Whether browsers reach it by https."""
+        return self.tls is not None or self.proxy is not None
+
+
+@dataclass(frozen=True)
+class BudgetEntry:
+    """A budget in a ledger, and what each person may spend of it; None is no limit of its own."""
+
+    name: str
+    ledger: str = field(repr=False)
+    limit: Amount
+    allowance: Fraction | None = None
+    allowances: Mapping[str, Fraction] = field(default_factory=dict)
+
+    def allowance_of(self, person: str) -> Amount:
+        """What the person may spend; all of the budget where nothing else is said."""
+        epsilon = self.allowances.get(person, self.allowance)
+        limit = self.limit
+        return limit if epsilon is None else Amount(min(epsilon, limit.epsilon), limit.delta)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that may be averaged."""
+
+    name: str
+    bounds: tuple[int | float, int | float]
+    title: str = ""
+    unit: str = ""
+    description: str = ""
+    typical: float | None = None
+    spread: bool = False
+    missing: Any = "drop"
+    parse: str | None = None
+    grid: int | None = None
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Columns that an answer may be grouped by, and the public names of the groups."""
+
+    by: tuple[str, ...]
+    keys: tuple[Any, ...] | Path
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """How a question names it."""
+        return ",".join(self.by)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table that questions may be asked of."""
+
+    name: str
+    source: str = field(repr=False)
+    budget: str
+    columns: Mapping[str, Column]
+    groupings: Mapping[str, Grouping] = field(default_factory=dict)
+    together: tuple[tuple[str, ...], ...] = ()
+    table: str | None = field(default=None, repr=False)
+    title: str = ""
+    description: str = ""
+    unit: Unit = Unit()  # noqa: RUF009
+    records: int = 1000
+    epsilons: tuple[Fraction, ...] = EPSILONS
+    people: tuple[str, ...] | None = None
+
+    @property
+    def place(self) -> str:
+        """The dataset's name, as questions in the ledger carry it."""
+        return f"serve:{self.name}"
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who may ask, or read, or both; known by the SHA-256 of a token."""
+
+    name: str
+    roles: frozenset[str]
+    token: str = field(default="", repr=False)
+    title: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The name for others to read."""
+        return self.title or self.name
+
+    def may(self, *roles: str) -> bool:
+        """Whether the person has one of the roles."""
+        return not self.roles.isdisjoint(roles)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All of it."""
+
+    settings: Settings
+    budgets: Mapping[str, BudgetEntry]
+    datasets: Mapping[str, Dataset]
+    people: Mapping[str, Person]
+    path: Path = Path("catalogue.toml")
+
+    def datasets_of(self, person: Person) -> dict[str, Dataset]:
+        """The datasets that a person may know of."""
+        return {
+            name: each
+            for name, each in self.datasets.items()
+            if each.people is None or person.name in each.people or person.may("owner")
+        }
+
+    def budgets_of(self, person: Person) -> dict[str, BudgetEntry]:
+        """The budgets of those datasets."""
+        names = dict.fromkeys(each.budget for each in self.datasets_of(person).values())
+        return {name: self.budgets[name] for name in names}

@@ -1,0 +1,112 @@
+"""Pictures as the numbers that a template needs to draw SVG: places on an axis, and its ticks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..release.rendering import number
+
+__all__ = ["Axis", "Mark", "Strip", "Whiskers", "axis_of", "strip"]
+
+#: Pictures are drawn in units of this width; the page scales them.
+WIDTH = 640.0
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A range of values on a line, with ticks at round numbers."""
+
+    low: float
+    high: float
+    left: float = 0.0
+    right: float = WIDTH
+    ticks: tuple[tuple[float, str], ...] = ()
+
+    def place(self, value: float) -> float:
+        """Where a value stands, kept on the line."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(self.left + min(max(share, 0.0), 1.0) * (self.right - self.left), 1)
+
+
+def axis_of(values: Sequence[float], left: float = 0.0, right: float = WIDTH) -> Axis:
+    """An axis around values, a little wider than they are, with three to seven ticks."""
+    low, high = min(values), max(values)
+    pad = 0.06 * (high - low) or abs(high) * 0.05 or 0.5
+    low, high = low - pad, high + pad
+    step = _step((high - low) / 5)
+    first = math.ceil(low / step) * step
+    places = [first + i * step for i in range(int((high - first) / step) + 1)]
+    decimals = max(0, -math.floor(math.log10(step)))
+    plain = Axis(low, high, left, right)
+    ticks = tuple((plain.place(value), number(value, decimals)) for value in places)
+    return Axis(low, high, left, right, ticks)
+
+
+def _step(raw: float) -> float:
+    """The round number next to it: 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= 0.999 * raw)
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Dots along an axis, stacked where they would cover each other, and a band behind them."""
+
+    dots: tuple[tuple[float, float], ...]
+    band: tuple[float, float]
+    centre: float
+    axis: Axis
+    height: float
+
+
+def strip(answers: Sequence[float], mean: float, margin: float) -> Strip:
+    """Answers that could come out, around the mean that was pretended."""
+    axis = axis_of([*answers, mean - margin, mean + margin], 8, WIDTH - 8)
+    stacks: dict[int, int] = {}
+    dots = []
+    for answer in sorted(answers):
+        x = axis.place(answer)
+        slot = round(x / 15)
+        stacks[slot] = stacks.get(slot, -1) + 1
+        dots.append((x, float(stacks[slot])))
+    height = 40.0 + 15 * max(stacks.values())
+    placed = tuple((x, height - 12 - 15 * level) for x, level in dots)
+    band = axis.place(mean - margin), axis.place(mean + margin)
+    return Strip(placed, band, axis.place(mean), axis, height)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One row of a picture: the mean, the interval of the records, that of the population."""
+
+    label: str
+    mean: float
+    low: float
+    high: float
+    wide_low: float
+    wide_high: float
+
+
+@dataclass(frozen=True)
+class Whiskers:
+    """Means with their intervals, a row each."""
+
+    title: str
+    marks: tuple[Mark, ...]
+
+    @property
+    def axis(self) -> Axis:
+        """An axis that holds every interval."""
+        ends = [
+            end
+            for mark in self.marks
+            for end in (mark.low, mark.high, mark.wide_low, mark.wide_high)
+        ]
+        return axis_of(ends, 150 if any(mark.label for mark in self.marks) else 16, WIDTH - 16)
+
+    @property
+    def height(self) -> float:
+        """The height of the rows; the ticks come below."""
+        return 30.0 * len(self.marks) + 10

@@ -1,0 +1,67 @@
+"""``hourglass serve check``: everything about a catalogue that can be found out without a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..core.urls import shown_url
+from ..errors import HourglassError, LedgerMissingError
+from ..ledger import Budget
+from ..ledger.values import shown_number
+from .catalogue import BudgetEntry, Catalogue, Person
+from .holdings import check_schema, choices
+from .lines import line_of, lines_of
+from .reading import CatalogueError, read_catalogue
+from .sections import Problem
+
+__all__ = ["check"]
+
+
+def check(path: Path) -> str:
+    """What the catalogue offers, in words, or a CatalogueError with every problem."""
+    found = read_catalogue(path)
+    lines = lines_of(path.read_text(encoding="utf-8"))
+    problems = []
+    for name, dataset in found.datasets.items():
+        place = ("datasets", name)
+        for what in check_schema(dataset):
+            problems.append(Problem(line_of(lines, place), ".".join(place), what))
+    for name, entry in found.budgets.items():
+        if (fault := _budget_problem(entry)) is not None:
+            place = ("budgets", name)
+            problems.append(Problem(line_of(lines, place), ".".join(place), fault))
+    if problems:
+        raise CatalogueError(path, problems)
+    return _summary(found)
+
+
+def _budget_problem(entry: BudgetEntry) -> str | None:
+    limit = shown_number(entry.limit.epsilon)
+    try:
+        budget = Budget(entry.ledger, entry.name)
+    except LedgerMissingError:
+        delta = f" --delta {shown_number(entry.limit.delta)}" if entry.limit.delta else ""
+        return (
+            "the ledger has no such budget; create it with: hourglass budget init "
+            f"{entry.name} --epsilon {limit}{delta} --ledger {shown_url(entry.ledger)}"
+        )
+    except HourglassError as error:
+        return str(error)
+    if budget.terms.limit != entry.limit:
+        return (
+            f"the catalogue says {entry.limit}, but the ledger was made with "
+            f"{budget.terms.limit}, which never changes; correct the catalogue"
+        )
+    return None
+
+
+def _about(person: Person) -> str:
+    return ", ".join([*sorted(person.roles), *([] if person.token else ["no token yet"])])
+
+
+def _summary(found: Catalogue) -> str:
+    lines = []
+    for name, dataset in found.datasets.items():
+        lines.append(f"{name}: {len(choices(dataset))} questions, budget {dataset.budget}")
+    people = ", ".join(f"{name} ({_about(each)})" for name, each in found.people.items())
+    return "\n".join([*lines, f"people: {people}", "The catalogue is good."])

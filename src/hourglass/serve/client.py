@@ -1,0 +1,176 @@
+"""``hg.connect``: the API of ``hourglass serve`` from Python, by the standard library alone.
+
+``gateway.mean`` takes the name of a dataset where :func:`hourglass.mean` takes data, and returns
+the same kind of answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import GatewayError, OptionError, shown
+from ..noise.bits import SECURE
+
+__all__ = ["Gateway", "connect", "restored"]
+
+
+def connect(url: str, token: str, *, timeout: float = 30.0) -> Gateway:
+    """A gateway that holds data and budgets: ask it with ``gateway.mean(dataset, column, ...)``.
+
+    ``token`` is what ``hourglass serve token`` printed. It is sent over https, or to this machine
+    itself; over plain http to another machine it would be readable on the way, and is refused.
+    """
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if parts.scheme != "https" and not (parts.scheme == "http" and local):
+        raise OptionError(
+            f"url={shown(url)}: the token would be readable on the way; give an https address"
+        )
+    return Gateway(url.rstrip("/"), token, timeout)
+
+
+class Gateway:
+    """A service that answers questions about data that nobody sees."""
+
+    def __init__(self, url: str, token: str, timeout: float = 30.0) -> None:
+        """Made by :func:`connect`; nothing is sent yet."""
+        self.url = url
+        self._token = token
+        self._timeout = timeout
+
+    def __repr__(self) -> str:
+        return f"Gateway({self.url!r})"
+
+    def datasets(self) -> list[dict[str, Any]]:
+        """What may be asked: datasets, columns, groups, prices."""
+        found: list[dict[str, Any]] = self._send("/datasets")["datasets"]
+        return found
+
+    def budget(self) -> list[dict[str, Any]]:
+        """What may still be spent."""
+        found: list[dict[str, Any]] = self._send("/budget")["budgets"]
+        return found
+
+    def plan(
+        self,
+        dataset: str,
+        column: str | Sequence[str],
+        *,
+        epsilon: Any,
+        by: str | Sequence[str] | None = None,
+        spread: bool = False,
+        records: int | None = None,
+        mean: float | None = None,
+    ) -> dict[str, Any]:
+        """What a question would cost and be worth; it touches no data and costs nothing."""
+        from urllib.parse import urlencode
+
+        fields: list[tuple[str, Any]] = [("dataset", dataset), ("epsilon", str(epsilon))]
+        fields += [("column", name) for name in _names(column)]
+        fields += [("by", ",".join(_names(by))), ("spread", "true" if spread else "")]
+        fields += [("records", records), ("mean", mean)]
+        address = urlencode([(name, value) for name, value in fields if value not in (None, "")])
+        return self._send(f"/plan?{address}")
+
+    def mean(
+        self,
+        dataset: str,
+        column: str | Sequence[str],
+        *,
+        epsilon: Any,
+        by: str | Sequence[str] | None = None,
+        spread: bool = False,
+        request: str | None = None,
+    ) -> Any:
+        """The private mean of a column, or of several; see :func:`hourglass.mean`.
+
+        Bounds, keys and unit are those of the catalogue. ``request`` is your key for the question:
+        asked again under it, the stored answer comes back at no charge. One is made up if you
+        give none, and the question is sent twice under it where the first reply is lost.
+        """
+        key = request or SECURE.words(2).tobytes().hex()
+        fields = {
+            "dataset": dataset,
+            "columns": _names(column),
+            "by": ",".join(_names(by)),
+            "spread": spread,
+            "epsilon": str(epsilon),
+            "request": key,
+        }
+        try:
+            answer = self._send("/releases", fields)
+        except GatewayError as error:
+            if error.code != "unreachable":
+                raise
+            answer = self._send("/releases", fields)
+        return restored(answer["answer"])
+
+    def release(self, request: str, person: str | None = None) -> Any:
+        """An answer that was given before, by its request key."""
+        from urllib.parse import quote
+
+        whose = f"{quote(person, safe='')}/" if person else ""
+        return restored(self._send(f"/releases/{whose}{quote(request, safe='')}")["answer"])
+
+    def _send(self, place: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
+        from urllib.error import HTTPError, URLError
+        from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+        class Staying(HTTPRedirectHandler):
+            """The token goes to the address given, and nowhere else."""
+
+            def redirect_request(self, *given: Any, **options: Any) -> None:
+                """Follow no redirect."""
+
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        body = None
+        if fields is not None:
+            headers["Content-Type"] = "application/json"
+            body = json.dumps(fields).encode()
+        request = Request(self.url + place, body, headers)
+        try:
+            with build_opener(Staying).open(request, timeout=self._timeout) as reply:
+                found: dict[str, Any] = json.load(reply)
+                return found
+        except HTTPError as error:
+            with error:
+                raise _failure(error.code, error.read(100_000)) from None
+        except (URLError, OSError):
+            raise GatewayError(
+                f"{self.url} does not answer; check the address, or try again with the same "
+                "request key",
+                code="unreachable",
+            ) from None
+
+
+def _failure(status: int, body: bytes) -> GatewayError:
+    try:
+        told = json.loads(body)["error"]
+        message, code = str(told["message"]), str(told["code"])
+    except (ValueError, KeyError, TypeError):
+        message, code = f"the gateway replied with status {status}", "unknown"
+    else:
+        if "requested" in told and "remaining" in told:
+            message += f" Asked for epsilon {told['requested']}, left {told['remaining']}."
+    return GatewayError(message, code=code)
+
+
+def _names(given: str | Sequence[str] | None) -> list[str]:
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) else list(given)
+
+
+def restored(stored: dict[str, Any]) -> Any:
+    """A stored answer as the release that it was."""
+    from ..release.columns import Columns
+    from ..release.release import Release
+    from ..release.releases import Releases
+
+    if "columns" in stored:
+        return Columns.from_dict(stored)
+    return (Releases if "by" in stored else Release).from_dict(stored)

@@ -1,0 +1,99 @@
+"""What can go wrong, as people and programs are told: a code, a status and a fixed sentence.
+
+No sentence quotes what was sent, and none comes from an engine or a ledger: those may say more
+than the person who asks may know.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Final
+
+from ..errors import (
+    BudgetExceededError,
+    HourglassError,
+    LedgerBusyError,
+    LedgerError,
+    RequestReusedError,
+)
+from ..ledger.values import shown_number
+
+__all__ = ["FAILURES", "Failure", "failure_of"]
+
+#: code -> (HTTP status, sentence)
+FAILURES: Final[dict[str, tuple[int, str]]] = {
+    "not_signed_in": (401, "Sign in, or send a valid access token."),
+    "not_allowed": (403, "Your role does not include this."),
+    "cross_site": (
+        403,
+        "This came from another site, or from a form that is too old. Reload the page, then try "
+        "again.",
+    ),
+    "wrong_host": (400, "This service is not reached under that name."),
+    "not_by_proxy": (403, "This service is reached through its proxy alone."),
+    "not_found": (404, "There is no such page."),
+    "no_such_dataset": (404, "There is no such dataset, or it is not open to you."),
+    "no_such_answer": (404, "There is no answer under this key, or it is not open to you."),
+    "method_not_allowed": (405, "This address does not take that method."),
+    "too_slow": (408, "The request took too long to arrive."),
+    "key_reused": (409, "This request key belongs to another question. Choose another key."),
+    "too_large": (413, "The request is too large."),
+    "not_json": (400, "Send a JSON object, with the content type application/json."),
+    "bad_fields": (422, "A field is missing, unknown or of the wrong type; see /openapi.json."),
+    "bad_key": (
+        422,
+        "The request key is missing or not usable. Take 1 to 100 letters, digits, dots, dashes, "
+        "colons and underscores, beginning with a letter or a digit.",
+    ),
+    "not_offered": (422, "These columns and groups are not offered together; see /datasets."),
+    "bad_epsilon": (422, "This epsilon is not one of those offered; see /datasets."),
+    "bad_pretence": (422, "The pretended number of records or mean is not usable."),
+    "budget_exceeded": (
+        402,
+        "The budget, or your part of it, does not hold that much any more. Nothing was charged.",
+    ),
+    "too_fast": (429, "Too many requests. Wait a little and try again."),
+    "ledger_busy": (503, "The budget is in use. Try again with the same request key."),
+    "unavailable": (
+        503,
+        "The service cannot answer now. Try again later, with the same request key.",
+    ),
+    "internal": (
+        500,
+        "Something went wrong. If the question was charged, the same request key brings its "
+        "answer at no further cost.",
+    ),
+}
+
+
+class Failure(Exception):  # noqa: N818 - it is an answer, too
+    """A request that is not answered as asked; ``facts`` are public amounts beside the code."""
+
+    def __init__(self, code: str, **facts: Any) -> None:
+        """One of the codes above."""
+        super().__init__(code)
+        self.code = code
+        self.status, self.message = FAILURES[code]
+        self.facts = facts
+
+    def to_dict(self) -> dict[str, Any]:
+        """The body of the reply."""
+        return {"error": {"code": self.code, "message": self.message, **self.facts}}
+
+
+def failure_of(error: BaseException) -> Failure:
+    """The failure that stands for an error of the house; nothing of its message is kept."""
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, BudgetExceededError):
+        requested, remaining = error.requested[0], max(Fraction(0), error.remaining[0])
+        return Failure(
+            "budget_exceeded", requested=shown_number(requested), remaining=shown_number(remaining)
+        )
+    if isinstance(error, RequestReusedError):
+        return Failure("key_reused")
+    if isinstance(error, LedgerBusyError):
+        return Failure("ledger_busy")
+    if isinstance(error, LedgerError | HourglassError):
+        return Failure("unavailable")
+    return Failure("internal")

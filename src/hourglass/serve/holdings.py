@@ -1,0 +1,146 @@
+"""Datasets as the service holds them: totals read once, kept in memory, and never shown.
+
+Registering a dataset opens its source, makes every question that its menu offers and reads their
+totals. From then on an answer costs no scan, and takes no time that tells of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import Any, Final
+
+from ..ask.question import MeanQuestion, mean_question
+from ..errors import HourglassError, OptionError
+from ..read.database import sql
+from ..read.kept import Kept
+from ..read.keys import PublicKeys
+from ..read.open import open_table
+from .catalogue import Column, Dataset
+
+__all__ = ["Choice", "Holding", "check_schema", "choices", "register"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A question of the menu, but for its price."""
+
+    columns: tuple[str, ...]
+    grouping: str = ""
+    spread: bool = False
+
+
+def choices(dataset: Dataset) -> list[Choice]:
+    """Every question that a dataset offers."""
+    sets = [(name,) for name in dataset.columns] + list(dataset.together)
+    plain = [Choice(each, by) for each, by in product(sets, ["", *dataset.groupings])]
+    wide = [
+        Choice((name,), by, spread=True)
+        for name, column in dataset.columns.items()
+        if column.spread
+        for by in ["", *dataset.groupings]
+    ]
+    return plain + wide
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A registered dataset: its description, its totals (secret), the keys of its groups."""
+
+    dataset: Dataset
+    kept: Kept = field(repr=False)
+    keys: dict[str, PublicKeys] = field(repr=False)
+    menu: frozenset[Choice] = frozenset()
+
+    def question(self, choice: Choice, epsilon: Fraction) -> MeanQuestion:
+        """The question at its price, ready to be run; no total is looked at."""
+        return _question(self.dataset, self.kept, choice, epsilon)
+
+    def rehearsals(self) -> Iterator[MeanQuestion]:
+        """Every question at every price: rehearsed once, its law is at hand for all."""
+        for choice, epsilon in product(choices(self.dataset), self.dataset.epsilons):
+            yield self.question(choice, epsilon)
+
+    def groups(self, grouping: str) -> int:
+        """How many groups an answer has."""
+        return len(self.keys[grouping].keys) if grouping else 1
+
+
+def register(dataset: Dataset) -> Holding:
+    """Read the totals of all that a dataset offers."""
+    data = _data(dataset)
+    wanted = tuple(dict.fromkeys([*dataset.columns, *_keys(dataset), *_person(dataset)]))
+    kept = Kept(open_table(data, wanted), dataset.place)
+    holding = Holding(dataset, kept, {}, frozenset(choices(dataset)))
+    for choice in choices(dataset):
+        question = _question(dataset, data, choice, dataset.epsilons[0])
+        if question.keys is not None:
+            holding.keys[choice.grouping] = question.keys
+        kept.keep(question.query, question.read(), question.keys)
+    return holding
+
+
+def check_schema(dataset: Dataset) -> list[str]:
+    """What is wrong with the questions of a dataset by its schema; no row is read."""
+    found: dict[str, None] = {}
+    try:
+        data = _data(dataset)
+    except HourglassError as error:
+        return [str(error)]
+    for choice in choices(dataset):
+        try:
+            _question(dataset, data, choice, dataset.epsilons[0])
+        except HourglassError as error:
+            found[str(error)] = None
+    return list(found)
+
+
+def _data(dataset: Dataset) -> Any:
+    if "://" in dataset.source:
+        assert dataset.table is not None
+        return sql(dataset.source, dataset.table)
+    if dataset.table is not None:
+        raise OptionError("table is about databases; the source is a file")
+    return dataset.source
+
+
+def _keys(dataset: Dataset) -> list[str]:
+    return [name for grouping in dataset.groupings.values() for name in grouping.by]
+
+
+def _person(dataset: Dataset) -> list[str]:
+    return [dataset.unit.person] if dataset.unit.person else []
+
+
+#: The options of a column that a question takes.
+_OPTIONS: Final = ("missing", "parse", "grid")
+
+
+def _question(dataset: Dataset, data: Any, choice: Choice, epsilon: Fraction) -> MeanQuestion:
+    columns = [dataset.columns[name] for name in choice.columns]
+    options: dict[str, Any]
+    if len(columns) == 1:
+        asked: Any = columns[0].name
+        options = {name: getattr(columns[0], name) for name in ("bounds", *_OPTIONS)}
+    else:
+        asked = [column.name for column in columns]
+        options = {
+            name: {column.name: getattr(column, name) for column in columns}
+            for name in ("bounds", *_OPTIONS)
+        }
+        options["grid"] = _given(columns)
+    if choice.grouping:
+        grouping = dataset.groupings[choice.grouping]
+        keys: Any = grouping.keys
+        options |= {"by": list(grouping.by), "keys": list(keys) if type(keys) is tuple else keys}
+    unit = dataset.unit
+    if unit.groups > 1 and not choice.grouping:
+        unit = type(unit)(unit.person, unit.rows)
+    return mean_question(data, asked, epsilon=epsilon, unit=unit, spread=choice.spread, **options)
+
+
+def _given(columns: list[Column]) -> dict[str, int] | None:
+    found = {column.name: column.grid for column in columns if column.grid is not None}
+    return found or None

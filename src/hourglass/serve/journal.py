@@ -1,0 +1,44 @@
+"""The journal: one line of JSON for everything that people do. It only grows, and has no cell.
+
+Lines are about questions and people, never about answers. A line is written before a question is
+charged; if it cannot be written, nothing is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from .failures import Failure
+
+__all__ = ["Journal"]
+
+
+class Journal:
+    """A file that lines are appended to, each in one write."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, and create it for its owner alone where there is none."""
+        self.path = path
+        self._lock = threading.Lock()
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+    def write(self, what: str, person: str | None, **facts: Any) -> None:
+        """Add a line; a Failure if the disk does not take it."""
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"at": at, "what": what, "person": person, **facts}) + "\n"
+        data = line.encode()
+        try:
+            with self._lock:
+                if os.write(self._file, data) != len(data):
+                    raise OSError
+        except OSError:
+            raise Failure("unavailable") from None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)

@@ -1,0 +1,58 @@
+"""How much and how fast: the size and the speed of bodies, the rate of requests."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from .failures import Failure
+
+__all__ = ["BODY", "Rates", "body_of"]
+
+#: No body may be longer than this many bytes, or take longer than this many seconds to arrive.
+BODY: Final = 64 * 1024
+SECONDS: Final = 10.0
+_MOST_NAMES: Final = 10_000
+
+
+class Rates:
+    """So many events a minute for each name; a pause earns the right to as many at once."""
+
+    def __init__(self, a_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nobody has used anything yet."""
+        self._a_minute = a_minute
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._used: dict[str, tuple[float, float]] = {}
+
+    def check(self, name: str, cost: float = 1.0) -> None:
+        """Count an event; a Failure if it is one too many."""
+        now = self._clock()
+        with self._lock:
+            if len(self._used) > _MOST_NAMES:
+                self._used.clear()
+            used, at = self._used.get(name, (0.0, now))
+            used = max(0.0, used - (now - at) * self._a_minute / 60)
+            if used + cost > self._a_minute:
+                raise Failure("too_fast")
+            self._used[name] = (used + cost, now)
+
+
+async def body_of(request: Any) -> bytes:
+    """The body of a request, if it is short and comes in time."""
+    try:
+        return await asyncio.wait_for(_read(request), SECONDS)
+    except TimeoutError:
+        raise Failure("too_slow") from None
+
+
+async def _read(request: Any) -> bytes:
+    found = bytearray()
+    async for chunk in request.stream():
+        found += chunk
+        if len(found) > BODY:
+            raise Failure("too_large")
+    return bytes(found)

@@ -1,0 +1,141 @@
+"""The datasets of a catalogue: their columns, groups and prices."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..core.grid import Bounds
+from ..core.numbers import exact_epsilon
+from ..core.unit import Unit, per_person
+from ..errors import HourglassError
+from .catalogue import EPSILONS, Column, Dataset, Grouping
+from .sections import Section
+
+__all__ = ["dataset"]
+
+
+def dataset(name: str, section: Section, folder: Path) -> Dataset:
+    """The dataset that a table of the catalogue describes."""
+    source = section.secret("source", needed=True)
+    if source and "://" not in source:
+        source = str(folder / source)
+    columns = section.section("columns", needed=True).each(_column, names=False)
+    groupings = section.section("groups").each(lambda n, s: _grouping(n, s, folder), names=False)
+    found = Dataset(
+        name=name,
+        source=source,
+        budget=section.text("budget", needed=True),
+        columns=columns,
+        groupings={each.name: each for each in groupings.values()},
+        together=_together(section, columns),
+        table=section.secret("table") or None,
+        title=section.text("title") or name,
+        description=section.text("description"),
+        unit=_unit(section),
+        records=section.whole("records", 1000),
+        epsilons=_epsilons(section),
+        people=section.texts("people"),
+    )
+    if "://" in source and found.table is None:
+        section.wrong("", "table is missing: a database needs the name of a table")
+    return found
+
+
+def _column(name: str, section: Section) -> Column:
+    pair = section.get("bounds", needed=True)
+    bounds: tuple[Any, Any] = (-math.inf, math.inf)  # replaced, unless there is a problem
+    try:
+        if pair is not None:
+            checked = Bounds.of(pair)
+            bounds = (checked.lower, checked.upper)
+    except HourglassError as error:
+        section.wrong("bounds", str(error))
+    missing, parse = section.get("missing"), section.text("parse") or None
+    if parse:
+        section.one_of("parse", parse, ("real", "integer"), "real or integer")
+    typical = section.number("typical")
+    if typical is not None and not bounds[0] <= typical <= bounds[1]:
+        section.wrong("typical", f"is outside the bounds ({bounds[0]}, {bounds[1]})")
+    grid = section.whole("grid", 0) or None
+    return Column(
+        name=name,
+        bounds=bounds,
+        title=section.text("title") or name,
+        unit=section.text("unit"),
+        description=section.text("description"),
+        typical=None if typical is None else float(typical),
+        spread=section.truth("spread"),
+        missing="drop" if missing is None else missing,
+        parse=parse,
+        grid=grid,
+    )
+
+
+def _grouping(name: str, section: Section, folder: Path) -> Grouping:
+    keys, file = section.get("keys"), section.text("keys_from")
+    by = section.texts("by") or (name,)
+    title = section.text("title") or name
+    if (keys is None) == (not file):
+        section.wrong(
+            "", "takes one of keys (the public names of the groups) and keys_from (a file)"
+        )
+        return Grouping(by, (), title)
+    if file:
+        if not (folder / file).is_file():
+            section.wrong("keys_from", "there is no such file")
+        return Grouping(by, folder / file, title)
+    if not isinstance(keys, list) or not keys:
+        section.wrong("keys", 'takes a list of names, such as keys = ["north", "south"]')
+        return Grouping(by, (), title)
+    return Grouping(by, tuple(tuple(k) if isinstance(k, list) else k for k in keys), title)
+
+
+def _together(section: Section, columns: dict[str, Column]) -> tuple[tuple[str, ...], ...]:
+    lists = section.get("together")
+    if lists is None:
+        return ()
+    good = isinstance(lists, list) and all(
+        isinstance(each, list) and len(each) > 1 and all(isinstance(c, str) for c in each)
+        for each in lists
+    )
+    if not good:
+        section.wrong("together", 'takes lists of columns, such as together = [["a", "b"]]')
+        return ()
+    for name in (name for each in lists for name in each):
+        section.one_of("together", name, columns, "a column of this dataset")
+    return tuple(tuple(each) for each in lists)
+
+
+def _unit(section: Section) -> Unit:
+    inner = section.section("unit")
+    person = inner.text("person")
+    rows, groups = inner.whole("rows", 0), inner.whole("groups", 1)
+    inner.done()
+    if not person:
+        if rows or groups != 1:
+            inner.wrong("", "rows and groups are about persons; name their column with person")
+        return Unit()
+    try:
+        return per_person(person, rows=rows or None, groups=groups)
+    except HourglassError as error:
+        inner.wrong("", str(error))
+        return Unit()
+
+
+def _epsilons(section: Section) -> tuple[Fraction, ...]:
+    listed = section.get("epsilons")
+    if listed is None:
+        return EPSILONS
+    found = []
+    for each in listed if isinstance(listed, list) else [None]:
+        try:
+            found.append(exact_epsilon(each))
+        except HourglassError as error:
+            section.wrong("epsilons", f"takes a list of prices such as [0.1, 0.5, 1]; {error}")
+    if not found:
+        section.wrong("epsilons", "takes a list of prices such as [0.1, 0.5, 1]")
+        return EPSILONS
+    return tuple(sorted(set(found)))

@@ -1,0 +1,326 @@
+"""The page: every screen is made on the server and works without JavaScript."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from ..core.unit import hidden
+from ..ledger.values import shown_number
+from ..release.rendering import decimals_for, number
+from .accounts import owner_of
+from .charts import strip
+from .failures import Failure
+from .holdings import Choice
+from .previews import preview
+from .service import Asked
+from .shown import as_csv, picture, python_of, table_of
+from .tokens import random_text
+from .web import Call, cookie_name
+
+__all__ = ["ROUTES", "told_as_page"]
+
+HERE: Final = Path(__file__).parent
+
+
+def _environment() -> Environment:
+    found = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "exact": shown_number,
+        "near": lambda value, error: number(value, decimals_for(error)),
+        "when": lambda text: text[:16].replace("T", " "),
+        "count": lambda value: f"{value:,}",
+    }
+    return found
+
+
+_PAGES: Final = _environment()
+
+
+def _page(call: Call, name: str, status: int = 200, **values: Any) -> Response:
+    visitor = call.visitor
+    text = _PAGES.get_template(name).render(
+        title=call.state.catalogue.settings.title,
+        person=visitor.person if visitor else None,
+        form_key=call.desk.door.form_key(visitor) if visitor else "",
+        here=call.request.scope["path"],
+        **values,
+    )
+    return HTMLResponse(text, status)
+
+
+def told_as_page(call: Call, failure: Failure) -> Response:
+    """A failure for a person; who is not signed in is asked to."""
+    if failure.code == "not_signed_in" and call.request.method == "GET":
+        return RedirectResponse("/login", 303)
+    return _page(call, "failure.html", failure.status, failure=failure)
+
+
+# --- coming in ----------------------------------------------------------------------------------
+
+
+def login(call: Call) -> Response:
+    """The form that takes a token, or the button of a login link."""
+    if call.visitor is not None:
+        return RedirectResponse("/", 303)
+    return _page(call, "login.html", code=call.query("code"), wrong=False)
+
+
+def enter(call: Call) -> Response:
+    """A session for whoever has a token or a fresh link."""
+    fields, state, door = call.form(), call.state, call.desk.door
+    if code := fields.get("code", ""):
+        person = door.follow(state.catalogue, code)
+    else:
+        found = door.by_token(state.catalogue, fields.get("token", "").strip())
+        person = found.person if found else None
+    if person is None:
+        call.desk.strangers.check(call.address)  # strangers cannot fill the journal's disk
+        call.service.journal.write("refused sign in", None)
+        return _page(call, "login.html", 401, code="", wrong=True)
+    call.service.journal.write("sign in", person.name)
+    reply = RedirectResponse("/", 303)
+    reply.set_cookie(
+        cookie_name(state),
+        door.open_session(person),
+        httponly=True,
+        samesite="lax",
+        secure=state.catalogue.settings.secure,
+        path="/",
+    )
+    return reply
+
+
+def leave(call: Call) -> Response:
+    """The end of a session."""
+    call.form()
+    if call.visitor is not None:
+        call.desk.door.close_session(call.visitor)
+        call.service.journal.write("sign out", call.visitor.person.name)
+    reply = RedirectResponse("/login", 303)
+    reply.delete_cookie(cookie_name(call.state), path="/")
+    return reply
+
+
+# --- asking -------------------------------------------------------------------------------------
+
+
+def catalogue(call: Call) -> Response:
+    """What may be asked, and what is left to spend."""
+    person, state = call.person, call.state
+    standings = {
+        name: state.account(person, name).standing() for name in state.catalogue.budgets_of(person)
+    }
+    found = state.catalogue.datasets_of(person)
+    return _page(call, "catalogue.html", datasets=found, standings=standings, hidden=hidden)
+
+
+def _asked(call: Call, fields: Any) -> Asked:
+    """The question that the fields of the form spell, the first of the menu where they do not."""
+    dataset = call.state.dataset(call.person, call.request.path_params["dataset"])
+    sets = {_set_name(each): each for each in _sets(dataset)}
+    what = fields.get("what", next(iter(sets)))
+    if what not in sets:
+        raise Failure("not_offered")
+    middle = dataset.epsilons[len(dataset.epsilons) // 2]
+    return call.service.asked(
+        call.person,
+        dataset.name,
+        sets[what],
+        fields.get("by", ""),
+        fields.get("spread", "") == "1",
+        fields.get("epsilon", shown_number(middle)),
+    )
+
+
+def _sets(dataset: Any) -> list[tuple[str, ...]]:
+    return [(name,) for name in dataset.columns] + list(dataset.together)
+
+
+def _set_name(columns: tuple[str, ...]) -> str:
+    return " + ".join(columns)
+
+
+def _worth(call: Call, asked: Asked, fields: Any) -> dict[str, Any]:
+    """What the preview shows: all from pretended data."""
+    holding = call.state.holdings[asked.dataset.name]
+    previews = preview(asked, holding, fields.get("records"), fields.get("mean"))
+    return {
+        "asked": asked,
+        "standing": call.state.account(call.person, asked.dataset.budget).standing(),
+        "previews": [(each, strip(each.answers, each.mean, each.margin)) for each in previews],
+        "groups": holding.groups(asked.choice.grouping),
+        "exact": shown_number,
+    }
+
+
+def question(call: Call) -> Response:
+    """The form of a question, beside what its answer would be worth."""
+    fields = dict(call.request.query_params)
+    dataset = call.state.dataset(call.person, call.request.path_params["dataset"])
+    trouble = None
+    try:
+        asked = _asked(call, fields)
+        worth = _worth(call, asked, fields)
+    except Failure as failure:
+        if failure.code not in ("bad_pretence", "not_offered"):
+            raise
+        trouble, kept = failure, {"epsilon", "by"} & set(fields)
+        fields = {name: fields[name] for name in kept if failure.code == "bad_pretence"}
+        asked = _asked(call, fields)
+        worth = _worth(call, asked, fields)
+    return _page(
+        call,
+        "question.html",
+        dataset=dataset,
+        sets=[(_set_name(each), each) for each in _sets(dataset)],
+        what=_set_name(asked.choice.columns),
+        fields=fields,
+        trouble=trouble,
+        hidden=hidden,
+        **worth,
+    )
+
+
+def fragment(call: Call) -> Response:
+    """The preview alone, for the script."""
+    fields = dict(call.request.query_params)
+    return _page(call, "preview.html", **_worth(call, _asked(call, fields), fields))
+
+
+def confirm(call: Call) -> Response:
+    """The question once more, with its price and a request key, which stays in the address."""
+    fields = dict(call.request.query_params)
+    asked = _asked(call, fields)
+    if not fields.get("key"):
+        wanted = _address(asked) | {n: fields[n] for n in ("records", "mean") if fields.get(n)}
+        address = urlencode(wanted | {"key": random_text(2).replace("_", "-").strip("-")})
+        return RedirectResponse(f"{call.request.scope['path']}?{address}", 303)
+    worth = _worth(call, asked, fields)
+    try:
+        answered = call.service.answer(call.person, fields["key"])
+    except Failure:
+        answered = None
+    return _page(
+        call,
+        "confirm.html",
+        dataset=asked.dataset,
+        key=fields["key"],
+        hidden_fields=_address(asked),
+        back=urlencode({n: v for n, v in fields.items() if n != "key"}),
+        answered=answered,
+        hidden=hidden,
+        **worth,
+    )
+
+
+def _address(asked: Asked) -> dict[str, str]:
+    choice: Choice = asked.choice
+    found = {"what": _set_name(choice.columns), "by": choice.grouping}
+    return found | {"spread": "1" if choice.spread else "", "epsilon": shown_number(asked.epsilon)}
+
+
+def ask(call: Call) -> Response:
+    """Charge and answer; the same form sent twice leads to the same answer."""
+    fields, person = call.form(), call.person
+    call.desk.questions.check(person.name)
+    asked, key = _asked(call, fields), fields.get("key", "")
+    call.service.ask(person, asked, key)
+    return RedirectResponse(f"/answers/{person.name}/{key}", 303)
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def answer(call: Call, format_: str = "html") -> Response:
+    """An answer: table, picture, statement, and ways to take it along."""
+    where = call.request.path_params
+    found = call.service.answer(call.person, where["key"], where["person"])
+    if format_ == "csv":
+        name = f'attachment; filename="{found.key}.csv"'
+        return Response(
+            as_csv(found.answer), media_type="text/csv", headers={"Content-Disposition": name}
+        )
+    settings = call.state.catalogue.settings
+    url = settings.url or str(call.request.base_url).rstrip("/")
+    dataset = call.state.catalogue.datasets.get(found.dataset)
+    return _page(
+        call,
+        "answer.html",
+        found=found,
+        dataset=dataset,
+        table=table_of(found.answer),
+        pictures=picture(found.answer),
+        statement=found.answer.statement(budget=call.state.budgets[found.budget]).words.split("\n"),
+        python=python_of(found, url),
+    )
+
+
+def history(call: Call) -> Response:
+    """What one has asked; for readers also what others have."""
+    person = call.person
+    everyone = person.may("reader", "owner") and call.query("who") == "all"
+    charges = [
+        (name, charge, *owner_of(charge))
+        for name, charge in call.service.history(person, everyone=everyone)
+    ]
+    return _page(call, "history.html", charges=charges, everyone=everyone)
+
+
+def owner(call: Call, verified: Any = None) -> Response:
+    """Who spent what, the anchor of each budget, and the walk over its entries."""
+    if not call.person.may("owner"):
+        raise Failure("not_allowed")
+    state, budgets = call.state, []
+    for name, entry in state.catalogue.budgets.items():
+        balance, charges = state.budgets[name].state()
+        spent: dict[str, Any] = {}
+        for charge in charges:
+            if charge.status != "void":
+                whose = owner_of(charge)[0] or "(outside of this service)"
+                count, amount = spent.get(whose, (0, 0))
+                spent[whose] = (count + 1, amount + charge.amount.epsilon)
+        rows = [
+            (whose, count, amount, entry.allowance_of(whose).epsilon)
+            for whose, (count, amount) in sorted(spent.items())
+        ]
+        budgets.append((name, entry, balance, rows))
+    return _page(call, "owner.html", budgets=budgets, verified=verified or {})
+
+
+def verify(call: Call) -> Response:
+    """Walk every entry of every budget, and show what is wrong."""
+    call.form()
+    if not call.person.may("owner"):
+        raise Failure("not_allowed")
+    call.service.journal.write("verify", call.person.name)
+    return owner(call, {name: each.verify() for name, each in call.state.budgets.items()})
+
+
+#: address -> (method, function, whether anybody may call it)
+ROUTES: Final = (
+    ("/login", "GET", login, True),
+    ("/login", "POST", enter, True),
+    ("/logout", "POST", leave, True),
+    ("/", "GET", catalogue, False),
+    ("/ask/{dataset}", "GET", question, False),
+    ("/ask/{dataset}", "POST", ask, False),
+    ("/ask/{dataset}/preview", "GET", fragment, False),
+    ("/ask/{dataset}/confirm", "GET", confirm, False),
+    ("/answers/{person}/{key}", "GET", answer, False),
+    ("/answers/{person}/{key}/csv", "GET", partial(answer, format_="csv"), False),
+    ("/history", "GET", history, False),
+    ("/owner", "GET", owner, False),
+    ("/owner/verify", "POST", verify, False),
+)

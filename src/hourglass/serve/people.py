@@ -1,0 +1,131 @@
+"""Who asks: by an access token, by a session of the page, or by the word of a trusted proxy."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from .catalogue import Catalogue, Person
+from .tokens import hashed, matching, random_text
+
+__all__ = ["Door", "Visitor"]
+
+#: A session of the page ends after this many seconds, and a login link after these.
+SESSION: Final = 12 * 3600
+LINK: Final = 15 * 60
+_MOST_SESSIONS: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """A person, how they are known ("token", "session", "proxy"), and the session's hash."""
+
+    person: Person
+    how: str
+    session: str = field(default="", repr=False)
+
+    @property
+    def ambient(self) -> bool:
+        """Whether a browser says who it is by itself, even where another site makes it ask."""
+        return self.how != "token"
+
+
+@dataclass(frozen=True)
+class _Session:
+    person: str
+    token: str = field(repr=False)
+    ends: float = 0.0
+
+
+class Door:
+    """Lets people in. Of tokens, links and sessions only hashes are kept."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nobody is in yet."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._sessions: dict[str, _Session] = {}
+        self._links: dict[str, _Session] = {}
+        self._secret = random_text().encode()
+
+    def by_token(self, catalogue: Catalogue, token: str) -> Visitor | None:
+        """The person whose token it is."""
+        known = [(name, each.token) for name, each in catalogue.people.items() if each.token]
+        name = matching(token, known)
+        return None if name is None else Visitor(catalogue.people[name], "token")
+
+    def by_session(self, catalogue: Catalogue, cookie: str) -> Visitor | None:
+        """The person whose session it is, while it lasts and their token stays the same."""
+        name = hashed(cookie)
+        with self._lock:
+            found = self._sessions.get(name)
+        person = None if found is None else catalogue.people.get(found.person)
+        if found is None or person is None or found.ends < self._clock():
+            return None
+        return Visitor(person, "session", name) if person.token == found.token else None
+
+    def by_proxy(
+        self, catalogue: Catalogue, address: str, headers: Mapping[str, str]
+    ) -> Visitor | None:
+        """The person that the declared proxy names; nobody else's word counts."""
+        proxy = catalogue.settings.proxy
+        if proxy is None or proxy.header is None or address not in proxy.addresses:
+            return None
+        person = catalogue.people.get(headers.get(proxy.header, ""))
+        return None if person is None else Visitor(person, "proxy")
+
+    def open_session(self, person: Person) -> str:
+        """A new session; the text is for the person's cookie alone."""
+        secret, now = random_text(), self._clock()
+        with self._lock:
+            self._forget(now)
+            self._sessions[hashed(secret)] = _Session(person.name, person.token, now + SESSION)
+        return secret
+
+    def close_session(self, visitor: Visitor) -> None:
+        """End a session."""
+        with self._lock:
+            self._sessions.pop(visitor.session, None)
+
+    def link(self, person: Person) -> str:
+        """A code that opens one session for the person, once."""
+        code = random_text()
+        with self._lock:
+            ends = self._clock() + LINK
+            self._links[hashed(code)] = _Session(person.name, person.token, ends)
+        return code
+
+    def follow(self, catalogue: Catalogue, code: str) -> Person | None:
+        """The person that a login link was made for; it works once."""
+        with self._lock:
+            found = self._links.pop(hashed(code), None)
+        if found is None or found.ends < self._clock():
+            return None
+        return catalogue.people.get(found.person)
+
+    def form_key(self, visitor: Visitor) -> str:
+        """What every form of this visitor carries; another site cannot know it."""
+        whose = visitor.session or f"proxy {visitor.person.name}"
+        return hmac.new(self._secret, whose.encode(), hashlib.sha256).hexdigest()
+
+    def is_form_key(self, visitor: Visitor, offered: str) -> bool:
+        """Whether a form was made for this visitor."""
+        known = self.form_key(visitor).encode()
+        return hmac.compare_digest(known, offered.encode("utf-8", "replace"))
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions are open."""
+        return len(self._sessions)
+
+    def _forget(self, now: float) -> None:
+        """Drop sessions that have ended, and the oldest where there are too many."""
+        ended = [name for name, each in self._sessions.items() if each.ends < now]
+        spare = len(self._sessions) - len(ended) - _MOST_SESSIONS + 1
+        for name in ended + list(self._sessions)[: max(0, spare)]:
+            self._sessions.pop(name, None)

@@ -1,0 +1,127 @@
+"""What an answer will be worth, before it is asked for: from pretended data, never from the real.
+
+The analyst says how many records they expect and where their mean may lie. The law of the noise
+does the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+from ..core.totals import NoisyTotals, Totals
+from ..estimate.interval import interval
+from ..mechanisms.base import MeanMechanism
+from ..noise.bits import SeededBits
+from ..release.release import Release
+from .failures import Failure
+from .holdings import Holding
+from .service import Asked
+
+__all__ = ["SIMULATED", "Preview", "preview"]
+
+#: How many answers that could come out are shown.
+SIMULATED: Final = 20
+_MOST: Final = 10**12
+
+
+@dataclass(frozen=True)
+class Preview:
+    """For one column: answers that could come out, and how far the 95 % interval reaches."""
+
+    column: str
+    mean: float
+    records: int
+    margin: float
+    answers: tuple[float, ...]
+
+
+def preview(asked: Asked, holding: Holding, records: Any = None, mean: Any = None) -> list[Preview]:
+    """A preview for each column; by group, of one group with its part of the records."""
+    size = _records(asked.dataset.records if records in (None, "") else records)
+    size = max(1, size // holding.groups(asked.choice.grouping))
+    mechanism = holding.question(asked.choice, asked.epsilon).mechanism
+    centres = []
+    for place, name in enumerate(asked.choice.columns):
+        column = asked.dataset.columns[name]
+        low, high = column.bounds
+        usual = column.typical if column.typical is not None else (low + high) / 2
+        centres.append(_mean(usual if mean in (None, "") or place else mean, low, high))
+    laws = _laws(mechanism, len(centres))
+    simulated = _simulated(mechanism, laws, size, tuple(centres))
+    return [
+        Preview(name, centre, size, margin, answers)
+        for name, centre, (margin, answers) in zip(
+            asked.choice.columns, centres, simulated, strict=True
+        )
+    ]
+
+
+def _laws(mechanism: Any, columns: int) -> tuple[MeanMechanism, ...]:
+    """The law of each column."""
+    return tuple(map(mechanism.column, range(columns))) if columns > 1 else (mechanism,)
+
+
+@lru_cache(maxsize=2048)
+def _simulated(
+    mechanism: Any, laws: tuple[MeanMechanism, ...], records: int, means: tuple[float, ...]
+) -> list[tuple[float, tuple[float, ...]]]:
+    """For each column the reach of the 95 % interval, and means with noise on them."""
+    cells = [_cells(law, records, mean) for law, mean in zip(laws, means, strict=True)]
+    first, *more = cells
+    if mechanism.statistic == "spread":
+        more = [_squares(laws[0], first, records)]
+    noisy = [
+        mechanism.noise(Totals(first, records, tuple(more)), bits=SeededBits(seed))
+        for seed in range(SIMULATED)
+    ]
+    found = []
+    for place, (law, mean) in enumerate(zip(laws, means, strict=True)):
+        drawn = [each.columns[place] if len(laws) > 1 else each for each in noisy]
+        answers = [
+            Release.of(law, each, estimator="projected", private=False).mean for each in drawn
+        ]
+        grid, parts = law.grid.cells, law.parts
+        exact = NoisyTotals(
+            cells[place] * parts, (grid * records - cells[place]) * parts, grid, parts
+        )
+        ends = interval(law, exact, 0.95, "mean", mean)
+        found.append((max(ends.high - mean, mean - ends.low), tuple(answers)))
+    return found
+
+
+def _cells(law: MeanMechanism, records: int, mean: float) -> int:
+    """The sum of the cells of so many records with this mean."""
+    lower, upper = law.grid.bounds
+    share = (Fraction(mean) - Fraction(lower)) / (Fraction(upper) - Fraction(lower))
+    return round(share * law.grid.cells * records)
+
+
+def _squares(law: MeanMechanism, cells: int, records: int) -> int:
+    """A sum of squares: the values spread over a sixth of the range, or what the mean allows."""
+    grid, mean = law.grid.cells, Fraction(cells, records)
+    variance = min(Fraction(grid * grid, 36), mean * (grid - mean))
+    return round(records * (mean * mean + variance))
+
+
+def _records(records: Any) -> int:
+    try:
+        found = int(records)
+    except (TypeError, ValueError, OverflowError):
+        raise Failure("bad_pretence") from None
+    if isinstance(records, bool) or not 1 <= found <= _MOST:
+        raise Failure("bad_pretence")
+    return found
+
+
+def _mean(mean: Any, low: float, high: float) -> float:
+    try:
+        found = float(mean)
+    except (TypeError, ValueError, OverflowError):
+        raise Failure("bad_pretence") from None
+    if not math.isfinite(found) or not low <= found <= high:
+        raise Failure("bad_pretence")
+    return found

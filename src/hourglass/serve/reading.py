@@ -1,0 +1,215 @@
+"""From the text of a catalogue to checked values; every problem is told, with its line."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import tomllib
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from ..errors import HourglassError, OptionError
+from ..ledger import Amount
+from ..ledger.values import limit_amount
+from .catalogue import ROLES, BudgetEntry, Catalogue, Person, Proxy, Settings, Tls
+from .lines import lines_of
+from .offers import dataset
+from .sections import Problem, Problems, Section
+from .tokens import HASH
+
+__all__ = ["CatalogueError", "read_catalogue", "read_text"]
+
+_LISTEN: Final = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):([0-9]{1,5})")
+_SPAN: Final = re.compile(r"([0-9]{1,6})\s*(s|min|h|d)")
+_SECONDS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+
+
+class CatalogueError(OptionError):
+    """A catalogue that cannot be used; ``problems`` are all that is wrong with it."""
+
+    def __init__(self, path: Path, problems: Sequence[Problem]) -> None:
+        """The message has a line for each problem, beginning with file and line."""
+        self.problems = tuple(problems)
+        super().__init__("\n".join(f"{path}:{each}" for each in problems))
+
+
+def read_catalogue(path: Path) -> Catalogue:
+    """The catalogue in a file, or a CatalogueError that lists what is wrong with it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError:
+        raise OptionError(f"catalogue {str(path)!r} cannot be read; check the path") from None
+    except UnicodeDecodeError:
+        raise OptionError(f"catalogue {str(path)!r} is not UTF-8") from None
+    return read_text(text, path)
+
+
+def read_text(text: str, path: Path) -> Catalogue:
+    """The catalogue that a text spells; files it names are looked for beside ``path``."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogueError(path, [_syntax(str(error), text)]) from None
+    problems = Problems(lines_of(text))
+    root = Section(values, (), problems)
+    folder = path.absolute().parent
+    settings = _settings(root.section("serve"), folder)
+    budgets = root.section("budgets", needed=True).each(lambda n, s: _budget(n, s, folder))
+    datasets = root.section("datasets", needed=True).each(lambda n, s: dataset(n, s, folder))
+    people = root.section("people", needed=True).each(_person)
+    root.done()
+    found = Catalogue(settings, budgets, datasets, people, path)
+    _check_names(found, problems)
+    if problems.found:
+        raise CatalogueError(path, problems.sorted())
+    return found
+
+
+def _syntax(message: str, text: str) -> Problem:
+    at = re.search(r" \(at line ([0-9]+), column ([0-9]+)\)| \(at end of document\)", message)
+    what = message[: at.start()] if at else message
+    line = int(at[1]) if at and at[1] else len(text.splitlines())
+    return Problem(line, "", f"not TOML: {what[:1].lower()}{what[1:]}")
+
+
+def _check_names(found: Catalogue, problems: Problems) -> None:
+    """Whether what is spoken of elsewhere is there."""
+    for name, offered in found.datasets.items():
+        if offered.budget and offered.budget not in found.budgets:
+            problems.add(("datasets", name, "budget"), "there is no [budgets] table of that name")
+        for person in offered.people or ():
+            if person not in found.people:
+                problems.add(("datasets", name, "people"), f"{person!r} is not in [people]")
+    for name, budget in found.budgets.items():
+        for person in budget.allowances:
+            if person not in found.people:
+                where = ("budgets", name, "allowances", person)
+                problems.add(where, "is not in [people]")
+    hashes = [each.token for each in found.people.values() if each.token]
+    if len(set(hashes)) < len(hashes):
+        problems.add(("people",), "two people have the same token; make one for each")
+    if found.people and not any(each.may("owner") for each in found.people.values()):
+        problems.add(("people",), 'nobody is an owner; give one person roles = ["owner"]')
+
+
+# --- how it runs ------------------------------------------------------------------------------
+
+
+def _settings(section: Section, folder: Path) -> Settings:
+    host, port = _listen(section)
+    proxy = _proxy(section)
+    per_minute = section.whole("questions_per_minute", 30)
+    found = Settings(
+        title=section.text("title", "hourglass"),
+        host=host,
+        port=port,
+        url=section.text("url").rstrip("/") or None,
+        tls=_tls(section, folder),
+        proxy=proxy,
+        journal=folder / section.text("journal", "journal.jsonl"),
+        questions_per_minute=per_minute,
+        refresh=_span(section, "refresh"),
+    )
+    if found.url and not found.url.startswith(("http://", "https://")):
+        section.wrong("url", 'is the address that people type, such as "https://stats.example"')
+    if not _loopback(host) and not found.secure:
+        section.wrong(
+            "listen",
+            f"{host} can be reached from other machines, and nothing would be encrypted; "
+            "name certificate files in [serve.tls] or the proxy in [serve.proxy], or listen on "
+            "127.0.0.1",
+        )
+    section.done()
+    return found
+
+
+def _listen(section: Section) -> tuple[str, int]:
+    found = _LISTEN.fullmatch(section.text("listen", "127.0.0.1:8420"))
+    if found is None or int(found[2]) > 65535:
+        section.wrong("listen", 'takes an address and a port, such as "127.0.0.1:8420"')
+        return "127.0.0.1", 8420
+    return found[1].strip("[]"), int(found[2])
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _tls(section: Section, folder: Path) -> Tls | None:
+    if section.get("tls") is None:
+        return None
+    inner = section.section("tls")
+    files = [folder / inner.secret(name, needed=True) for name in ("certificate", "key")]
+    for name, file in zip(("certificate", "key"), files, strict=True):
+        if not file.is_file():
+            inner.wrong(name, "there is no such file")
+    inner.done()
+    return Tls(*files)
+
+
+def _proxy(section: Section) -> Proxy | None:
+    if section.get("proxy") is None:
+        return None
+    inner = section.section("proxy")
+    addresses = inner.texts("addresses") or ()
+    if not addresses:
+        inner.wrong("", 'addresses is missing: the proxy\'s own, such as ["127.0.0.1"]')
+    for address in addresses:
+        try:
+            ipaddress.ip_address(address)
+        except ValueError:
+            inner.wrong("addresses", f"{address!r} is not an IP address")
+    header = inner.text("user_header") or None
+    inner.done()
+    return Proxy(addresses, header)
+
+
+def _span(section: Section, name: str) -> float | None:
+    text = section.text(name)
+    if not text:
+        return None
+    found = _SPAN.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        section.wrong(name, 'takes a span such as "30min", "6h" or "1d"')
+        return None
+    return float(int(found[1]) * _SECONDS[found[2]])
+
+
+# --- budgets and people -----------------------------------------------------------------------
+
+
+def _budget(name: str, section: Section, folder: Path) -> BudgetEntry:
+    ledger = section.secret("ledger", needed=True)
+    if ledger and "://" not in ledger:
+        ledger = str(folder / ledger)
+    limit = Amount(Fraction(1))
+    epsilon, delta = section.number("epsilon", needed=True), section.number("delta")
+    if epsilon is not None:
+        try:
+            limit = limit_amount(epsilon, delta or 0)
+        except HourglassError as error:
+            section.wrong("epsilon", str(error))
+    inner = section.section("allowances")
+    each = {person: inner.number(person) for person in inner.names}
+    allowances = {person: amount for person, amount in each.items() if amount is not None}
+    for place, amount in [("", section.number("allowance")), *allowances.items()]:
+        if amount is not None and amount < 0:
+            (inner if place else section).wrong(place or "allowance", "is not negative")
+    return BudgetEntry(name, ledger, limit, section.number("allowance"), allowances)
+
+
+def _person(name: str, section: Section) -> Person:
+    token = section.secret("token")
+    if token and HASH.fullmatch(token) is None:
+        section.wrong("token", "is not a hash; paste the line that `hourglass serve token` printed")
+    roles = section.texts("roles")
+    if not roles:
+        section.wrong("", 'roles is missing; add roles = ["analyst"]')
+    for role in roles or ():
+        section.one_of("roles", role, ROLES, f"one of {', '.join(ROLES)}")
+    return Person(name, frozenset(roles or ()), token, section.text("name"))

@@ -1,0 +1,219 @@
+"""Running the service: listening, signals, fresh totals, logs, an end without loose ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import socket
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..errors import HourglassError, OptionError
+from ..release.rendering import counted
+from .app import make_app
+from .catalogue import Catalogue, Settings
+from .journal import Journal
+from .people import Door
+from .reading import read_catalogue
+from .service import Service, load
+
+__all__ = ["run"]
+
+log = logging.getLogger("hourglass.serve")
+#: A connection that has not sent the head of a request after so many seconds is closed.
+_HEAD_SECONDS: Final = 10.0
+#: So many connections at once; more are told to come back.
+_MOST_CONNECTIONS: Final = 500
+#: Running requests get so many seconds to end when the service is stopped.
+_GRACE: Final = 20
+
+
+def run(path: Path, *, link_for: str | None = None) -> None:
+    """Serve a catalogue until the process is told to stop."""
+    catalogue = read_catalogue(path)
+    listening = _listening(catalogue.settings)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
+    _log_as_json()
+    service = Service(load(catalogue), Journal(catalogue.settings.journal))
+    door = Door()
+    server = uvicorn.Server(_config(service, door, catalogue))
+    _say_where(catalogue, door, link_for)
+    for each in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn ends in good order, then sends itself the signal again: by then all is done.
+        signal.signal(each, lambda *_: None)
+    with _Reloading(service, path):
+        server.run(sockets=[listening])
+    service.journal.close()
+
+
+def _listening(settings: Settings) -> socket.socket:
+    """The socket to listen on; taken before the data is read, so that a taken one is told."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    found = socket.socket(family)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((settings.host, settings.port))
+    except OSError as error:
+        found.close()
+        raise OptionError(
+            f"listen: {settings.host}:{settings.port} cannot be had ({error.strerror}); choose "
+            "another address or port in [serve] of the catalogue"
+        ) from None
+    return found
+
+
+def _config(service: Service, door: Door, catalogue: Catalogue) -> uvicorn.Config:
+    settings = catalogue.settings
+    return uvicorn.Config(
+        make_app(service, door),
+        host=settings.host,
+        port=settings.port,
+        http=PatientProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=_GRACE,
+        ssl_certfile=settings.tls.certificate if settings.tls else None,
+        ssl_keyfile=settings.tls.key if settings.tls else None,
+    )
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP whose patience ends: a client that does not finish the head of a request is dropped."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Give the first request its time."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Give the next one its time, if its head has begun and not ended."""
+        super().data_received(data)
+        cycle: Any = self.cycle  # the request under way, None before the first
+        if cycle is not None and not cycle.response_complete:
+            self._stop_waiting()
+        elif self._deadline is None:
+            self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is left to wait for."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._deadline = loop.call_later(_HEAD_SECONDS, self._expire)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _expire(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+def _say_where(catalogue: Catalogue, door: Door, link_for: str | None) -> None:
+    settings = catalogue.settings
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = settings.url or f"{'https' if settings.tls else 'http'}://{host}:{settings.port}"
+    print(f"hourglass serves {counted(len(catalogue.datasets), 'dataset')} at {url}", flush=True)
+    if link_for is None:
+        owners = [name for name, each in catalogue.people.items() if each.may("owner")]
+        link_for = owners[0] if settings.host in ("127.0.0.1", "::1", "localhost") else None
+    if link_for is not None:
+        if link_for not in catalogue.people:
+            raise OptionError(f"link: {link_for!r} is not in [people] of the catalogue")
+        code = door.link(catalogue.people[link_for])
+        link = f"{url}/login?code={code}"
+        print(f"Sign in as {link_for} (works once, for 15 minutes): {link}", flush=True)
+
+
+class _Reloading:
+    """Fresh totals on the owner's schedule, a fresh catalogue on SIGHUP, laws made ready."""
+
+    def __init__(self, service: Service, path: Path) -> None:
+        self._service = service
+        self._path = path
+        self._ended = threading.Event()
+        self._wanted = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> None:
+        if hasattr(signal, "SIGHUP"):
+            signal.signal(signal.SIGHUP, lambda *_: self._wanted.set())
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._wanted.set()
+        self._thread.join(5)
+
+    def _work(self) -> None:
+        self._rehearse()
+        while not self._ended.is_set():
+            asked = self._wanted.wait(self._service.state.catalogue.settings.refresh)
+            self._wanted.clear()
+            if not self._ended.is_set() and self._reload("SIGHUP" if asked else "schedule"):
+                self._rehearse()
+
+    def _reload(self, why: str) -> bool:
+        """Read everything anew; where that fails, what was in force stays in force."""
+        try:
+            self._service.replace(load(read_catalogue(self._path)))
+        except HourglassError as error:
+            log.error("kept the old catalogue", extra={"facts": {"why": why, "error": str(error)}})
+            return False
+        except Exception as error:
+            facts = {"why": why, "kind": type(error).__name__}
+            log.error("kept the old catalogue", extra={"facts": facts})
+            return False
+        log.info("loaded the catalogue", extra={"facts": {"why": why}})
+        return True
+
+    def _rehearse(self) -> None:
+        """Compute the laws of all questions beforehand, so that no first answer is slow."""
+        for holding in self._service.state.holdings.values():
+            for question in holding.rehearsals():
+                if self._ended.is_set() or self._wanted.is_set():
+                    return
+                question.rehearse()
+                self._ended.wait(0.02)  # requests come first
+        log.info("rehearsed every question")
+
+
+class _JsonLines(logging.Formatter):
+    """A line of JSON for each event; of errors only the kind, whose words may quote data."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        facts = getattr(record, "facts", {})
+        return json.dumps(
+            {"at": at, "level": record.levelname.lower(), "event": record.msg, **facts}
+        )
+
+
+def _log_as_json() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    for name, level in (("hourglass.serve", logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)

@@ -1,0 +1,211 @@
+"""The service behind both ways in: the catalogue in force, its data and budgets, and asking.
+
+A question goes through the one spine of the house, :func:`hourglass.ask.run.run`: it is charged
+before anything else, and its answer is stored before it is handed out.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+from ..ask.run import run
+from ..core.numbers import exact_number
+from ..errors import OptionError
+from ..ledger import Budget, Charge
+from ..ledger.values import shown_number
+from .accounts import Account, owner_of, prefix_of
+from .catalogue import Catalogue, Dataset, Person
+from .client import restored
+from .failures import Failure, failure_of
+from .holdings import Choice, Holding, register
+from .journal import Journal
+from .pacing import Paced
+
+__all__ = ["Asked", "Found", "Service", "State", "load"]
+
+_KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of the menu at a price of the list."""
+
+    dataset: Dataset
+    choice: Choice
+    epsilon: Fraction
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The question in public words, for the journal."""
+        return {
+            "dataset": self.dataset.name,
+            "columns": list(self.choice.columns),
+            "by": self.choice.grouping,
+            "spread": self.choice.spread,
+            "epsilon": shown_number(self.epsilon),
+        }
+
+
+def dataset_of(charge: Charge) -> str:
+    """The name of the dataset that a question was about, from the words that its charge carries."""
+    return charge.description.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A stored answer, with the charge that paid for it."""
+
+    charge: Charge
+    answer: Any
+    budget: str
+
+    @property
+    def person(self) -> str:
+        """Who asked."""
+        return owner_of(self.charge)[0]
+
+    @property
+    def key(self) -> str:
+        """The request key."""
+        return owner_of(self.charge)[1]
+
+    @property
+    def dataset(self) -> str:
+        """The name of the dataset."""
+        return dataset_of(self.charge)
+
+
+@dataclass(frozen=True)
+class State:
+    """A catalogue with all that it names opened; replaced as a whole."""
+
+    catalogue: Catalogue
+    holdings: dict[str, Holding] = field(repr=False)
+    budgets: dict[str, Budget] = field(repr=False)
+
+    def dataset(self, person: Person, name: Any) -> Dataset:
+        """A dataset that the person may use; none other can be told from one that is not there."""
+        found = self.catalogue.datasets_of(person)
+        if not isinstance(name, str) or name not in found:
+            raise Failure("no_such_dataset")
+        return found[name]
+
+    def account(self, person: Person, budget: str, dataset: str = "") -> Account:
+        """The person's account in a budget."""
+        return Account(self.budgets[budget], self.catalogue.budgets[budget], person, dataset)
+
+
+def load(catalogue: Catalogue) -> State:
+    """Open the budgets and read the totals; an error if any of it cannot be used."""
+    budgets = {}
+    for name, entry in catalogue.budgets.items():
+        budgets[name] = Budget(entry.ledger, name)
+        limit = budgets[name].terms.limit
+        if limit != entry.limit:
+            raise OptionError(
+                f"budget {name!r}: the catalogue says {entry.limit}, but the ledger was made with "
+                f"{limit}, which never changes; write that into the catalogue, or make a new budget"
+            )
+    holdings = {name: register(each) for name, each in catalogue.datasets.items()}
+    return State(catalogue, holdings, budgets)
+
+
+class Service:
+    """What is in force, and what people may do with it."""
+
+    def __init__(self, state: State, journal: Journal) -> None:
+        """Begin with a catalogue that was loaded."""
+        self._state = state
+        self._changing = threading.Lock()
+        self.journal = journal
+
+    @property
+    def state(self) -> State:
+        """What is in force now; hold on to it for the length of a request."""
+        return self._state
+
+    def replace(self, state: State) -> None:
+        """Put another catalogue, or the same with fresh totals, in force."""
+        with self._changing:
+            self._state = state
+
+    # --- asking -----------------------------------------------------------------------------
+
+    def asked(
+        self, person: Person, dataset: Any, columns: Any, by: Any, spread: Any, epsilon: Any
+    ) -> Asked:
+        """The question, if it is one of the menu at a price of the list."""
+        found = self.state.dataset(person, dataset)
+        if not isinstance(columns, list | tuple) or not all(type(c) is str for c in columns):
+            raise Failure("bad_fields")
+        if not isinstance(by, str) or not isinstance(spread, bool):
+            raise Failure("bad_fields")
+        choice = Choice(tuple(columns), by, spread)
+        if choice not in self.state.holdings[found.name].menu:
+            raise Failure("not_offered")
+        return Asked(found, choice, _epsilon(found, epsilon))
+
+    def ask(self, person: Person, asked: Asked, key: Any) -> Any:
+        """The answer: charged, noised, stored; under a key that was used, the stored one."""
+        if not person.may("analyst"):
+            raise Failure("not_allowed")
+        if not isinstance(key, str) or _KEY.fullmatch(key) is None:
+            raise Failure("bad_key")
+        state, dataset = self.state, asked.dataset
+        self.journal.write("ask", person.name, key=key, **asked.facts)
+        try:
+            holding = state.holdings[dataset.name]
+            question = holding.question(asked.choice, asked.epsilon)
+            paced = Paced(question, holding.groups(asked.choice.grouping))
+            account: Any = state.account(person, dataset.budget, dataset.name)
+            answer = run(paced, account, key)
+        except Exception as error:
+            failure = failure_of(error)
+            self.journal.write("refused", person.name, key=key, code=failure.code)
+            raise failure from None
+        self.journal.write("answered", person.name, key=key)
+        return answer
+
+    # --- reading what was answered ----------------------------------------------------------
+
+    def answer(self, person: Person, key: str, whose: str | None = None) -> Found:
+        """A stored answer: one's own, or anybody's for those who may read all."""
+        whose = whose or person.name
+        if whose != person.name and not person.may("reader", "owner"):
+            raise Failure("no_such_answer")
+        state = self.state
+        for name in state.catalogue.budgets_of(person):
+            request = prefix_of(whose) + key
+            stored = state.budgets[name].answer(request)
+            if stored is not None:
+                charge = self._charge(name, stored.charge)
+                found = Found(charge, restored(stored.answer), name)
+                if found.dataset in state.catalogue.datasets_of(person):
+                    return found
+        raise Failure("no_such_answer")
+
+    def history(self, person: Person, *, everyone: bool = False) -> list[tuple[str, Charge]]:
+        """The charges of a person, or of all, each with its budget's name, the latest first."""
+        state, found = self.state, []
+        open_to = state.catalogue.datasets_of(person)
+        for name in state.catalogue.budgets_of(person):
+            for charge in state.budgets[name].history():
+                own = owner_of(charge)[0] == person.name
+                seen = own or (everyone and (dataset_of(charge) in open_to or person.may("owner")))
+                if charge.status != "void" and seen:
+                    found.append((name, charge))
+        return sorted(found, key=lambda each: each[1].reserved, reverse=True)
+
+    def _charge(self, budget: str, number: int) -> Charge:
+        return next(c for c in self.state.budgets[budget].history() if c.number == number)
+
+
+def _epsilon(dataset: Dataset, epsilon: Any) -> Fraction:
+    exact = exact_number(epsilon) if isinstance(epsilon, str | int | float) else None
+    if exact is None or exact not in dataset.epsilons:
+        raise Failure("bad_epsilon")
+    return exact

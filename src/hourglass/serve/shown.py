@@ -1,0 +1,124 @@
+"""Answers as the page shows and hands them out: tables, pictures, CSV, and the same in Python."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from ..ledger.values import shown_number
+from ..release.columns import Columns
+from ..release.release import Release
+from ..release.rendering import label
+from .charts import Mark, Whiskers
+from .service import Found
+
+__all__ = ["Table", "as_csv", "picture", "python_of", "table_of"]
+
+#: The population's interval is computed for so many rows at most: each takes its time.
+_MOST_WIDE: Final = 60
+#: So many rows are drawn, and so many are shown.
+_MOST_DRAWN: Final = 40
+_MOST_SHOWN: Final = 200
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts; the first ``names`` columns are names, the others numbers.
+
+    ``left_out`` so many rows are not shown.
+    """
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    names: int = 1
+    left_out: int = 0
+
+
+def table_of(answer: Any) -> Table:
+    """The answer as people read it, with both intervals of each mean."""
+    whole = len(answer.groups) * (len(answer.names) if isinstance(answer, Columns) else 1)
+    rows = list(islice(_rows(answer), _MOST_SHOWN))
+    wide = whole <= _MOST_WIDE
+    several = isinstance(answer, Columns)
+    groups = tuple(label([name]) for name in answer.by)
+    head = (*groups, *(("column",) if several else ()), _mean_word(rows), "95 % for these records")
+    head += ("95 % for the population",) if wide else ()
+    head += ("standard deviation",) if rows and rows[0][2]._spread else ()
+    lines = [(*key, *((name,) if several else ()), *_figures(one, wide)) for key, name, one in rows]
+    names = len(groups) + several
+    return Table((*head, "sum", "records"), tuple(lines), names, whole - len(rows))
+
+
+def _mean_word(rows: list[Any]) -> str:
+    return "share" if rows and all(one._yes_or_no for _, _, one in rows) else "mean"
+
+
+def _rows(answer: Any) -> Iterator[tuple[tuple[str, ...], str, Release]]:
+    """Every release in an answer, with its group and its column."""
+    columns = answer.names if isinstance(answer, Columns) else (answer.column,)
+    for group in answer.groups:
+        for name in columns:
+            part = answer.column(name) if isinstance(answer, Columns) else answer
+            one = part[group if len(group) > 1 else group[0]] if answer.by else part
+            yield tuple(label([value]) for value in group), str(name), one
+
+
+def _figures(one: Release, wide: bool) -> list[str]:
+    def ends(of: str) -> str:
+        low, high = (one._number(end, "mean") for end in one.interval(0.95, of=of))
+        return f"{low} to {high}"
+
+    spread = [one._number(one.std, "std")] if one._spread else []
+    return [
+        one._number(one.mean, "mean"),
+        ends("mean"),
+        *([ends("population")] if wide else []),
+        *spread,
+        one._number(one.sum, "sum"),
+        one._number(one.count, "count"),
+    ]
+
+
+def picture(answer: Any) -> list[Whiskers]:
+    """A picture for each column; none where there are too many groups."""
+    found: dict[str, list[Mark]] = {}
+    if len(answer.groups) > _MOST_DRAWN:
+        return []
+    for key, name, one in _rows(answer):
+        mean, wide = one.interval(0.95), one.interval(0.95, of="population")
+        mark = Mark(", ".join(key), one.mean, mean.low, mean.high, wide.low, wide.high)
+        found.setdefault(name, []).append(mark)
+    return [Whiskers(name, tuple(marks)) for name, marks in found.items()]
+
+
+def as_csv(answer: Any) -> str:
+    """The answer as comma-separated values, with the intervals of the means."""
+    columns = answer.columns(0.95)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    lists = [list(c.tolist() if hasattr(c, "tolist") else c) for c in columns.values()]
+    writer.writerows(zip(*lists, strict=True))
+    return text.getvalue()
+
+
+def python_of(found: Found, url: str) -> str:
+    """The lines of Python that bring the same answer, at no charge."""
+    answer = found.answer
+    columns = list(answer.names) if isinstance(answer, Columns) else answer.column
+    by = f", by={list(answer.by) if len(answer.by) > 1 else answer.by[0]!r}" if answer.by else ""
+    first = answer.column(answer.names[0]) if isinstance(answer, Columns) else answer
+    spread = ", spread=True" if first._spread else ""
+    return (
+        "import hourglass as hg\n\n"
+        f"gateway = hg.connect({url!r}, token)\n"
+        "answer = gateway.mean(\n"
+        f"    {found.dataset!r}, {columns!r}{by}{spread},\n"
+        f"    epsilon={shown_number(answer.epsilon)!r},\n"
+        f"    request={found.key!r},\n"
+        ")\n"
+    )

@@ -1,0 +1,214 @@
+"""What both ways in share: who calls, what they send, and how a failure is told."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from .failures import Failure, failure_of
+from .limits import Rates, body_of
+from .metrics import Metrics
+from .people import Door, Visitor
+from .service import Service, State
+
+__all__ = ["Call", "Desk", "Work"]
+
+log = logging.getLogger("hourglass.serve")
+_GENEROUS: Final = 20
+
+
+@dataclass
+class Desk:
+    """Everything that a request may need."""
+
+    service: Service
+    door: Door
+    questions: Rates
+    requests: Rates
+    strangers: Rates
+    metrics: Metrics = field(default_factory=Metrics)
+
+    @classmethod
+    def of(cls, service: Service, door: Door) -> Desk:
+        """With the rates of the catalogue that is in force."""
+        a_minute = service.state.catalogue.settings.questions_per_minute
+        return cls(service, door, Rates(a_minute), Rates(_GENEROUS * a_minute), Rates(60))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request, with who makes it and what is in force as it begins."""
+
+    request: Request
+    desk: Desk
+    state: State
+    visitor: Visitor | None
+    body: bytes = b""
+
+    @property
+    def service(self) -> Service:
+        """The service."""
+        return self.desk.service
+
+    @property
+    def person(self) -> Any:
+        """Who calls; a Failure where nobody is signed in."""
+        if self.visitor is None:
+            raise Failure("not_signed_in")
+        return self.visitor.person
+
+    @property
+    def address(self) -> str:
+        """Where the connection comes from."""
+        return self.request.client.host if self.request.client else ""
+
+    def query(self, name: str, default: str = "") -> str:
+        """A value of the address, or the last of several."""
+        return self.request.query_params.get(name, default)
+
+    def queries(self, name: str) -> list[str]:
+        """All values of that name in the address."""
+        return self.request.query_params.getlist(name)
+
+    def json(self) -> dict[str, Any]:
+        """The body as a JSON object."""
+        kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Failure("not_json")
+        try:
+            found = json.loads(self.body)
+        except (ValueError, RecursionError):
+            raise Failure("not_json") from None
+        if not isinstance(found, dict):
+            raise Failure("not_json")
+        return found
+
+    def form(self) -> dict[str, str]:
+        """The fields of a form, which must be one of our own for this visitor."""
+        fields = _fields(self.body)
+        if self.visitor is not None and not self.desk.door.is_form_key(
+            self.visitor, fields.get("form_key", "")
+        ):
+            raise Failure("cross_site")
+        return fields
+
+
+def _fields(body: bytes) -> dict[str, str]:
+    try:
+        found = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=50)
+    except ValueError:
+        raise Failure("bad_fields") from None
+    return {name: values[-1] for name, values in found.items()}
+
+
+Work = Callable[[Call], Response]
+Told = Callable[[Call, Failure], Response]
+
+
+def told_as_json(call: Call, failure: Failure) -> Response:
+    """A failure for a program."""
+    headers = {"WWW-Authenticate": "Bearer"} if failure.status == 401 else {}
+    return JSONResponse(failure.to_dict(), failure.status, headers)
+
+
+def endpoint(
+    desk: Desk, path: str, work: Work, *, tell: Told = told_as_json, public: bool = False
+) -> Callable[[Request], Awaitable[Response]]:
+    """A handler: checks who calls and from where, reads the body, works in a thread."""
+
+    async def handle(request: Request) -> Response:
+        started, state = time.perf_counter(), desk.service.state
+        call = Call(request, desk, state, None)
+        try:
+            check_host(request, state)
+            call = Call(request, desk, state, _visitor(request, desk, state))
+            if not public:
+                desk.requests.check(call.person.name)
+            if request.method == "POST":
+                _check_origin(request, call)
+                call = Call(request, desk, state, call.visitor, await body_of(request))
+            reply = await run_in_threadpool(work, call)
+        except Exception as error:
+            failure = failure_of(error)
+            if failure.code == "internal":
+                log.error("unexpected", extra={"facts": {"kind": type(error).__name__}})
+            desk.metrics.refused(failure.code)
+            reply = tell(call, failure)
+        _note(path, reply, call, started)
+        return reply
+
+    return handle
+
+
+def _note(path: str, reply: Response, call: Call, started: float) -> None:
+    """Count and log a reply, by the pattern of its address and not by the address."""
+    call.desk.metrics.served(path, reply.status_code)
+    facts = {
+        "method": call.request.method,
+        "route": path,
+        "status": reply.status_code,
+        "person": call.visitor.person.name if call.visitor else None,
+        "ms": round(1000 * (time.perf_counter() - started), 1),
+    }
+    log.info("request", extra={"facts": facts})
+
+
+def check_host(request: Request, state: State) -> None:
+    """Refuse names that are not ours (another site's may be made to lead here), and detours."""
+    settings = state.catalogue.settings
+    allowed = {settings.host, "localhost", "127.0.0.1", "::1"}
+    if settings.url:
+        allowed.add(urlsplit(settings.url).hostname or "")
+    try:
+        named = urlsplit(f"//{request.headers.get('host', '')}").hostname
+    except ValueError:
+        named = None
+    if request.scope["path"] == "/healthz":
+        return  # for probes on the machine itself, whatever they call it
+    if named not in allowed:
+        raise Failure("wrong_host")
+    address = request.client.host if request.client else ""
+    if settings.proxy is not None and address not in settings.proxy.addresses:
+        raise Failure("not_by_proxy")  # what passes by the proxy is not encrypted
+
+
+def _check_origin(request: Request, call: Call) -> None:
+    """Refuse what a page of another site made a browser send."""
+    if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        raise Failure("cross_site")
+    origin = request.headers.get("origin")
+    if origin is None:
+        return
+    settings = call.state.catalogue.settings
+    ours = urlsplit(settings.url).netloc if settings.url else request.headers.get("host", "")
+    if urlsplit(origin).netloc != ours:
+        raise Failure("cross_site")
+
+
+def cookie_name(state: State) -> str:
+    """The session's cookie; by https it is bound to this very host."""
+    return "__Host-hourglass" if state.catalogue.settings.secure else "hourglass"
+
+
+def _visitor(request: Request, desk: Desk, state: State) -> Visitor | None:
+    catalogue, door = state.catalogue, desk.door
+    address = request.client.host if request.client else ""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme:
+        found = door.by_token(catalogue, token.strip()) if scheme.lower() == "bearer" else None
+        if found is None:
+            desk.strangers.check(address)
+            raise Failure("not_signed_in")
+        return found
+    cookie = request.cookies.get(cookie_name(state))
+    found = door.by_session(catalogue, cookie) if cookie else None
+    return found or door.by_proxy(catalogue, address, request.headers)

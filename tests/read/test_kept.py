@@ -1,0 +1,79 @@
+"""Totals kept in memory: the same as the engine's, for the questions that were read alone."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hourglass.ask.question import MeanQuestion, mean_question
+from hourglass.errors import OptionError
+from hourglass.read.kept import Kept
+
+VISITS = Path(__file__).parents[2] / "examples" / "visits.parquet"
+KEYS = ["poor", "nobody", "excellent"]
+
+
+def kept(question: MeanQuestion) -> Kept:
+    found = Kept(question.source, "place")
+    found.keep(question.query, question.read(), question.keys)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("column", "options"),
+    [
+        ("visits", {"bounds": (0, 40)}),
+        ("visits", {"bounds": (0, 40), "by": "health", "keys": KEYS}),
+        ("visits", {"bounds": (0, 40), "spread": True}),
+        (["visits", "coinsurance"], {"bounds": (0, 100), "by": "health", "keys": KEYS}),
+    ],
+)
+def test_kept_totals_are_those_of_the_engine(column: Any, options: dict[str, Any]) -> None:
+    direct = mean_question(VISITS, column, epsilon=1, **options)
+    asked = mean_question(kept(direct), column, epsilon="1/7", **options)
+    direct = mean_question(VISITS, column, epsilon=1, **options)  # a source is read once
+    one, other = asked.read(), direct.read()
+    if direct.keys is not None:
+        assert asked.keys is not None
+        assert list(one.all_keys()) == list(direct.keys.keys)
+        one_totals, other_totals = asked.keys.pick(one), direct.keys.pick(other)
+        assert other_totals.count[1] == 0  # nobody
+    else:
+        one_totals, other_totals = one.totals, other.totals
+    assert one_totals.count.tolist() == other_totals.count.tolist()
+    for a, b in zip(one_totals.sums, other_totals.sums, strict=True):
+        assert a.tolist() == b.tolist()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"bounds": (0, 41)},
+        {"by": "health", "keys": ["poor"]},
+        {"spread": True},
+        {"missing": 3},
+        {"grid": 20},
+    ],
+)
+def test_another_question_is_refused_when_it_is_made(changed: dict[str, Any]) -> None:
+    source = kept(mean_question(VISITS, "visits", bounds=(0, 40), epsilon=1))
+    options: dict[str, Any] = {"bounds": (0, 40), "epsilon": 1} | changed
+    with pytest.raises(OptionError, match="not one of those whose totals were read"):
+        mean_question(source, "visits", **options)
+
+
+def test_groups_with_secret_names_are_not_kept() -> None:
+    """How many there are would show in the time that an answer takes."""
+    question = mean_question(VISITS, "visits", bounds=(0, 40), epsilon=1, by="health", delta=1e-9)
+    with pytest.raises(OptionError, match="public names"):
+        kept(question)
+
+
+def test_kept_totals_stay_where_they_are() -> None:
+    source = kept(mean_question(VISITS, "visits", bounds=(0, 40), epsilon=1))
+    assert repr(source) == "Kept(secret)"
+    with pytest.raises(TypeError, match="secret"):
+        pickle.dumps(source)

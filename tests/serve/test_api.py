@@ -1,0 +1,229 @@
+"""The API over real connections: what is asked is charged once, stored, and the same ever after."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import pytest
+
+import hourglass as hg
+from hourglass.ledger import Budget
+from hourglass.serve.api import ROUTES
+from hourglass.serve.openapi import document
+
+from .support import CANARY, Place, asking, serving, spent
+
+pytestmark = pytest.mark.slow
+
+
+def test_what_may_be_asked(running: Place) -> None:
+    with running.client("ana") as ana, running.client("ben") as ben:
+        (clinic,) = ana.get("/datasets").json()["datasets"]
+        names = [each["name"] for each in ben.get("/datasets").json()["datasets"]]
+    assert names == ["clinic", "secret"]
+    assert clinic["epsilons"] == ["0.01", "0.1", "0.5", "1"]
+    assert clinic["groups"] == [{"by": ["ward"], "keys": [["east"], ["west"], ["nowhere"]]}]
+    assert {"columns": ["minutes", "cost"], "by": "ward", "spread": False} in clinic["questions"]
+    assert str(running.folder) not in json.dumps(clinic)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"by": "ward"}, {"columns": ["minutes", "cost"]}, {"columns": ["cost"], "epsilon": 0.5}],
+)
+def test_an_answer_is_charged_once_and_stays_the_same(
+    running: Place, changes: dict[str, object]
+) -> None:
+    before = spent(running)
+    key = f"once-{len(str(changes))}"
+    with running.client("ana") as ana:
+        replies = [ana.post("/releases", json=asking(key, **changes)) for _ in range(5)]
+        stored = ana.get(f"/releases/{key}").json()
+    assert {each.status_code for each in replies} == {200}
+    assert len({each.text for each in replies}) == 1
+    assert stored["answer"] == replies[0].json()["answer"]
+    assert (stored["person"], stored["dataset"]) == ("ana", "clinic")
+    assert spent(running) - before == Fraction(str(changes.get("epsilon", "0.1")))
+
+
+def test_the_figures_are_those_of_the_data(running: Place) -> None:
+    """At epsilon 1 the 99.9999 % interval holds the mean, which the file has: 300 rows."""
+    with running.client("ana") as ana:
+        answer = ana.post("/releases", json=asking("figures", epsilon="1")).json()["answer"]
+    release = hg.Release.from_dict(answer)
+    mean = sum((i * 7) % 61 for i in range(300)) / 300
+    low, high = release.interval(0.999999)
+    assert low <= min(mean, 60) <= high
+    assert release.private
+
+
+def test_the_same_moment_from_many_sides(running: Place) -> None:
+    """Twenty requests at once under one key: one charge, one answer."""
+    before = spent(running)
+
+    def ask(_: int) -> str:
+        with running.client("ben") as ben:
+            return ben.post("/releases", json=asking("at-once")).text
+
+    with ThreadPoolExecutor(20) as pool:
+        replies = set(pool.map(ask, range(20)))
+    assert len(replies) == 1
+    assert spent(running) - before == Fraction(1, 10)
+
+
+def test_a_plan_touches_nothing(running: Place) -> None:
+    place = {"dataset": "clinic", "column": "minutes", "epsilon": "0.5", "records": "1000"}
+    before = spent(running)
+    with running.client("ana") as ana:
+        plan, again = (ana.get("/plan", params=place).json() for _ in range(2))
+        closer = ana.get("/plan", params=place | {"epsilon": "1"}).json()
+    assert plan == again
+    assert spent(running) == before
+    (column,) = plan["columns"]
+    assert len(column["simulated"]) == 20
+    assert closer["columns"][0]["plus_minus"] < column["plus_minus"]
+    assert plan["affordable"] is True
+    inside = [abs(each - 30) <= column["plus_minus"] for each in column["simulated"]]
+    assert sum(inside) >= 15
+
+
+def test_budgets_are_told_exactly(running: Place) -> None:
+    with running.client("zoe") as zoe:
+        before = zoe.get("/budget").json()["budgets"][0]
+        refused = zoe.post("/releases", json=asking("no-money"))
+        assert zoe.get("/budget").json()["budgets"][0] == before
+    assert refused.status_code == 402
+    assert refused.json()["error"]["requested"] == "0.1"
+    assert refused.json()["error"]["remaining"] == "0"
+    assert before["remaining"] == before["allowance"] == "0"
+
+
+def test_readers_read_and_do_not_ask(running: Place) -> None:
+    with running.client("ana") as ana, running.client("rita") as rita, running.client("ben") as ben:
+        key = "for-rita"
+        text = ana.post("/releases", json=asking(key)).json()["answer"]
+        assert rita.get(f"/releases/ana/{key}").json()["answer"] == text
+        assert rita.post("/releases", json=asking("mine")).json()["error"]["code"] == "not_allowed"
+        assert ben.get(f"/releases/ana/{key}").status_code == 404
+        assert rita.get("/metrics").status_code == 403
+
+
+def test_a_reader_reads_nothing_of_what_is_closed_to_them(tmp_path: object) -> None:
+    """Two datasets share a budget, and one of them is for Ben alone."""
+    place = Place(tmp_path, f"{tmp_path}/budget.db")  # type: ignore[arg-type]
+    place.path.write_text(place.text().replace('budget = "other"', 'budget = "main"'))
+    with serving(place), place.client("rita") as rita, place.client("ben") as ben:
+        assert ben.post("/releases", json=asking("open")).status_code == 200
+        closed = asking("closed", dataset="secret", columns=["cost"])
+        assert ben.post("/releases", json=closed).status_code == 200
+        assert rita.get("/releases/ben/open").status_code == 200
+        assert rita.get("/releases/ben/closed").status_code == 404
+        page = rita.get("/history?who=all").text
+        assert "clinic: mean of minutes" in page
+        assert "secret" not in page
+        assert "secret: mean of cost" in ben.get("/history").text
+
+
+def test_an_answer_of_many_groups_is_shown_in_part_and_handed_out_whole(tmp_path: object) -> None:
+    place = Place(tmp_path, f"{tmp_path}/budget.db")  # type: ignore[arg-type]
+    many = [f"ward {i}" for i in range(500)]
+    place.path.write_text(place.text().replace('["east", "west", "nowhere"]', json.dumps(many)))
+    with serving(place), place.client("ana") as ana:
+        assert ana.post("/releases", json=asking("many", by="ward")).status_code == 200
+        page, table = ana.get("/answers/ana/many").text, ana.get("/answers/ana/many/csv").text
+    assert page.count('<th scope="row">') == 200
+    assert "300 more rows are in the CSV" in page
+    assert '<svg class="whiskers"' not in page
+    assert len(table.splitlines()) == 501
+
+
+def test_the_documents(running: Place) -> None:
+    with running.client() as stranger, running.client("olga") as olga:
+        described = stranger.get("/openapi.json").json()
+        assert stranger.get("/healthz").json()["status"] == "ok"
+        metrics = olga.get("/metrics").text
+    assert described == document("Test")
+    assert set(described["paths"]) == {path for path, *_ in ROUTES} - {"/openapi.json"}
+    for path, method, *_ in ROUTES:
+        assert path == "/openapi.json" or method.lower() in described["paths"][path]
+    assert 'hourglass_requests_total{route="/healthz",status="200"}' in metrics
+    assert "clinic" not in metrics
+
+
+def test_the_client_asks_like_hourglass_itself(running: Place) -> None:
+    gateway = hg.connect(running.url, running.tokens["ben"])
+    assert repr(gateway) == f"Gateway({running.url!r})"
+    one = gateway.mean("clinic", "minutes", epsilon=0.5, request="client-1")
+    assert one == gateway.mean("clinic", "minutes", epsilon="1/2", request="client-1")
+    assert one == gateway.release("client-1")
+    wards = gateway.mean("clinic", "minutes", by="ward", epsilon=0.5)
+    assert set(wards) == {"east", "west", "nowhere"}
+    both = gateway.mean("clinic", ["minutes", "cost"], by=["ward"], epsilon=1)
+    assert both["east"]["cost"].bounds.upper == 100
+    assert gateway.plan("clinic", "cost", epsilon=1)["questions_left"] > 0
+    assert [each["budget"] for each in gateway.budget()] == ["main", "other"]
+    assert len(gateway.datasets()) == 2
+    with pytest.raises(hg.GatewayError, match="not one of those offered") as refused:
+        gateway.mean("clinic", "minutes", epsilon=0.3)
+    assert refused.value.code == "bad_epsilon"
+    with pytest.raises(hg.GatewayError) as refused:
+        hg.connect("http://127.0.0.1:9", "t").datasets()
+    assert refused.value.code == "unreachable"
+    with pytest.raises(hg.OptionError, match="https"):
+        hg.connect("http://gateway.example", "t")
+
+
+def test_no_cell_is_written_anywhere(running: Place) -> None:
+    with running.client("ana") as ana:
+        pages = [ana.get(path).text for path in ("/datasets", "/plan", "/budget", "/history")]
+    entries = json.dumps([row.body for row, _ in Budget(running.ledger, "main").rows()])
+    assert "clinic" in running.journal
+    for text in (*pages, running.journal, entries):
+        assert CANARY not in text
+        assert "noisy_totals" not in text
+
+
+def test_everything_that_people_do_is_in_the_journal(running: Place) -> None:
+    with running.client("ana") as ana:
+        ana.post("/releases", json=asking("in-the-journal"))
+        ana.post("/releases", json=asking("in-the-journal", epsilon="1"))
+    lines = [json.loads(line) for line in running.journal.splitlines()]
+    mine = [each for each in lines if each.get("key") == "in-the-journal"]
+    assert [each["what"] for each in mine] == ["ask", "answered", "ask", "refused"]
+    assert mine[-1]["code"] == "key_reused"
+    assert set(mine[0]) == {
+        "at", "what", "person", "key", "dataset", "columns", "by", "spread", "epsilon",
+    }  # fmt: skip
+
+
+def test_nothing_is_asked_that_cannot_be_written_down(tmp_path: object, running: Place) -> None:
+    """A journal whose disk is full: refused before the charge."""
+    service = running.service()
+    service.journal.close()
+    import os
+
+    full = os.open("/dev/full", os.O_WRONLY)
+    service.journal._file = full
+    before = spent(running)
+    person = service.state.catalogue.people["ana"]
+    asked = service.asked(person, "clinic", ["minutes"], "", False, "0.1")
+    from hourglass.serve.failures import Failure
+
+    with pytest.raises(Failure, match="unavailable"):
+        service.ask(person, asked, "unwritten")
+    assert spent(running) == before
+    os.close(full)
+
+
+def test_the_whole_way_on_postgres(postgres: object, tmp_path: object) -> None:
+    place = Place(tmp_path, postgres.location, epsilon=1, allowance="0.5")  # type: ignore[arg-type, attr-defined]
+    with serving(place), place.client("ana") as ana, place.client("ben") as ben:
+        for number in range(5):
+            assert ana.post("/releases", json=asking(f"k{number}")).status_code == 200
+        assert ana.post("/releases", json=asking("k5")).status_code == 402
+        assert ana.post("/releases", json=asking("k0")).status_code == 200
+        assert ben.post("/releases", json=asking("k0", epsilon="0.5")).status_code == 200
+        assert ben.post("/releases", json=asking("k1", epsilon="1/100")).status_code == 402
+    assert spent(place) == 1

@@ -1,0 +1,221 @@
+"""The page in a real browser: by mouse and by keyboard, with and without a script."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ledger.conftest import quick_folder
+
+from .support import Place, serving, spent
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+CHROMIUM = next(
+    (
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (path := shutil.which(name))
+    ),
+    None,
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium; install it with: apt-get install chromium")
+    playwright = pytest.importorskip("playwright.sync_api")
+    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=sandbox)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def place(browser: Any) -> Iterator[Place]:
+    folder = quick_folder()
+    found = Place(folder, str(folder / "budget.db"), epsilon=1, allowance=1)
+    with serving(found) as (service, door):
+        found.link = lambda name: door.link(service.state.catalogue.people[name])  # type: ignore[attr-defined]
+        yield found
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def page_of(browser: Any, place: Place, person: str = "ana", **options: Any) -> Any:
+    """A signed-in page that fails on any message of the browser's console."""
+    context = browser.new_context(**options)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    page.complaints = []
+    page.on("console", lambda message: page.complaints.append(message.text))
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))
+    page.goto(f"{place.url}/login?code={place.link(person)}")  # type: ignore[attr-defined]
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_url(f"{place.url}/")
+    return page
+
+
+def axe(page: Any) -> list[str]:
+    """What axe finds wrong with a page; it is injected past the page's own policy."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response["violations"]
+    return [f"{each['id']}: {[node['html'] for node in each['nodes']]}" for each in found]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_from_the_link_to_the_answer(browser: Any, place: Place, scheme: str) -> None:
+    """Every screen on the way, each without a violation that axe knows of."""
+    page = page_of(browser, place, "olga", color_scheme=scheme, bypass_csp=True)
+    violations = {"datasets": axe(page)}
+    page.get_by_role("link", name="Ask a question").first.click()
+    margin = page.locator(".margin").inner_text()
+    page.get_by_label("For each").select_option("ward")
+    page.wait_for_function(
+        "before => document.querySelector('.margin').innerText !== before", arg=margin
+    )
+    violations["question"] = axe(page)
+    page.get_by_role("button", name="Review the question").click()
+    violations["confirm"] = axe(page)
+    assert "0.5" in page.get_by_role("button", name="Spend").inner_text()
+    page.get_by_role("button", name="Spend").click()
+    page.wait_for_url("**/answers/olga/*")
+    assert page.get_by_role("row").count() == 4
+    assert "95 % for these records" in page.locator("thead").inner_text()
+    assert "95 % for the population" in page.locator("thead").inner_text()
+    assert page.locator("svg.whiskers .mean").count() == 3
+    assert "hg.connect" in page.locator("pre").inner_text()
+    violations["answer"] = axe(page)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert lines[0].startswith("ward,mean,sum,count,mean_low,mean_high")
+    assert len(lines) == 4
+    page.get_by_role("link", name="History").click()
+    violations["history"] = axe(page)
+    page.get_by_role("link", name="Owner").click()
+    page.get_by_role("button", name="Verify every entry").click()
+    assert "Verified" in page.get_by_role("status").first.inner_text()
+    violations["owner"] = axe(page)
+    page.get_by_role("button", name="Sign out").click()
+    violations["login"] = axe(page)
+    assert not any(violations.values()), violations
+    assert not page.complaints, page.complaints
+    assert spent(place) == Fraction(1, 2)
+
+
+def test_the_policy_holds_in_the_browser(browser: Any, place: Place) -> None:
+    """Nothing of ours is blocked, and no foreign script would run."""
+    page = page_of(browser, place)
+    page.goto(f"{place.url}/ask/clinic")
+    page.get_by_label("0.1", exact=True).check()
+    page.wait_for_timeout(500)
+    assert not page.complaints, page.complaints
+    blocked = page.evaluate(
+        "() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1';"
+        " document.body.append(s); return window.ran === undefined }"
+    )
+    assert blocked
+
+
+def test_it_works_without_javascript(browser: Any, place: Place) -> None:
+    page = page_of(browser, place, java_script_enabled=False)
+    page.goto(f"{place.url}/ask/clinic")
+    page.get_by_label("0.1", exact=True).check()
+    page.get_by_role("button", name="Update the preview").click()
+    assert "epsilon=0.1" in page.url
+    assert "0.9 of 1 epsilon left" in page.locator(".after").inner_text()
+    page.get_by_role("button", name="Review the question").click()
+    page.get_by_role("button", name="Spend 0.1").click()
+    page.wait_for_url("**/answers/ana/*")
+    assert spent(place) == Fraction(1, 10)
+
+
+def test_keyboard_only(browser: Any, place: Place) -> None:
+    """From the datasets to the answer with Tab, arrows and Enter."""
+    page = page_of(browser, place)
+    keys = page.keyboard
+
+    def tab_to(selector: str) -> None:
+        for _ in range(60):
+            keys.press("Tab")
+            if page.evaluate("s => document.activeElement.matches(s)", selector):
+                return
+        raise AssertionError(selector)
+
+    keys.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    tab_to("a.button")
+    keys.press("Enter")
+    page.wait_for_url("**/ask/clinic")
+    tab_to("input[name=what]")
+    keys.press("ArrowDown")
+    tab_to("input[name=epsilon]")
+    keys.press("ArrowLeft")
+    assert page.evaluate("document.activeElement.value") == "0.1"
+    tab_to("button:not(.quiet)")
+    keys.press("Enter")
+    page.wait_for_url("**/confirm?*key=*")
+    tab_to("button:not(.quiet)")
+    keys.press("Enter")
+    page.wait_for_url("**/answers/ana/*")
+    assert "cost" in page.locator("h1").inner_text()
+    assert spent(place) == Fraction(1, 10)
+
+
+def test_double_click_and_back_button_cost_nothing_more(browser: Any, place: Place) -> None:
+    page = page_of(browser, place)
+    page.goto(f"{place.url}/ask/clinic/confirm?what=minutes&epsilon=0.1")
+    confirm = page.url
+    page.get_by_role("button", name="Spend").dblclick()
+    page.wait_for_url("**/answers/ana/*")
+    answer, table = page.url, page.locator("table").inner_text()
+    page.go_back()
+    assert page.url == confirm
+    page.get_by_role("link", name="See the answer").click()
+    page.wait_for_url(answer)
+    assert page.locator("table").inner_text() == table
+    page.reload()
+    assert page.locator("table").inner_text() == table
+    assert spent(place) == Fraction(1, 10)
+
+
+def test_a_budget_that_does_not_cover_it(browser: Any, place: Place) -> None:
+    page = page_of(browser, place, "zoe")
+    page.goto(f"{place.url}/ask/clinic?what=minutes&epsilon=0.1")
+    assert "this costs 0.1" in page.locator(".after .alert").inner_text()
+    page.get_by_role("button", name="Review the question").click()
+    assert page.get_by_role("button", name="Spend").count() == 0
+    assert "Nothing was charged" in page.locator(".card").inner_text()
+    assert spent(place) == 0
+
+
+def test_two_race_for_the_last_epsilon(browser: Any, place: Place) -> None:
+    """Both see that 1 is left and both confirm: one is answered, the other is told why not."""
+    pages = [page_of(browser, place, name) for name in ("ana", "ben")]
+    for page in pages:
+        page.goto(f"{place.url}/ask/clinic/confirm?what=minutes&epsilon=1")
+        assert "0 of 1" in page.locator(".facts").inner_text()
+    for page in pages:  # both are sent before either reply is waited for
+        page.get_by_role("button", name="Spend").click(no_wait_after=True)
+    for page in pages:
+        page.wait_for_load_state()
+        page.wait_for_selector("h1:not(:text('Ask this question'))")
+    told = sorted(page.locator("h1").inner_text() for page in pages)
+    assert told == ["Mean of minutes", "The budget does not cover it"]
+    assert spent(place) == 1
+
+
+@pytest.mark.parametrize("path", ["/", "/ask/clinic", "/history", "/owner", "/login"])
+def test_narrow_screens_do_not_scroll_sideways(browser: Any, place: Place, path: str) -> None:
+    page = page_of(browser, place, "olga", viewport={"width": 400, "height": 800})
+    page.goto(f"{place.url}{path}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400

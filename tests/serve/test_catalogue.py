@@ -1,0 +1,173 @@
+"""The owner's file: what is right is read, what is wrong is told with its line."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from hourglass.cli import main
+from hourglass.errors import OptionError
+from hourglass.ledger import create_budget
+from hourglass.serve.lines import lines_of
+from hourglass.serve.reading import CatalogueError, read_catalogue, read_text
+from hourglass.serve.tokens import HASH, hashed, matching, token
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TEXT = (EXAMPLES / "catalogue.toml").read_text()
+LINES = TEXT.split("\n")
+
+
+def problems(text: str) -> list[tuple[int | None, str]]:
+    try:
+        read_text(text, EXAMPLES / "catalogue.toml")
+    except CatalogueError as error:
+        return [(each.line, f"{each.where}: {each.what}") for each in error.problems]
+    return []
+
+
+def test_the_example_says_what_it_seems_to() -> None:
+    found = read_catalogue(EXAMPLES / "catalogue.toml")
+    visits = found.datasets["visits"]
+    assert visits.columns["visits"].bounds == (0, 40)
+    assert visits.groupings["health"].keys == ("excellent", "good", "fair", "poor")
+    assert visits.epsilons[0] == Fraction(1, 50)
+    budget = found.budgets["visits-2026"]
+    assert budget.allowance_of("ana").epsilon == 2
+    assert budget.allowance_of("olga").epsilon == 3
+    assert found.settings.refresh == 86400
+
+
+KEYS = [n for n, line in enumerate(LINES) if re.match(r"[a-z_]+ = ", line)]
+
+
+@pytest.mark.parametrize("number", KEYS, ids=lambda n: f"{n + 1}-{LINES[n].split(' =')[0]}")
+@pytest.mark.parametrize("value", ["{ odd = 1 }", "-1", '"\\u0000"', "[[], {}]", "1979-05-27"])
+def test_a_wrong_value_is_told_with_its_line(number: int, value: str) -> None:
+    """Whatever stands in the place of a value: good, or a problem in that very line."""
+    name = LINES[number].split(" =")[0]
+    changed = [*LINES[:number], f"{name} = {value}", *LINES[number + 1 :]]
+    found = problems("\n".join(changed))
+    assert not found or number + 1 in [line for line, _ in found], found
+    if value == "{ odd = 1 }":
+        assert found
+
+
+@pytest.mark.parametrize("number", KEYS, ids=lambda n: f"{n + 1}-{LINES[n].split(' =')[0]}")
+def test_a_misspelt_name_is_told_with_its_line(number: int) -> None:
+    name = LINES[number].split(" =")[0]
+    if name == "olga":
+        return  # a person's name, which is not known either: see below
+    changed = [*LINES[:number], LINES[number].replace(name, f"{name}x", 1), *LINES[number + 1 :]]
+    told = [words for line, words in problems("\n".join(changed)) if line == number + 1]
+    assert any("is not known here" in words and name in words for words in told), told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("olga = 3", "petra = 3", "petra: is not in [people]"),
+        ('budget = "visits-2026"', 'budget = "visits"', "there is no [budgets] table"),
+        ("bounds = [0, 40]", "bounds = [40, 0]", "the lower bound is above the upper"),
+        ('roles = ["analyst"]', 'roles = ["analist"]', "did you mean 'analyst'?"),
+        ('"127.0.0.1:8420"', '"0.0.0.0:8420"', "can be reached from other machines"),
+        ('"127.0.0.1:8420"', '"localhost"', "takes an address and a port"),
+        (
+            'together = [["visits", "coinsurance"]]',
+            'together = [["a", "b"]]',
+            "'a' is not a column",
+        ),
+        ("typical = 3", "typical = 300", "outside the bounds"),
+        ('refresh = "1d"', 'refresh = "daily"', "takes a span"),
+        ("epsilon = 5 ", "epsilon = 0 ", "outside (0, 10000]"),
+        ('"visits.ledger"', '"postgresql://${NO_SUCH_THING}@db"', "NO_SUCH_THING is not set"),
+        ('roles = ["owner", "analyst"]', 'roles = ["analyst"]', "nobody is an owner"),
+        ("[datasets.visits.columns.visits]", "[datasets.visits.columns.visits", "not TOML"),
+    ],
+)
+def test_what_is_wrong_is_told(old: str, new: str, words: str) -> None:
+    assert old in TEXT
+    line = TEXT[: TEXT.index(old)].count("\n") + 1
+    found = problems(TEXT.replace(old, new, 1))
+    assert any(words in told for _, told in found), found
+    if words != "nobody is an owner":
+        assert line in [number for number, _ in found]
+
+
+def test_all_problems_are_told_at_once() -> None:
+    broken = TEXT.replace("[0, 40]", "[40, 0]").replace('"1d"', '"daily"')
+    lines = [line for line, _ in problems(broken)]
+    assert len(lines) == 2
+    assert lines == sorted(lines, key=lambda line: line or 0)
+
+
+def test_lines_of_values_that_go_on() -> None:
+    text = '[a]\nb = """\nc = 1\n[d]\n"""\n"e f".g = [\n  1,\n  2]\n[[h]]\ni = 1 # x = 2\n'
+    assert lines_of(text) == {
+        ("a",): 1, ("a", "b"): 2, ("a", "e f"): 6, ("a", "e f", "g"): 6, ("h",): 9, ("h", "i"): 10,
+    }  # fmt: skip
+
+
+def test_the_environment_fills_in_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEDGER_PASSWORD", "s3cret")
+    text = TEXT.replace('"visits.ledger"', '"postgresql://gateway:${LEDGER_PASSWORD}@db/ledger"')
+    found = read_text(text, EXAMPLES / "catalogue.toml")
+    assert found.budgets["visits-2026"].ledger == "postgresql://gateway:s3cret@db/ledger"
+    assert "s3cret" not in repr(found)
+
+
+def test_tokens_are_known_by_their_hash(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "token"])
+    printed = capsys.readouterr().out
+    secret, line = re.findall(r"^    (.+)$", printed, re.MULTILINE)
+    assert line == f'token = "{hashed(secret)}"'
+    assert HASH.fullmatch(hashed(secret))
+    assert len({token() for _ in range(100)}) == 100
+    pairs = [("ana", hashed("a")), ("ben", hashed("b"))]
+    assert (matching("a", pairs), matching("b", pairs), matching("c", pairs)) == (
+        "ana",
+        "ben",
+        None,
+    )
+
+
+def test_check_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(EXAMPLES / "visits.parquet", tmp_path)
+    path = tmp_path / "catalogue.toml"
+    path.write_text(
+        TEXT.replace("columns.coinsurance]", "columns.coinsurence]").replace(
+            '[["visits", "coinsurance"]]', "[]"
+        )
+    )
+
+    def run() -> tuple[int, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main(["serve", "check", str(path)])
+        streams = capsys.readouterr()
+        return int(stopped.value.code or 0), streams.out + streams.err
+
+    code, said = run()
+    assert code == 2
+    assert "coinsurence" in said
+    assert "hourglass budget init visits-2026 --epsilon 5" in said
+    path.write_text(TEXT)
+    create_budget(str(tmp_path / "visits.ledger"), "visits-2026", epsilon=4)
+    code, said = run()
+    assert code == 2
+    assert "made with epsilon=4" in said
+    path.write_text(TEXT.replace("epsilon = 5", "epsilon = 4"))
+    assert run() == (
+        0,
+        "visits: 15 questions, budget visits-2026\n"
+        "people: olga (analyst, owner, no token yet), ana (analyst, no token yet)\n"
+        "The catalogue is good.\n",
+    )
+
+
+def test_a_catalogue_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="cannot be read"):
+        read_catalogue(tmp_path / "none.toml")

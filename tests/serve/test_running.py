@@ -1,0 +1,206 @@
+"""The command as an owner runs it: signals, crashes, schedules, the journal and the logs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hourglass.ledger import Budget
+from hourglass.serve.reading import CatalogueError, read_catalogue
+from hourglass.serve.tokens import hashed, token
+
+from .support import Place, asking, process, spent, write_data
+
+pytestmark = pytest.mark.slow
+
+
+def test_killed_in_the_middle_and_started_again(tmp_path: Path) -> None:
+    """Eight people ask without a pause while the process is killed, twice.
+
+    What was answered stays as it was, bit for bit; what was charged is never charged again.
+    """
+    place = Place(tmp_path, str(tmp_path / "budget.db"), epsilon=1000, allowance=1000)
+    seen: dict[str, str] = {}
+
+    def ask(worker: int, stop: list[bool]) -> None:
+        for number in range(10_000):
+            if stop:
+                return
+            key = f"w{worker}-{number}"
+            try:
+                with place.client("ana") as ana:
+                    reply = ana.post("/releases", json=asking(key, epsilon="1/100"))
+                if reply.status_code == 200:
+                    seen[key] = reply.text
+            except httpx.TransportError:
+                return
+
+    for _ in range(2):
+        stop: list[bool] = []
+        with process(place) as server, ThreadPoolExecutor(8) as pool:
+            done = [pool.submit(ask, worker, stop) for worker in range(8)]
+            time.sleep(1.5)
+            server.send_signal(signal.SIGKILL)
+            stop.append(True)
+            for each in done:
+                each.result()
+    charged = Budget(place.ledger, "main")
+    assert seen
+    assert charged.verify().sound
+    before = charged.balance()
+    with process(place), place.client("ana") as ana:
+        for key, text in seen.items():
+            assert ana.post("/releases", json=asking(key, epsilon="1/100")).text == text
+        assert spent(place) == before.spent.epsilon
+        keys = {charge.request.partition("/")[2] for charge in charged.history()}
+        assert set(seen) <= keys
+        for key in keys - set(seen):  # charged, and the reply was lost: taken up at no charge
+            reply = ana.post("/releases", json=asking(key, epsilon="1/100"))
+            assert reply.status_code == 200
+    assert spent(place) == before.spent.epsilon == Fraction(len(keys), 100)
+    assert Budget(place.ledger, "main").balance().open == 0
+
+
+def test_the_catalogue_is_read_again_and_kept_when_broken(tmp_path: Path) -> None:
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    with process(place) as server:
+
+        def reload(text: str) -> None:
+            place.path.write_text(text)
+            server.send_signal(signal.SIGHUP)
+
+        def until(wanted: int, name: str) -> None:
+            for _ in range(100):
+                with place.client(name) as client:
+                    if client.get("/budget").status_code == wanted:
+                        return
+                time.sleep(0.1)
+            raise AssertionError((wanted, name))
+
+        good = place.text()
+        place.tokens["eve"] = token()
+        eve = f'[people.eve]\nroles = ["analyst"]\ntoken = "{hashed(place.tokens["eve"])}"\n'
+        until(401, "eve")
+        reload(good + eve)
+        until(200, "eve")
+        reload(good.replace("bounds = [0, 60]", "bounds = [60, 0]"))
+        time.sleep(0.5)
+        until(200, "eve")  # the old one is kept
+        reload(
+            good.replace("columns.minutes]", "columns.hours]").replace('"minutes", ', '"hours", ')
+        )
+        time.sleep(0.5)
+        until(200, "eve")
+        reload(good)
+        until(401, "eve")
+        server.send_signal(signal.SIGTERM)
+        out, log = server.communicate(timeout=60)
+    assert server.returncode == 0
+    assert re.search(r"Sign in as olga .*/login\?code=", out)
+    events = [json.loads(line) for line in log.splitlines()]
+    kept = [each for each in events if each["event"] == "kept the old catalogue"]
+    assert len(kept) == 2
+    assert "the lower bound is above the upper" in kept[0]["error"]
+
+
+def test_totals_are_read_anew_on_the_owners_schedule(tmp_path: Path) -> None:
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place.path.write_text(place.text().replace('title = "Test"', 'refresh = "1s"'))
+    with process(place), place.client("ana") as ana:
+
+        def count(key: str) -> float:
+            reply = ana.post("/releases", json=asking(key, epsilon="1")).json()
+            return float(reply["answer"]["count"])
+
+        assert count("before") < 1000  # 300 rows
+        write_data(tmp_path / "new.parquet", 30_000)
+        os.replace(tmp_path / "new.parquet", tmp_path / "visits.parquet")
+        for number in range(8):
+            time.sleep(1)
+            if count(f"after-{number}") > 20_000:
+                break
+        else:
+            raise AssertionError("the totals stayed as they were")
+        assert count("before") < 1000  # a stored answer stays
+
+
+def test_stopped_while_it_answers(tmp_path: Path) -> None:
+    """SIGTERM: requests under way are answered, no new ones are taken, the exit code is 0."""
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    with process(place) as server, ThreadPoolExecutor(4) as pool:
+
+        def ask(number: int) -> int:
+            with place.client("ana") as ana:
+                question = asking(f"k{number}", columns=["minutes", "cost"], by="ward")
+                return ana.post("/releases", json=question).status_code
+
+        done = [pool.submit(ask, number) for number in range(4)]
+        time.sleep(0.15)
+        server.send_signal(signal.SIGTERM)
+        codes = []
+        for each in done:
+            try:
+                codes.append(each.result())
+            except httpx.TransportError:
+                codes.append(0)  # not taken any more
+        server.communicate(timeout=60)
+    assert server.returncode == 0
+    assert set(codes) <= {200, 0}
+    assert Budget(place.ledger, "main").balance().open == 0
+
+
+def test_beyond_this_machine_with_a_certificate(tmp_path: Path) -> None:
+    """Every address, with TLS: the cookie is bound to the host, and plain HTTP gets nothing."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make a certificate with")
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout k -out c"
+    subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    text = place.text().replace("127.0.0.1", "0.0.0.0")
+    place.path.write_text(text)
+    with pytest.raises(CatalogueError, match="can be reached from other machines"):
+        read_catalogue(place.path)
+    place.path.write_text(f'{text}\n[serve.tls]\ncertificate = "c"\nkey = "k"\n')
+    url = place.url.replace("http", "https")
+    with process(place, url) as server:
+        with httpx.Client(base_url=url, verify=False) as client:
+            reply = client.post("/login", data={"token": place.tokens["ana"]})
+            assert re.match("__Host-hourglass=.*; Secure", reply.headers["set-cookie"])
+            assert client.get("/history").status_code == 200
+        with pytest.raises(httpx.TransportError):
+            httpx.get(f"{place.url}/healthz", verify=False, timeout=5)
+        server.terminate()
+        out, _ = server.communicate(timeout=60)
+    assert "login?code" not in out  # no link where others could read the screen of a server
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    with process(place):
+        run = [sys.executable, "-m", "hourglass", "serve", str(place.path)]
+        done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert f"127.0.0.1:{place.port} cannot be had" in done.stderr
+    assert "login" not in done.stdout
+
+
+def test_without_the_extra_the_error_names_it(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['uvicorn'] = None\n"
+        "from hourglass.cli import main; main(['serve', 'catalogue.toml'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install 'hourglass-dp[serve]'" in done.stderr

@@ -1,0 +1,151 @@
+"""How long an answer takes tells nothing of the data.
+
+Two stages. The step from the kept totals to the noisy ones ends on a beat: measured here. What
+comes after is computed from the noisy totals alone, so its time says no more than the answer does;
+the last test measures the whole way at an epsilon so small that answers from either dataset are
+all but equally likely.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+
+from hourglass.ask.run import run
+from hourglass.noise.bits import SECURE
+from hourglass.serve.catalogue import Column, Dataset, Grouping
+from hourglass.serve.holdings import Choice, Holding, register
+from hourglass.serve.pacing import Paced
+
+from .support import write_data
+
+pytestmark = [pytest.mark.attack, pytest.mark.statistical, pytest.mark.slow]
+
+#: Samples and the correlation that may not be passed: independent times pass it with a
+#: probability of 2e-7.
+LEAN = (1_500, 0.134)
+LONG = (30_000, 0.03)
+KEYS = tuple(f"ward {i}" for i in range(40))
+
+
+def holding(folder: Path, rows: int, wards: str) -> Holding:
+    path = folder / f"{rows}-{len(wards)}.parquet"
+    write_data(path, rows, wards)
+    columns = {name: Column(name, (0, 100)) for name in ("minutes", "cost")}
+    return register(
+        Dataset(
+            name="d",
+            source=str(path),
+            budget="b",
+            columns=columns,
+            groupings={"ward": Grouping(("ward",), KEYS)},
+            epsilons=(Fraction(1, 10**6), Fraction(1)),
+        )
+    )
+
+
+def correlation(works: Sequence[Callable[[], Any]], samples: int) -> float:
+    """Spearman's, between which of two works is done and how long it takes, in random order."""
+    which = np.random.default_rng(4711).integers(0, 2, samples)
+    for work in [*works] * 20:
+        work()
+    took = np.empty(samples)
+    for i, each in enumerate(which):
+        work = works[each]
+        started = time.perf_counter_ns()
+        work()
+        took[i] = time.perf_counter_ns() - started
+    return float(np.corrcoef(which, rankdata(took))[0, 1])
+
+
+def paced(found: Holding, by: str, slot: float = 0.0005) -> Callable[[], Any]:
+    """The step that touches secrets, on a beat that is quicker than the real one."""
+    question = Paced(found.question(Choice(("minutes",), by), Fraction(1)), found.groups(by), slot)
+    return lambda: question.noise(question.read(), SECURE)
+
+
+def answered(question: Any) -> Any:
+    return run(question).to_dict()
+
+
+CASES = {
+    "empty and large": ((0, "a"), (300_000, "a"), ""),
+    "groups absent and present": ((300, "a"), (300, ",".join(KEYS)), "ward"),
+    "groups of an empty and a large table": ((0, "a"), (300_000, ",".join(KEYS)), "ward"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("samples", "most"), [LEAN, pytest.param(*LONG, marks=pytest.mark.long)], ids=["lean", "long"]
+)
+def test_noise_is_there_on_the_beat_whatever_the_data(
+    tmp_path: Path, case: str, samples: int, most: float
+) -> None:
+    one, other, by = CASES[case]
+    works = [paced(holding(tmp_path, *each), by) for each in (one, other)]
+    assert abs(correlation(works, samples)) < most
+
+
+class Slower:
+    """A question whose secret step takes a quarter of a millisecond longer."""
+
+    def __init__(self, question: Any) -> None:
+        self.question = question
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.question, name)
+
+    def read(self) -> Any:
+        end = time.perf_counter_ns() + 250_000
+        while time.perf_counter_ns() < end:
+            pass
+        return self.question.read()
+
+
+def test_the_beat_hides_what_would_be_seen_without_it(tmp_path: Path) -> None:
+    question = holding(tmp_path, 300, "a").question(Choice(("minutes",)), Fraction(1))
+    plain = [question, Slower(question)]
+    bare = [partial(lambda each: each.noise(each.read(), SECURE), each) for each in plain]
+    on_beat = [Paced(each, 1, 0.002) for each in plain]
+    beaten = [partial(lambda each: each.noise(each.read(), SECURE), each) for each in on_beat]
+    assert abs(correlation(bare, 300)) > 0.5
+    assert abs(correlation(beaten, 1_000)) < 0.17  # passed with a probability of 1e-7
+
+
+def test_the_measurement_would_see_groups_that_are_looked_up(tmp_path: Path) -> None:
+    """The totals as an engine hands them out: their number is the number of groups."""
+    works = []
+    for wards in ("a", ",".join(KEYS)):
+        found = holding(tmp_path, 300, wards)
+        question = found.question(Choice(("minutes",), "ward"), Fraction(1))
+        groups, keys = question.read(), question.keys
+        assert keys is not None
+        there = [i for i, count in enumerate(groups.count) if count > 0]
+        few = type(groups)(
+            [[column[i] for i in there] for column in groups.keys],
+            groups.cells[there],
+            groups.count[there],
+        )
+        works.append(partial(keys.pick, few))
+    assert abs(correlation(works, LEAN[0])) > 2 * LEAN[1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", ["empty and large", "groups absent and present"])
+def test_the_whole_way_takes_as_long_whatever_the_data(tmp_path: Path, case: str) -> None:
+    (_, one), (_, other), by = CASES[case]
+    choice, tiny = Choice(("minutes",), by), Fraction(1, 10**6)
+    questions = [holding(tmp_path, rows, wards).question(choice, tiny)
+                 for rows, wards in ((0, one), (300, other))]  # fmt: skip
+    works = [partial(answered, question) for question in questions]
+    samples, most = LONG
+    assert abs(correlation(works, samples)) < most
