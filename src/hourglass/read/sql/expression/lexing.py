@@ -8,12 +8,11 @@ from typing import Final
 
 from ....errors import OptionError
 
-__all__ = ["DEEPEST", "Word", "refused", "words_of"]
+__all__ = ["Word", "refused", "words_of"]
 
-#: A longer text is refused before it is looked at, and so are more words or brackets in brackets.
+#: A longer text is refused before it is looked at, and so are more words.
 _LONGEST: Final = 10_000
 _MOST_WORDS: Final = 2_000
-DEEPEST: Final = 30
 _SPACE: Final = re.compile(r"[ \t\r\n]+")
 _TOKEN: Final = re.compile(
     r"(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?![\w.])"
@@ -50,7 +49,7 @@ def words_of(option: str, text: str) -> list[Word]:
             f"{option} has {len(text)} characters; at most {_LONGEST} are read. Store what it "
             "computes as a column"
         )
-    found, at, depth = [], 0, 0
+    found, at = [], 0
     while at < len(text):
         if space := _SPACE.match(text, at):
             at = space.end()
@@ -63,9 +62,6 @@ def words_of(option: str, text: str) -> list[Word]:
         word = Word(match.lastgroup, match.group(), at + 1)
         if "\0" in word.text:
             raise refused(option, at + 1, "a text or a name cannot hold the character NUL")
-        depth += {"(": 1, ")": -1}.get(word.text, 0)
-        if depth > DEEPEST:
-            raise refused(option, at + 1, f"brackets are nested more than {DEEPEST} deep")
         found.append(word)
         if len(found) > _MOST_WORDS:
             raise refused(option, at + 1, f"there are more than {_MOST_WORDS} words and signs")

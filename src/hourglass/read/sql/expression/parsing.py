@@ -12,11 +12,13 @@ from typing import Final, NoReturn
 from ....errors import OptionError, shown
 from ...schema import INT64
 from . import nodes
-from .lexing import DEEPEST, Word, refused, words_of
+from .lexing import Word, refused, words_of
 from .nodes import FUNCTIONS, RESERVED, Node
 
 __all__ = ["OFFERED", "parsed"]
 
+#: Brackets, NOT, CASE and the like within each other: each costs some calls of a function.
+_DEEPEST: Final = 30
 #: So many steps of one computation, each of which takes the result of the one before.
 _TALLEST: Final = 40
 #: Patterns with more of these take some engines longer than a query may depend on one cell.
@@ -85,8 +87,8 @@ class _Parser:
 
     def deeper(self) -> None:
         self.depth += 1
-        if self.depth > DEEPEST:
-            self.fail(f"parts are nested more than {DEEPEST} deep")
+        if self.depth > _DEEPEST:
+            self.fail(f"parts are nested more than {_DEEPEST} deep")
 
     # --- grammar ----------------------------------------------------------------------------
 
