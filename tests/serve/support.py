@@ -60,6 +60,10 @@ bounds = [0, 100]
 [datasets.clinic.groups.ward]
 keys = ["east", "west", "nowhere"]
 
+[datasets.clinic.filters.long]
+title = "Long visits"
+where = "minutes > 30"
+
 [datasets.secret]
 source = "{data}"
 budget = "other"

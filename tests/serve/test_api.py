@@ -25,7 +25,9 @@ def test_what_may_be_asked(running: Place) -> None:
     assert names == ["clinic", "secret"]
     assert clinic["epsilons"] == ["0.01", "0.1", "0.5", "1"]
     assert clinic["groups"] == [{"by": ["ward"], "keys": [["east"], ["west"], ["nowhere"]]}]
-    assert {"columns": ["minutes", "cost"], "by": "ward", "spread": False} in clinic["questions"]
+    assert {"columns": ["minutes", "cost"], "by": "ward", "filter": "", "spread": False} in clinic[
+        "questions"
+    ]
     assert str(running.folder) not in json.dumps(clinic)
 
 
@@ -57,6 +59,24 @@ def test_the_figures_are_those_of_the_data(running: Place) -> None:
     low, high = release.interval(0.999999)
     assert low <= min(mean, 60) <= high
     assert release.private
+
+
+def test_a_filter_of_the_menu_counts_its_rows_alone(running: Place) -> None:
+    gateway = hg.connect(running.url, running.tokens["ana"])
+    long = [minutes for i in range(300) if (minutes := (i * 7) % 61) > 30]
+    found = gateway.mean("clinic", "minutes", filter="long", epsilon=1, request="long")
+    assert found.where is not None
+    assert "minutes" in found.where
+    assert len(long) in found.interval(0.999999, of="count")
+    assert sum(long) / len(long) in found.interval(0.999999)
+    by_ward = gateway.mean("clinic", "cost", by="ward", filter="long", epsilon=1)
+    assert abs(by_ward.counts.sum() - len(long) * 2 / 3) < 60  # a third is in no ward
+    assert gateway.plan("clinic", "minutes", filter="long", epsilon=1)["filter"] == "long"
+    with pytest.raises(hg.GatewayError, match="not offered"):
+        gateway.mean("clinic", "minutes", filter="minutes > 10", epsilon=1)
+    with running.client("ana") as ana:
+        page = ana.get("/answers/ana/long").text
+    assert "filter=&#39;long&#39;" in page
 
 
 def test_the_same_moment_from_many_sides(running: Place) -> None:
@@ -194,7 +214,7 @@ def test_everything_that_people_do_is_in_the_journal(running: Place) -> None:
     assert [each["what"] for each in mine] == ["ask", "answered", "ask", "refused"]
     assert mine[-1]["code"] == "key_reused"
     assert set(mine[0]) == {
-        "at", "what", "person", "key", "dataset", "columns", "by", "spread", "epsilon",
+        "at", "what", "person", "key", "dataset", "columns", "by", "filter", "spread", "epsilon",
     }  # fmt: skip
 
 
@@ -208,7 +228,7 @@ def test_nothing_is_asked_that_cannot_be_written_down(tmp_path: object, running:
     service.journal._file = full
     before = spent(running)
     person = service.state.catalogue.people["ana"]
-    asked = service.asked(person, "clinic", ["minutes"], "", False, "0.1")
+    asked = service.asked(person, "clinic", ["minutes"], "", "", False, "0.1")
     from hourglass.serve.failures import Failure
 
     with pytest.raises(Failure, match="unavailable"):

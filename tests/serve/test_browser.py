@@ -130,12 +130,15 @@ def test_it_works_without_javascript(browser: Any, place: Place) -> None:
     page = page_of(browser, place, java_script_enabled=False)
     page.goto(f"{place.url}/ask/clinic")
     page.get_by_label("0.1", exact=True).check()
+    page.get_by_label("Only").select_option(label="Long visits")
     page.get_by_role("button", name="Update the preview").click()
     assert "epsilon=0.1" in page.url
     assert "0.9 of 1 epsilon left" in page.locator(".after").inner_text()
     page.get_by_role("button", name="Review the question").click()
+    assert "only Long visits" in page.locator(".lead").inner_text()
     page.get_by_role("button", name="Spend 0.1").click()
     page.wait_for_url("**/answers/ana/*")
+    assert "where" in page.locator("h1").inner_text()
     assert spent(place) == Fraction(1, 10)
 
 

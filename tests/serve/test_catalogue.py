@@ -81,6 +81,8 @@ def test_a_misspelt_name_is_told_with_its_line(number: int) -> None:
             "'a' is not a column",
         ),
         ("typical = 3", "typical = 300", "outside the bounds"),
+        ('"coinsurance = 0"', '"coinsurance >"', "where"),
+        ('"coinsurance = 0"', '"coinsurance IN (SELECT 1)"', "where"),
         ('refresh = "1d"', 'refresh = "daily"', "takes a span"),
         ("epsilon = 5 ", "epsilon = 0 ", "outside (0, 10000]"),
         ('"visits.ledger"', '"postgresql://${NO_SUCH_THING}@db"', "NO_SUCH_THING is not set"),
@@ -162,7 +164,7 @@ def test_check_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixtu
     path.write_text(TEXT.replace("epsilon = 5", "epsilon = 4"))
     assert run() == (
         0,
-        "visits: 15 questions, budget visits-2026\n"
+        "visits: 30 questions, budget visits-2026\n"
         "people: olga (analyst, owner, no token yet), ana (analyst, no token yet)\n"
         "The catalogue is good.\n",
     )

@@ -19,7 +19,7 @@ from .web import Call
 
 __all__ = ["ROUTES"]
 
-_ASKED: Final = {"dataset", "columns", "by", "spread", "epsilon", "request"}
+_ASKED: Final = {"dataset", "columns", "by", "filter", "spread", "epsilon", "request"}
 
 
 def health(call: Call) -> Response:
@@ -96,6 +96,7 @@ def ask(call: Call) -> Response:
         fields["dataset"],
         fields["columns"],
         _grouping(fields.get("by")),
+        "" if fields.get("filter") is None else fields["filter"],
         fields.get("spread", False),
         fields["epsilon"],
     )
@@ -124,6 +125,7 @@ def from_address(call: Call) -> Asked:
         call.query("dataset"),
         call.queries("column"),
         call.query("by"),
+        call.query("filter"),
         call.query("spread") in ("true", "1"),
         call.query("epsilon"),
     )
@@ -154,8 +156,17 @@ def described(state: State, dataset: Dataset) -> dict[str, Any]:
             {"by": list(each.by), "keys": holding.keys[each.name].written()}
             for each in dataset.groupings.values()
         ],
+        "filters": [
+            {"name": each.name, "title": each.title, "where": each.where}
+            for each in dataset.filters.values()
+        ],
         "questions": [
-            {"columns": list(each.columns), "by": each.grouping, "spread": each.spread}
+            {
+                "columns": list(each.columns),
+                "by": each.grouping,
+                "filter": each.filter,
+                "spread": each.spread,
+            }
             for each in choices(dataset)
         ],
     }

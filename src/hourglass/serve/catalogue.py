@@ -21,7 +21,7 @@ __all__ = [
     "BudgetEntry",
     "Catalogue",
     "Column",
-    "Dataset",
+    "Dataset", "Filter",
     "Grouping",
     "Person",
     "Proxy",
@@ -122,6 +122,15 @@ class Grouping:
 
 
 @dataclass(frozen=True)
+class Filter:
+    """Which rows count, as the owner words it; analysts choose it by its name."""
+
+    name: str
+    where: str
+    title: str = ""
+
+
+@dataclass(frozen=True)
 class Dataset:
     """A table that questions may be asked of."""
 
@@ -130,6 +139,7 @@ class Dataset:
     budget: str
     columns: Mapping[str, Column]
     groupings: Mapping[str, Grouping] = field(default_factory=dict)
+    filters: Mapping[str, Filter] = field(default_factory=dict)
     together: tuple[tuple[str, ...], ...] = ()
     table: str | None = field(default=None, repr=False)
     title: str = ""

@@ -62,6 +62,7 @@ class Gateway:
         *,
         epsilon: Any,
         by: str | Sequence[str] | None = None,
+        filter: str | None = None,
         spread: bool = False,
         records: int | None = None,
         mean: float | None = None,
@@ -71,7 +72,8 @@ class Gateway:
 
         fields: list[tuple[str, Any]] = [("dataset", dataset), ("epsilon", str(epsilon))]
         fields += [("column", name) for name in _names(column)]
-        fields += [("by", ",".join(_names(by))), ("spread", "true" if spread else "")]
+        fields += [("by", ",".join(_names(by))), ("filter", filter)]
+        fields += [("spread", "true" if spread else "")]
         fields += [("records", records), ("mean", mean)]
         address = urlencode([(name, value) for name, value in fields if value not in (None, "")])
         return self._send(f"/plan?{address}")
@@ -83,12 +85,14 @@ class Gateway:
         *,
         epsilon: Any,
         by: str | Sequence[str] | None = None,
+        filter: str | None = None,
         spread: bool = False,
         request: str | None = None,
     ) -> Any:
         """The private mean of a column, or of several; see :func:`hourglass.mean`.
 
-        Bounds, keys and unit are those of the catalogue. ``request`` is your key for the question:
+        Bounds, keys and unit are those of the catalogue; ``filter`` names one of its filters.
+        ``request`` is your key for the question:
         asked again under it, the stored answer comes back at no charge. One is made up if you
         give none, and the question is sent twice under it where the first reply is lost.
         """
@@ -97,6 +101,7 @@ class Gateway:
             "dataset": dataset,
             "columns": _names(column),
             "by": ",".join(_names(by)),
+            "filter": filter or "",
             "spread": spread,
             "epsilon": str(epsilon),
             "request": key,

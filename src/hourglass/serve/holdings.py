@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
+from ..ask.conditions import Conditions
 from ..ask.question import MeanQuestion, mean_question
 from ..errors import HourglassError, OptionError
 from ..read.database import sql
@@ -29,20 +30,17 @@ class Choice:
 
     columns: tuple[str, ...]
     grouping: str = ""
+    filter: str = ""
     spread: bool = False
 
 
 def choices(dataset: Dataset) -> list[Choice]:
     """Every question that a dataset offers."""
     sets = [(name,) for name in dataset.columns] + list(dataset.together)
-    plain = [Choice(each, by) for each, by in product(sets, ["", *dataset.groupings])]
-    wide = [
-        Choice((name,), by, spread=True)
-        for name, column in dataset.columns.items()
-        if column.spread
-        for by in ["", *dataset.groupings]
-    ]
-    return plain + wide
+    wide = [(name,) for name, column in dataset.columns.items() if column.spread]
+    groupings, filters = ["", *dataset.groupings], ["", *dataset.filters]
+    plain = [Choice(*each) for each in product(sets, groupings, filters)]
+    return plain + [Choice(*each, spread=True) for each in product(wide, groupings, filters)]
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,9 @@ class Holding:
 def register(dataset: Dataset) -> Holding:
     """Read the totals of all that a dataset offers."""
     data = _data(dataset)
-    wanted = tuple(dict.fromkeys([*dataset.columns, *_keys(dataset), *_person(dataset)]))
+    wanted = tuple(
+        dict.fromkeys([*dataset.columns, *_keys(dataset), *_person(dataset), *_filtered(dataset)])
+    )
     kept = Kept(open_table(data, wanted), dataset.place)
     holding = Holding(dataset, kept, {}, frozenset(choices(dataset)))
     for choice in choices(dataset):
@@ -114,6 +114,11 @@ def _person(dataset: Dataset) -> list[str]:
     return [dataset.unit.person] if dataset.unit.person else []
 
 
+def _filtered(dataset: Dataset) -> list[str]:
+    wheres = [each.where for each in dataset.filters.values()]
+    return [name for where in wheres for name in Conditions.of(where, ()).columns]
+
+
 #: The options of a column that a question takes.
 _OPTIONS: Final = ("missing", "parse", "grid")
 
@@ -135,6 +140,8 @@ def _question(dataset: Dataset, data: Any, choice: Choice, epsilon: Fraction) ->
         grouping = dataset.groupings[choice.grouping]
         keys: Any = grouping.keys
         options |= {"by": list(grouping.by), "keys": list(keys) if type(keys) is tuple else keys}
+    if choice.filter:
+        options["where"] = dataset.filters[choice.filter].where
     unit = dataset.unit
     if unit.groups > 1 and not choice.grouping:
         unit = type(unit)(unit.person, unit.rows)

@@ -7,11 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from ..ask.conditions import Conditions
 from ..core.grid import Bounds
 from ..core.numbers import exact_epsilon
 from ..core.unit import Unit, per_person
 from ..errors import HourglassError
-from .catalogue import EPSILONS, Column, Dataset, Grouping
+from .catalogue import EPSILONS, Column, Dataset, Filter, Grouping
 from .sections import Section
 
 __all__ = ["dataset"]
@@ -30,6 +31,7 @@ def dataset(name: str, section: Section, folder: Path) -> Dataset:
         budget=section.text("budget", needed=True),
         columns=columns,
         groupings={each.name: each for each in groupings.values()},
+        filters=section.section("filters").each(_filter),
         together=_together(section, columns),
         table=section.secret("table") or None,
         title=section.text("title") or name,
@@ -72,6 +74,16 @@ def _column(name: str, section: Section) -> Column:
         parse=parse,
         grid=grid,
     )
+
+
+def _filter(name: str, section: Section) -> Filter:
+    where = section.text("where", needed=True)
+    try:
+        if where:
+            Conditions.of(where, ())
+    except HourglassError as error:
+        section.wrong("where", str(error))
+    return Filter(name, where, section.text("title") or name)
 
 
 def _grouping(name: str, section: Section, folder: Path) -> Grouping:

@@ -19,6 +19,7 @@ _QUESTION: Final = {
         "dataset": _TEXT,
         "columns": {"type": "array", "items": _TEXT, "minItems": 1},
         "by": {**_TEXT, "description": "a grouping of the dataset; empty for all records"},
+        "filter": {**_TEXT, "description": "a filter of the dataset, by its name; or empty"},
         "spread": {"type": "boolean", "default": False},
         "epsilon": {**_TEXT, "description": "one of the dataset's prices, such as 0.1"},
         "request": {
@@ -32,6 +33,7 @@ _PARAMETERS: Final = {
     "dataset": (True, "the dataset"),
     "column": (True, "a column; may be given again"),
     "by": (False, "a grouping of the dataset"),
+    "filter": (False, "a filter of the dataset, by its name"),
     "spread": (False, "true for the standard deviation as well"),
     "epsilon": (True, "one of the dataset's prices"),
     "records": (False, "about how many records there are"),

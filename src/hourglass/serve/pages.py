@@ -10,15 +10,18 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from ..ask.conditions import Conditions
 from ..core.unit import hidden
 from ..ledger.values import shown_number
+from ..release.columns import Columns
 from ..release.rendering import decimals_for, number
 from .accounts import owner_of
+from .catalogue import Dataset
 from .charts import strip
 from .failures import Failure
 from .holdings import Choice
 from .previews import preview
-from .service import Asked
+from .service import Asked, Found
 from .shown import as_csv, picture, python_of, table_of
 from .tokens import random_text
 from .web import Call, cookie_name
@@ -139,6 +142,7 @@ def _asked(call: Call, fields: Any) -> Asked:
         dataset.name,
         sets[what],
         fields.get("by", ""),
+        fields.get("filter", ""),
         fields.get("spread", "") == "1",
         fields.get("epsilon", shown_number(middle)),
     )
@@ -176,7 +180,7 @@ def question(call: Call) -> Response:
     except Failure as failure:
         if failure.code not in ("bad_pretence", "not_offered"):
             raise
-        trouble, kept = failure, {"epsilon", "by"} & set(fields)
+        trouble, kept = failure, {"epsilon", "by", "filter"} & set(fields)
         fields = {name: fields[name] for name in kept if failure.code == "bad_pretence"}
         asked = _asked(call, fields)
         worth = _worth(call, asked, fields)
@@ -227,7 +231,7 @@ def confirm(call: Call) -> Response:
 
 def _address(asked: Asked) -> dict[str, str]:
     choice: Choice = asked.choice
-    found = {"what": _set_name(choice.columns), "by": choice.grouping}
+    found = {"what": _set_name(choice.columns), "by": choice.grouping, "filter": choice.filter}
     return found | {"spread": "1" if choice.spread else "", "epsilon": shown_number(asked.epsilon)}
 
 
@@ -263,8 +267,21 @@ def answer(call: Call, format_: str = "html") -> Response:
         table=table_of(found.answer),
         pictures=picture(found.answer),
         statement=found.answer.statement(budget=call.state.budgets[found.budget]).words.split("\n"),
-        python=python_of(found, url),
+        python=python_of(found, url, _filter_of(found, dataset)),
     )
+
+
+def _filter_of(found: Found, dataset: Dataset | None) -> str:
+    """The name of the filter that an answer was asked with, by its one spelling."""
+    first = found.answer.column(found.answer.names[0]) if _several(found) else found.answer
+    for each in dataset.filters.values() if dataset else ():
+        if first.where == Conditions.of(each.where, ()).text:
+            return each.name
+    return ""
+
+
+def _several(found: Found) -> bool:
+    return isinstance(found.answer, Columns)
 
 
 def history(call: Call) -> Response:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
+from zlib import crc32
 
 from ..core.totals import NoisyTotals, Totals
 from ..estimate.interval import interval
@@ -74,9 +75,11 @@ def _simulated(
     first, *more = cells
     if mechanism.statistic == "spread":
         more = [_squares(laws[0], first, records)]
+    # The same question has the same preview, and another question another one.
+    base = SIMULATED * crc32(f"{mechanism.epsilon} {records} {means}".encode())
     noisy = [
-        mechanism.noise(Totals(first, records, tuple(more)), bits=SeededBits(seed))
-        for seed in range(SIMULATED)
+        mechanism.noise(Totals(first, records, tuple(more)), bits=SeededBits(base + number))
+        for number in range(SIMULATED)
     ]
     found = []
     for place, (law, mean) in enumerate(zip(laws, means, strict=True)):

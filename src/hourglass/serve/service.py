@@ -45,6 +45,7 @@ class Asked:
             "dataset": self.dataset.name,
             "columns": list(self.choice.columns),
             "by": self.choice.grouping,
+            "filter": self.choice.filter,
             "spread": self.choice.spread,
             "epsilon": shown_number(self.epsilon),
         }
@@ -136,15 +137,22 @@ class Service:
     # --- asking -----------------------------------------------------------------------------
 
     def asked(
-        self, person: Person, dataset: Any, columns: Any, by: Any, spread: Any, epsilon: Any
+        self,
+        person: Person,
+        dataset: Any,
+        columns: Any,
+        by: Any,
+        filter_: Any,
+        spread: Any,
+        epsilon: Any,
     ) -> Asked:
         """The question, if it is one of the menu at a price of the list."""
         found = self.state.dataset(person, dataset)
         if not isinstance(columns, list | tuple) or not all(type(c) is str for c in columns):
             raise Failure("bad_fields")
-        if not isinstance(by, str) or not isinstance(spread, bool):
+        if not (isinstance(by, str) and isinstance(filter_, str) and isinstance(spread, bool)):
             raise Failure("bad_fields")
-        choice = Choice(tuple(columns), by, spread)
+        choice = Choice(tuple(columns), by, filter_, spread)
         if choice not in self.state.holdings[found.name].menu:
             raise Failure("not_offered")
         return Asked(found, choice, _epsilon(found, epsilon))

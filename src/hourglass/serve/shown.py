@@ -106,18 +106,19 @@ def as_csv(answer: Any) -> str:
     return text.getvalue()
 
 
-def python_of(found: Found, url: str) -> str:
+def python_of(found: Found, url: str, filter_: str = "") -> str:
     """The lines of Python that bring the same answer, at no charge."""
     answer = found.answer
     columns = list(answer.names) if isinstance(answer, Columns) else answer.column
     by = f", by={list(answer.by) if len(answer.by) > 1 else answer.by[0]!r}" if answer.by else ""
     first = answer.column(answer.names[0]) if isinstance(answer, Columns) else answer
     spread = ", spread=True" if first._spread else ""
+    only = f", filter={filter_!r}" if filter_ else ""
     return (
         "import hourglass as hg\n\n"
         f"gateway = hg.connect({url!r}, token)\n"
         "answer = gateway.mean(\n"
-        f"    {found.dataset!r}, {columns!r}{by}{spread},\n"
+        f"    {found.dataset!r}, {columns!r}{by}{only}{spread},\n"
         f"    epsilon={shown_number(answer.epsilon)!r},\n"
         f"    request={found.key!r},\n"
         ")\n"
