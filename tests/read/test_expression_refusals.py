@@ -156,7 +156,11 @@ def test_no_message_repeats_a_value(where: Any) -> None:
     assert raised.value.__context__ is None
 
 
-@pytest.mark.parametrize("data", [[1.0, 2.0], np.ones(3), iter([1.0]), np.ones((3, 2))], ids=repr)
+@pytest.mark.parametrize(
+    "data",
+    [[1.0, 2.0], np.ones(3), iter([1.0]), np.ones((3, 2))],
+    ids=["list", "array", "iterator", "matrix"],
+)
 def test_columns_in_memory_have_no_names(data: Any) -> None:
     with pytest.raises(hg.RequestError, match=r"is no table|about tables"):
         hg.mean(data, where="x > 1", bounds=(0, 1), epsilon=1)
