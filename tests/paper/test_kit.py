@@ -192,13 +192,13 @@ def test_a_picture_as_pdf_has_no_date(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not TEX, reason="LaTeX is not installed")
 def test_pictures_as_pgf_can_be_included_in_an_article(tmp_path: Path) -> None:
-    words = ("paper", "balls", "density", "--format", "pgf", *SMALL, "--seed", "1")
+    words = ("paper", "balls", "density", "e5", "--format", "pgf", *SMALL, "--seed", "1")
     told = command(*words, "--out", tmp_path)
     assert told.code == 0, told.err
     article = tmp_path / "article.tex"
     article.write_text(
         "\\documentclass{article}\\usepackage{pgf}\\begin{document}"
-        "\\input{balls.pgf}\\input{density.pgf}\\end{document}"
+        "\\input{balls.pgf}\\input{density.pgf}\\input{e5.pgf}\\end{document}"
     )
     done = subprocess.run(
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", article.name],

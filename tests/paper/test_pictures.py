@@ -125,6 +125,14 @@ def test_records_and_runs_reach_the_experiment(tmp_path: Path) -> None:
     assert ticks == [*[("points", 1)] * len(measured), ("figures", 1)]
 
 
+def test_an_error_of_nothing_can_be_drawn(tmp_path: Path) -> None:
+    """With few runs the noise on a coarse grid is often none at all: no height on a log scale."""
+    (shown,) = run([EXHIBITS["grids"]], Settings(40, 100, SeededBits(3)), tmp_path)
+    rows = [line.split(",") for line in shown.csv.read_text().splitlines()[1:]]
+    assert "0" in {row[3] for row in rows}
+    assert shown.picture.stat().st_size > 5000
+
+
 def test_matplotlib_is_not_loaded_before_it_is_needed() -> None:
     code = "import sys, hourglass.paper, hourglass.cli; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

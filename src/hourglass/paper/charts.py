@@ -30,11 +30,16 @@ ERROR = "normalised error  n² ε² MSE / 2"
 
 
 def marks(ax: Axes, points: Sequence[Point], look: Look, *, line: bool = True) -> None:
-    """A series: marks with bars of two standard errors, joined by its line."""
+    """A series: marks with bars of two standard errors, joined by its line.
+
+    A bar never reaches zero on a log scale, which has no place for it.
+    """
+    log = ax.get_yscale() == "log"
+    down = [min(2 * p.se, 0.9 * p.y) if log else 2 * p.se for p in points]
     ax.errorbar(
         [p.x for p in points],
         [p.y for p in points],
-        yerr=[2 * p.se for p in points],
+        yerr=[down, [2 * p.se for p in points]],
         color=look.colour,
         linestyle=look.dash if line and look.dash else "none",
         marker=look.mark or "none",
@@ -62,7 +67,7 @@ def over_epsilon(table: Table, title: str, *, log: bool, close: Sequence[str]) -
     """The error over epsilon, and that of the best relative to the bound: E1 and E3."""
     drawn, (left, right) = figure(7.8, 3.9, 2, width_ratios=(1.25, 1))
     if log:
-        left.set_yscale("log")
+        left.set_yscale("log", nonpositive="mask")
         plain_log_ticks(left.yaxis, (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50))
     draw_series(left, table)
     if not log:
@@ -108,7 +113,7 @@ def over_means(table: Table, title: str, *, ticks: Sequence[float] = ()) -> Figu
     records = round(0.25 / min(p.x for p in table.points if p.x > 0))  # the first: a quarter record
     drawn, (near, whole) = figure(7.6, 3.7, 2, sharey=True, width_ratios=(1, 1.75))
     if ticks:
-        near.set_yscale("log")
+        near.set_yscale("log", nonpositive="mask")
         plain_log_ticks(near.yaxis, ticks)
     else:
         near.set_ylim(0, 1.08 * max(p.y for p in table.points))
@@ -133,7 +138,7 @@ def over_records(table: Table, title: str, *, ratio: bool = False) -> Figure:
     ax.set_xscale("log", base=2)
     plain_log_ticks(ax.xaxis, sorted({p.x for p in table.points}))
     if not ratio:
-        ax.set_yscale("log")
+        ax.set_yscale("log", nonpositive="mask")
     looks = _ratio_looks(table) if ratio else looks_of(table.series_names())
     if BASELINE in looks and not ratio:
         looks[BASELINE] = replace(LOOKS[BASELINE], dash="-", label="lower bound (swap)")

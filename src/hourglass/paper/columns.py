@@ -153,8 +153,8 @@ def draw(table: Table) -> Figure:
     """Errors over the number of columns, and below them the same over that of the box."""
     drawn, axes = figure(7.8, 6.6, len(EPSILONS), rows=2, sharey="row")
     for epsilon, above, below in zip(EPSILONS, *axes, strict=True):
-        above.set_yscale("log")
-        below.set_yscale("log")
+        above.set_yscale("log", nonpositive="mask")
+        below.set_yscale("log", nonpositive="mask")
         for series, look in _LOOKS.items():
             _line(above, table.series(series, _at_mean(epsilon)), look)
             worst = table.series(series, _worst(epsilon))

@@ -62,7 +62,7 @@ def draw(table: Table) -> Figure:
     drawn, axes = figure(7.6, 3.6, len(MEANS), sharey=True)
     for ax, panel in zip(axes, table.panels, strict=True):
         ax.set_xscale("log", base=2)
-        ax.set_yscale("log")
+        ax.set_yscale("log", nonpositive="mask")
         plain_log_ticks(ax.xaxis, SIZES)
         charts.draw_series(ax, table, panel, LOOKS)
         ax.set(xlabel="records in the data |D|", title=f"ε = {float(EPSILON):g}, mean {panel}")

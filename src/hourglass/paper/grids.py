@@ -61,7 +61,7 @@ def table(settings: Settings, tick: Tick) -> Table:
 def draw(table: Table) -> Figure:
     """Lines over epsilon."""
     drawn, ax = figure(6.9, 3.9)
-    ax.set_yscale("log")
+    ax.set_yscale("log", nonpositive="mask")
     plain_log_ticks(ax.yaxis, (0.05, 0.1, 0.2, 0.5, 1))
     ends = charts.draw_series(ax, table, looks=LOOKS)
     ax.set(xlabel=charts.EPSILON, ylabel="error / optimum for real values")

@@ -89,7 +89,7 @@ def draw(table: Table) -> Figure:
             charts.marks(ax, points, LOOKS[name], line=panel == WIDTH)
     left.set_xlabel("records in the data |D|")
     right.set_xlabel("records in the data |D|, marks set apart")
-    left.set_yscale("log")
+    left.set_yscale("log", nonpositive="mask")
     left.set(
         ylabel="mean width, as a share of the range",
         title=f"width of the 95 % interval, mean {MEAN:g}",

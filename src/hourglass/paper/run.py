@@ -14,7 +14,7 @@ from .exhibit import Claim, Exhibit, Settings, Table, Tick, spread
 from .index import page
 from .style import house_style
 from .sweeps import BASELINE, BOUND
-from .tex import pgf_style, texified
+from .tex import pgf_style, save_pgf
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,8 +95,9 @@ def _show(
     table.write(csv, settings.label or "secure")
     drawn = labelled(exhibit.draw(table), settings.label)
     if picture_format == "pgf":
-        drawn = texified(drawn)
-    drawn.savefig(picture, dpi=_DPI, **_UNDATED.get(picture_format, {}))
+        save_pgf(drawn, picture)
+    else:
+        drawn.savefig(picture, dpi=_DPI, **_UNDATED.get(picture_format, {}))
     runs = max(p.runs for p in table.points)
     return Shown(exhibit, picture, csv, exhibit.claims(table), runs, _own(table, settings))
 

@@ -135,7 +135,7 @@ def label_ends(ax: Axes, ends: Sequence[tuple[float, float, Look]], *, gap: floa
     for i, (x, y, look) in enumerate(ends):
         ax.annotate(
             look.label,
-            xy=(x, y),
+            xy=(x, max(y, ax.get_ylim()[0])),
             xytext=(1.03, places[i]),
             textcoords="axes fraction",
             color=look.colour,
@@ -147,9 +147,11 @@ def label_ends(ax: Axes, ends: Sequence[tuple[float, float, Look]], *, gap: floa
 
 
 def _height(ax: Axes, y: float) -> float:
-    """y as a fraction of the axes' height."""
+    """y as a fraction of the axes' height; the foot for what a log scale cannot show."""
     low, high = ax.get_ylim()
     if ax.get_yscale() == "log":
+        if y <= 0:
+            return 0.0
         low, high, y = math.log(low), math.log(high), math.log(y)
     return (y - low) / (high - low)
 

@@ -6,6 +6,7 @@ import io
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import OptionError
@@ -14,7 +15,7 @@ from .style import figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["in_tex", "pgf_style", "texified"]
+__all__ = ["in_tex", "pgf_style", "save_pgf", "texified"]
 
 #: Any of them will do to measure the labels.
 _SYSTEMS: Final = ("pdflatex", "xelatex", "lualatex")
@@ -54,6 +55,13 @@ def texified(drawn: Figure) -> Figure:
         if isinstance(text, Text) and id(text) not in ticks:
             text.set_text(in_tex(text.get_text()))
     return drawn
+
+
+def save_pgf(drawn: Figure, path: Path) -> None:
+    """Write the figure; the command that matplotlib wraps powers of ten in comes with it."""
+    written = io.BytesIO()
+    texified(drawn).savefig(written, format="pgf")
+    path.write_bytes(b"\\providecommand{\\mathdefault}[1]{#1}%\n" + written.getvalue())
 
 
 @contextmanager
