@@ -19,6 +19,8 @@ __all__ = ["Paced"]
 #: The length of a slot in seconds, and what each group adds: many times what the step takes.
 SLOT: Final = 0.005
 A_GROUP: Final = 20e-6
+#: The last seconds of a slot, many times as long as a process takes to wake up.
+AWAKE: Final = 0.0005
 
 
 class Paced:
@@ -44,7 +46,9 @@ class Paced:
         passed = time.monotonic() - secret
         end = secret + self._slot * (passed // self._slot + 1)
         while (rest := end - time.monotonic()) > 0:
-            time.sleep(rest)
+            # How late a sleeper wakes depends on how long it slept: the last part is waited awake.
+            if rest > AWAKE:
+                time.sleep(rest - AWAKE)
         return noisy
 
     def rehearse(self) -> None:

@@ -171,8 +171,10 @@ class _Reloading:
         while not self._ended.is_set():
             asked = self._wanted.wait(self._service.state.catalogue.settings.refresh)
             self._wanted.clear()
-            if not self._ended.is_set() and self._reload("SIGHUP" if asked else "schedule"):
-                self._rehearse()
+            if self._ended.is_set():
+                return
+            if self._reload("SIGHUP" if asked else "schedule") and asked:
+                self._rehearse()  # fresh totals alone have the same laws
 
     def _reload(self, why: str) -> bool:
         """Read everything anew; where that fails, what was in force stays in force."""
