@@ -32,8 +32,8 @@ def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
     python = [block for block in blocks(page, "python") if "# not run" not in block]
     if not python:
         pytest.skip("no Python on this page")
-    if page.name == "tutorial.md":
-        pytest.skip("tests/read/test_tutorial.py runs it, with PostgreSQL and Spark")
+    if page.name in ("tutorial.md", "databases.md"):
+        pytest.skip("test_tutorial.py runs it, with PostgreSQL and Spark")
     if (ROOT / "examples").exists():
         shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)

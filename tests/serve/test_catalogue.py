@@ -36,8 +36,8 @@ def test_the_example_says_what_it_seems_to() -> None:
     assert visits.groupings["health"].keys == ("excellent", "good", "fair", "poor")
     assert visits.epsilons[0] == Fraction(1, 50)
     budget = found.budgets["visits-2026"]
-    assert budget.allowance_of("ana").epsilon == 2
-    assert budget.allowance_of("olga").epsilon == 3
+    assert budget.allowance_of("analyst").epsilon == 2
+    assert budget.allowance_of("owner").epsilon == 3
     assert found.settings.refresh == 86400
 
 
@@ -59,7 +59,7 @@ def test_a_wrong_value_is_told_with_its_line(number: int, value: str) -> None:
 @pytest.mark.parametrize("number", KEYS, ids=lambda n: f"{n + 1}-{LINES[n].split(' =')[0]}")
 def test_a_misspelt_name_is_told_with_its_line(number: int) -> None:
     name = LINES[number].split(" =")[0]
-    if name == "olga":
+    if name == "owner":
         return  # a person's name, which is not known either: see below
     changed = [*LINES[:number], LINES[number].replace(name, f"{name}x", 1), *LINES[number + 1 :]]
     told = [words for line, words in problems("\n".join(changed)) if line == number + 1]
@@ -69,7 +69,7 @@ def test_a_misspelt_name_is_told_with_its_line(number: int) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("olga = 3", "petra = 3", "petra: is not in [people]"),
+        ("owner = 3  ", "petra = 3  ", "petra: is not in [people]"),
         ('budget = "visits-2026"', 'budget = "visits"', "there is no [budgets] table"),
         ("bounds = [0, 40]", "bounds = [40, 0]", "the lower bound is above the upper"),
         ('roles = ["analyst"]', 'roles = ["analist"]', "did you mean 'analyst'?"),
@@ -165,7 +165,7 @@ def test_check_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert run() == (
         0,
         "visits: 30 questions, budget visits-2026\n"
-        "people: olga (analyst, owner, no token yet), ana (analyst, no token yet)\n"
+        "people: owner (analyst, owner, no token yet), analyst (analyst, no token yet)\n"
         "The catalogue is good.\n",
     )
 

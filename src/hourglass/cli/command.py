@@ -80,7 +80,7 @@ EXAMPLES: Final = {
     ],
     "run": [
         "hourglass serve catalogue.toml",
-        "hourglass serve catalogue.toml --link ana",
+        "hourglass serve catalogue.toml --link analyst",
     ],
     "check": [
         "hourglass serve check catalogue.toml",
