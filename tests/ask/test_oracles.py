@@ -262,7 +262,8 @@ def test_progress_and_logs(tmp_path: Path, format_: str, caplog: pytest.LogCaptu
     assert told[0].code == 0
     assert told[0] == told[1]
     assert told[0].err == ""
-    assert caplog.text == ""
+    # Other tests may have started Spark in this process, whose driver logs what it lets go of.
+    assert not [record for record in caplog.records if not record.name.startswith("py4j")]
 
 
 # --- composition and retries --------------------------------------------------------------

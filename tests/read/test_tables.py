@@ -319,12 +319,12 @@ def test_bad_files(tmp_path: Path) -> None:
     (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-100])
     (tmp_path / "cut.arrow").write_bytes(b"ARROW1")
     (tmp_path / "empty.csv").write_bytes(b"")
-    (tmp_path / "table.xlsx").write_bytes(b"PK")
+    (tmp_path / "table.docx").write_bytes(b"PK")
     for name, told in {
         "nope.parquet": "no such file",
         "nope-*.csv": "no such file",
         ".": "is a directory",
-        "table.xlsx": "ending",
+        "table.docx": "ending",
         "cut.parquet": "cannot read the columns",
         "cut.arrow": "not a whole Arrow file",
         "empty.csv": "no header",

@@ -87,5 +87,4 @@ def main(arguments: Sequence[str] | None = None, *, bits: Bits = SECURE) -> None
         if hasattr(error, "format_message"):  # what the words of the command should have been
             tell(error, error.format_message(), 2)
         tell(error, f"unexpected error ({type(error).__name__})", 1)
-    if code:
-        sys.exit(code)
+    sys.exit(code or 0)
