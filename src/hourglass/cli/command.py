@@ -86,6 +86,18 @@ EXAMPLES: Final = {
         "hourglass serve check catalogue.toml",
         "hourglass serve check /etc/hourglass/catalogue.toml",
     ],
+    "export": [
+        "hourglass budget export team --ledger ledger.db --output team.json",
+        "hourglass budget export team --ledger postgresql://owner@host/budgets",
+    ],
+    "grant": [
+        "hourglass budget grant analyst --ledger postgresql://owner@host/budgets",
+        "hourglass budget grant reports --ledger postgresql://owner@host/budgets",
+    ],
+    "revoke": [
+        "hourglass budget revoke analyst --ledger postgresql://owner@host/budgets",
+        "hourglass budget revoke reports --ledger postgresql://owner@host/budgets",
+    ],
     "paper": [
         "hourglass paper e1 e2 --out paper",
         "hourglass paper --quick --out paper",
