@@ -61,8 +61,9 @@ def correlation(works: Sequence[Callable[[], Any]], samples: int) -> float:
     for i, each in enumerate(which):
         work = works[each]
         started = time.perf_counter_ns()
-        work()
+        found = work()
         took[i] = time.perf_counter_ns() - started
+        del found  # noisy, and so no secret: how long it takes to let go of it is not measured
     return float(np.corrcoef(which, rankdata(took))[0, 1])
 
 
