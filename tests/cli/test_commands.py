@@ -402,3 +402,24 @@ def test_a_column_of_the_same_name_keeps_it(tmp_path: Path) -> None:
     ask = ["mean", str(tmp_path / "t.csv"), "x", *ASK, "--by", "source", "--keys", "a,b"]
     (row, _) = csv.DictReader(io.StringIO(run(*ask, "--format", "csv").stdout))
     assert (row["source"], row["private_source"]) == ("a", str(tmp_path / "t.csv"))
+
+
+@pytest.mark.parametrize("epoch", ["", "now", "²", "9" * 30, "-1"])
+def test_a_clock_that_is_none_is_not_used(
+    visits: Path, monkeypatch: pytest.MonkeyPatch, epoch: str
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    told = run("mean", visits, "x", *ASK, "--format", "json")
+    assert json.loads(told.stdout)["origin"]["written"] > "2024"
+
+
+def test_an_interruption_is_json_where_answers_are(
+    visits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hg, "mean", interrupted)
+    told = run("mean", visits, "x", *ASK, "--format", "json")
+    assert (told.returncode, told.stdout) == (130, "")
+    assert json.loads(told.stderr.splitlines()[-1])["error"]["message"] == "interrupted"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.noise import SeededBits
+from hourglass.read.database import file_url
 from tests.cli.running import run
 
 ASK: dict[str, Any] = {"bounds": (0, 10), "epsilon": 1}
@@ -94,10 +96,13 @@ def test_tables_that_are_not_there(clinic: Path, tmp_path: Path) -> None:
         hg.mean(hg.sql(url_of(clinic), "patients"), "x", **ASK)
     path = tmp_path / "t.db"
     with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE visits (x REAL)")
+        connection.execute("CREATE TABLE visits (x REAL UNIQUE)")
+        connection.execute("CREATE VIEW ages AS SELECT x FROM visits")
     connection.close()
     with pytest.raises(hg.DataError, match=r"did you mean 'visits'\?"):
         hg.mean(hg.sql(f"sqlite:///{path}", "vists"), "x", **ASK)
+    with pytest.raises(hg.DataError, match=r"its tables and views: ages, visits$"):
+        hg.mean(hg.sql(f"sqlite:///{path}", "patients"), "x", **ASK)
 
 
 def test_tables_of_postgresql_without_the_right_to_read(postgres_url: str) -> None:
@@ -179,6 +184,15 @@ def test_a_database_file_is_known_by_its_beginning(clinic: Path, undeclared: str
     assert run("mean", clinic, "x", *words).stderr == (
         "hourglass: a database needs --table: a table's name, or a SELECT\n"
     )
+
+
+def test_nothing_is_read_of_a_pipe(tmp_path: Path) -> None:
+    """Whoever opened it to see how it begins would wait for ever, or lose what was read."""
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    assert file_url(str(pipe)) is None
+    assert file_url(str(tmp_path)) is None
+    assert file_url(str(tmp_path / "none")) is None
 
 
 def test_workbooks_are_refused_with_the_way_round(tmp_path: Path) -> None:

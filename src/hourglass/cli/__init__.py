@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -28,6 +28,9 @@ from .serve import serve_app
 from .sum import sum_
 
 __all__ = ["app", "main"]
+
+#: The exit code after Ctrl-C, as shells have it.
+INTERRUPTED: Final = 130
 
 app = typer.Typer(
     name="hourglass",
@@ -87,4 +90,6 @@ def main(arguments: Sequence[str] | None = None, *, bits: Bits = SECURE) -> None
         if hasattr(error, "format_message"):  # what the words of the command should have been
             tell(error, error.format_message(), 2)
         tell(error, f"unexpected error ({type(error).__name__})", 1)
+    if code == INTERRUPTED:
+        tell(KeyboardInterrupt(), "interrupted", code)
     sys.exit(code or 0)

@@ -139,7 +139,7 @@ def origin_of(source: str, table: str | None) -> dict[str, str]:
     SOURCE_DATE_EPOCH, as everywhere, takes the place of the clock.
     """
     told = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = int(told) if told.isdigit() else time.time()
+    now = int(told) if re.fullmatch("[0-9]{1,11}", told) else time.time()
     return {
         "source": shown_url(source) + (f" {table}" if table else ""),
         "hourglass": __version__,

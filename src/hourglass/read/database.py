@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -62,7 +63,12 @@ class SqlSource:
 
 
 def file_url(path: str) -> str | None:
-    """The URL of a database that is a file here, known by how the file begins; else None."""
+    """The URL of a database that is a file here, known by how the file begins; else None.
+
+    What is no regular file is left alone: a pipe would lose what is read of it.
+    """
+    if not os.path.isfile(path):
+        return None
     try:
         with open(path, "rb") as file:
             start = file.read(16)

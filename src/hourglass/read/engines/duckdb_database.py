@@ -7,7 +7,7 @@ other processes can read it at the same time.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ...core.totals import Groups
 from ...errors import DataError, guarded_schema
@@ -19,7 +19,7 @@ from .duckdb import DuckDBRelation, connect
 
 __all__ = ["DuckDBDatabase"]
 
-_FILE = "hourglass_database"
+_FILE: Final = "hourglass_database"
 
 
 class DuckDBDatabase:
@@ -47,7 +47,9 @@ class DuckDBDatabase:
                 f"url: {self._path!r} cannot be opened read-only as a DuckDB file; is another "
                 "process writing to it?"
             ):
-                self._connection.execute(f"ATTACH {literal(self._path)} AS {_FILE} (READ_ONLY)")
+                # A relative name could be taken for one of an extension's, such as "md:".
+                path = literal(str(Path(self._path).absolute()))
+                self._connection.execute(f"ATTACH {path} AS {_FILE} (READ_ONLY)")
                 self._connection.execute(f"USE {_FILE}")
             self._relation = DuckDBRelation(self._selected())
         return self._relation

@@ -30,6 +30,7 @@ from .base import register
 __all__ = ["SQLite"]
 
 _VIEW: Final = "hourglass_view"
+_TABLES: Final = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
 UNDECLARED: Final = "undeclared"
 
 
@@ -87,7 +88,7 @@ class SQLite:
 
     def _tables(self) -> list[str]:
         with guarded_schema(f"url: {self._path!r} cannot be read as a SQLite file"):
-            rows = self._asked("SELECT name FROM sqlite_schema ORDER BY name", view=False)
+            rows = self._asked(_TABLES, view=False)
         return [row[0] for row in rows]
 
     def sql(self, query: Question, bounds: Bounds) -> str:
