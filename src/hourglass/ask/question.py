@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ..core.grid import DEFAULT_GRID
@@ -16,9 +17,10 @@ from ..mechanisms.outside import OutsideCounts
 from ..mechanisms.spread import FINEST
 from ..mechanisms.threshold import threshold
 from ..noise.bits import Bits
+from ..read.column import Column
 from ..read.engines.base import value_field
 from ..read.keys import public_keys
-from ..read.open import columns_in_memory, open_source, place_of
+from ..read.open import columns_in_memory, lone_column, open_source, place_of
 from ..read.sql.expression.given import Expression
 from ..read.sql.query import Query, Value
 from ..release.columns import Columns
@@ -26,6 +28,7 @@ from ..release.release import Release
 from ..release.releases import Releases
 from .conditions import Conditions, by_name, check_tables
 from .options import (
+    WrittenOptions,
     asked_columns,
     asked_statistic,
     bounds_of_each,
@@ -37,6 +40,7 @@ from .options import (
     names_of,
     of_each,
     outside_share,
+    written_options,
 )
 from .totals import TotalsQuestion
 
@@ -135,6 +139,28 @@ class ColumnsQuestion(MeanQuestion):
 def mean_question(
     data: Any,
     column: str | Expression | Sequence[str | Expression] | None = None,
+    **options: Any,
+) -> MeanQuestion:
+    """The question that the options of :func:`mean` ask, or an error that says why not.
+
+    What is asked of a column in memory depends on the column by its declared kind alone, so a
+    question with the same options is kept and asked of the next column.
+    """
+    lone = lone_column(data) if column is None else None
+    written = None if lone is None else written_options(options)
+    if lone is None or written is None:
+        return _checked(lone or data, column, **options)
+    return _of_column(written, lone.kind).about(lone)
+
+
+@lru_cache(maxsize=256)
+def _of_column(written: WrittenOptions, kind: str) -> MeanQuestion:
+    return _checked(Column(kind), **written.options)
+
+
+def _checked(
+    data: Any,
+    column: str | Expression | Sequence[str | Expression] | None = None,
     *,
     bounds: Any = None,
     epsilon: Any = None,
@@ -152,7 +178,6 @@ def mean_question(
     outside: Any = None,
     engine: str | None = None,
 ) -> MeanQuestion:
-    """The question that the options of :func:`mean` ask, or an error that says why not."""
     price, whose, names = exact_epsilon(epsilon), as_unit(unit), names_of(by)
     exact = exact_delta_of(names, keys, delta)
     filtered = Conditions.of(where, ()).where is not None
