@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, overload
 
 from ..core.grid import Bounds
 from ..core.numbers import exact_epsilon
@@ -17,10 +17,10 @@ from ..noise.bits import SECURE, Bits
 from ..read.keys import public_keys
 from ..read.open import is_table, place_of
 from ..read.rows import open_rows
-from ..read.sql.expression.given import Expression
 from ..read.sql.query import Query
 from ..release.counts import Count, Counts
 from .conditions import Conditions
+from .keywords import CountKeywords
 from .options import epsilon_per_record, exact_delta_of, names_of
 from .run import explained, run
 from .totals import TotalsQuestion
@@ -126,31 +126,17 @@ def count_question(
     )
 
 
-class _Options(TypedDict, total=False):
-    """The options of :func:`count` that do not decide what comes back."""
-
-    epsilon: Any
-    where: str | Expression | None
-    keys: Any
-    delta: Any
-    unit: Unit | None
-    engine: str | None
-    budget: Budget | None
-    request: str | None
-    bits: Bits
-
-
 @overload
 def count(
-    data: Any, *, by: None = None, explain: Literal[False] = False, **options: Unpack[_Options]
+    data: Any, *, by: None = None, explain: Literal[False] = False, **options: Unpack[CountKeywords]
 ) -> Count: ...
 @overload
 def count(
-    data: Any, *, by: Any, explain: Literal[False] = False, **options: Unpack[_Options]
+    data: Any, *, by: Any, explain: Literal[False] = False, **options: Unpack[CountKeywords]
 ) -> Counts: ...
 @overload
 def count(
-    data: Any, *, by: Any = None, explain: Literal[True], **options: Unpack[_Options]
+    data: Any, *, by: Any = None, explain: Literal[True], **options: Unpack[CountKeywords]
 ) -> str: ...
 def count(
     data: Any,

@@ -10,14 +10,14 @@ answer                   a Release, Releases by group, or Columns for several co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from ..core.unit import Unit
 from ..noise.bits import SECURE, Bits
 from ..read.sql.expression.given import Expression
 from ..release.columns import Columns
 from ..release.release import Release
 from ..release.releases import Releases
+from .keywords import MeanKeywords
 from .question import mean_question
 from .run import explained, run
 
@@ -27,28 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["mean"]
 
 
-class _Options(TypedDict, total=False):
-    """The options of :func:`mean` that do not decide what comes back."""
-
-    bounds: Any
-    epsilon: Any
-    where: str | Expression | None
-    keys: Any
-    delta: Any
-    unit: Unit | None
-    algorithm: str
-    estimator: str
-    grid: Any
-    missing: Any
-    parse: Any
-    spread: bool
-    outside: Any
-    engine: str | None
-    budget: Budget | None
-    request: str | None
-    bits: Bits
-
-
 @overload
 def mean(
     data: Any,
@@ -56,7 +34,7 @@ def mean(
     *,
     by: None = None,
     explain: Literal[False] = False,
-    **options: Unpack[_Options],
+    **options: Unpack[MeanKeywords],
 ) -> Release: ...
 @overload
 def mean(
@@ -65,7 +43,7 @@ def mean(
     *,
     by: Any,
     explain: Literal[False] = False,
-    **options: Unpack[_Options],
+    **options: Unpack[MeanKeywords],
 ) -> Releases: ...
 @overload
 def mean(
@@ -74,7 +52,7 @@ def mean(
     *,
     by: Any = None,
     explain: Literal[False] = False,
-    **options: Unpack[_Options],
+    **options: Unpack[MeanKeywords],
 ) -> Columns: ...
 @overload
 def mean(
@@ -83,7 +61,7 @@ def mean(
     *,
     by: Any = None,
     explain: Literal[True],
-    **options: Unpack[_Options],
+    **options: Unpack[MeanKeywords],
 ) -> str: ...
 def mean(
     data: Any,

@@ -7,7 +7,7 @@ presented as a sum; the mean and the count come with it at no further cost.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from ..core.unit import Unit, as_unit
 from ..errors import DataError, OptionError
@@ -16,6 +16,7 @@ from ..read.open import columns_in_memory
 from ..read.sql.expression.given import Expression
 from ..release.release import Release
 from ..release.releases import Releases
+from .keywords import SumKeywords
 from .question import MeanQuestion, mean_question
 from .run import explained, run
 
@@ -23,25 +24,6 @@ if TYPE_CHECKING:
     from ..ledger import Budget
 
 __all__ = ["sum_", "sum_question"]
-
-
-class _Options(TypedDict, total=False):
-    """The options of :func:`sum_` that do not decide what comes back."""
-
-    bounds: Any
-    epsilon: Any
-    where: str | Expression | None
-    keys: Any
-    delta: Any
-    unit: Unit | None
-    grid: Any
-    missing: Any
-    parse: Any
-    outside: Any
-    engine: str | None
-    budget: Budget | None
-    request: str | None
-    bits: Bits
 
 
 def sum_question(
@@ -87,7 +69,7 @@ def sum_(
     *,
     by: None = None,
     explain: Literal[False] = False,
-    **options: Unpack[_Options],
+    **options: Unpack[SumKeywords],
 ) -> Release: ...
 @overload
 def sum_(
@@ -96,7 +78,7 @@ def sum_(
     *,
     by: Any,
     explain: Literal[False] = False,
-    **options: Unpack[_Options],
+    **options: Unpack[SumKeywords],
 ) -> Releases: ...
 @overload
 def sum_(
@@ -105,7 +87,7 @@ def sum_(
     *,
     by: Any = None,
     explain: Literal[True],
-    **options: Unpack[_Options],
+    **options: Unpack[SumKeywords],
 ) -> str: ...
 def sum_(
     data: Any,
