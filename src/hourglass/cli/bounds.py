@@ -14,23 +14,28 @@ from ..errors import OptionError
 from ..mechanisms.scan import RETURN_PART
 from ..noise.bits import SECURE
 from . import options
-from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
+from .asking import answering
+from .command import spread_out
 from .computed import column_of
 from .delivery import Delivery
 from .output import check_targets, encoded, write_file
+from .parts import Charge, Persons, Place
+from .ranges import number_of
 
 __all__ = ["bounds"]
 
 _FORMATS: Final = ("table", "json")
 
 
+@spread_out
 def bounds(
     context: typer.Context,
-    source: options.Source,
+    place: Place,
     epsilon: Annotated[
         str,
         typer.Option(help="The price; it adds to what the mean costs.", show_default=False),
     ],
+    charge: Charge,
     column: Annotated[
         str | None, typer.Argument(help="The column to find bounds for.", show_default=False)
     ] = None,
@@ -42,9 +47,6 @@ def bounds(
             '"arr_delay - dep_delay".',
         ),
     ] = None,
-    table: options.Table = None,
-    trusted: options.Trusted = False,
-    multiline: options.Multiline = False,
     where: options.Where = None,
     scale: Annotated[
         str | None,
@@ -59,11 +61,6 @@ def bounds(
     person: options.Person = None,
     rows: options.Rows = None,
     parse: options.Parse = None,
-    engine: options.EngineName = None,
-    master: options.Master = None,
-    budget: options.BudgetName = None,
-    ledger: options.LedgerPlace = None,
-    request: options.RequestName = None,
     explain: options.Explain = False,
     format_: Annotated[str, typer.Option("--format", help=f"{' or '.join(_FORMATS)}.")] = "table",
     output: options.Output = None,
@@ -75,28 +72,27 @@ def bounds(
     """
     if format_ not in _FORMATS:
         raise OptionError(f"format={format_!r} is not one of {', '.join(_FORMATS)}")
-    check_targets({"output": output}, [source, scale_from, ledger_of(ledger)])
+    check_targets({"output": output}, [place.source, scale_from, charge.place])
     asked, _ = column_of(column, expression)
-    charges = account(budget, ledger, request)
-    if master:
-        start_spark(engine, master)
+    charges = charge.account()
+    place.start()
     ask: dict[str, Any] = {
-        "data": data_of(source, table, trusted, multiline),
+        "data": place.data,
         "column": asked,
         "epsilon": epsilon,
         "where": where,
         "scale": _scale(scale, scale_from),
         "share": share,
-        "unit": unit_of(person, rows, 1),
+        "unit": Persons(person, rows).unit,
         "parse": parse,
-        "engine": engine,
+        "engine": place.engine,
     }
     if explain:
         print(hourglass.find_bounds(**ask, explain=True))
         return
     with answering():
         found = hourglass.find_bounds(
-            **ask, budget=charges, request=request, bits=context.obj or SECURE
+            **ask, budget=charges, request=charge.request, bits=context.obj or SECURE
         )
     delivery = Delivery(found, charges)
     with delivery.part("output", output):

@@ -6,17 +6,20 @@ the values of one are joined before Typer sees them, and taken apart after.
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from typing import Any, Final, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..errors import OptionError
 
-__all__ = ["EXAMPLES", "Command", "Group", "values_of"]
+__all__ = ["EXAMPLES", "Command", "Group", "spread_out", "values_of"]
 
 #: How many values each of these options takes, all of them together given again.
 _VALUES: Final = {"--bounds-of": 3, "--missing-of": 2}
@@ -204,3 +207,43 @@ def _pair(word: str, left: list[str]) -> list[str]:
 def values_of(texts: list[str] | None) -> list[list[str]]:
     """The values of each time that the option was given."""
     return [json.loads(text) for text in texts or ()]
+
+
+def spread_out(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as Typer wants it, where parameters that are dataclasses stand for options.
+
+    Each field of such a dataclass becomes an option; the command gets the dataclass.
+    """
+    types = get_type_hints(command, include_extras=True)
+    parts: dict[str, Any] = {}
+    options: dict[str, tuple[Any, Any]] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind = types[name]
+        if is_dataclass(kind):
+            parts[name] = kind
+            hints = get_type_hints(kind, include_extras=True)
+            options |= {field.name: (hints[field.name], field.default) for field in fields(kind)}
+        else:
+            options[name] = kind, parameter.default
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        found = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            for name, kind in parts.items()
+        }
+        command(**given, **found)
+
+    run.__annotations__ = {name: kind for name, (kind, _) in options.items()}
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=kind,
+                default=inspect.Parameter.empty if default is MISSING else default,
+            )
+            for name, (kind, default) in options.items()
+        ]
+    )
+    return run

@@ -14,7 +14,7 @@ __all__ = [
     "BoundsFrom", "BoundsGiven", "BudgetName", "By", "Confidence", "Delta", "EngineName",
     "Epsilon", "Explain", "Fewest", "Format", "GridCells", "GroupsOf", "Keys", "KeysFrom",
     "LedgerPlace", "Master", "Missing", "Multiline", "Output", "OutsideShare", "Parse", "Person",
-    "Plot", "RequestName", "Rows", "Source", "StatementTo", "Table", "Trusted", "Where",
+    "Plot", "RequestName", "Rows", "Source", "StatementTo", "Table", "Total", "Trusted", "Where",
 ]  # fmt: skip
 
 Source = Annotated[
@@ -137,4 +137,7 @@ OutsideShare = Annotated[
         metavar="SHARE",
         help="A share of epsilon, such as 1/10, that counts values below and above the bounds.",
     ),
+]
+Total = Annotated[
+    bool, typer.Option("--total", help="Print the groups taken together as well, free.")
 ]

@@ -8,9 +8,18 @@ from typing import Any
 
 from ..errors import OptionError
 from ..release.found import FoundBounds
-from .common import number_of
 
-__all__ = ["bounds_of", "missing_of"]
+__all__ = ["bounds_of", "missing_of", "number_of"]
+
+
+def number_of(name: str, text: str) -> int | float:
+    """The number that an option's text spells."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise OptionError(f"{name}: {text!r} is not a number")
 
 
 def missing_of(columns: list[str], missing: str, each: list[list[str]]) -> Any:
