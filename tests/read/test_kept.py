@@ -65,11 +65,22 @@ def test_another_question_is_refused_when_it_is_made(changed: dict[str, Any]) ->
         mean_question(source, "visits", **options)
 
 
-def test_groups_with_secret_names_are_not_kept() -> None:
+def test_groups_with_secret_names_are_filled_up_to_a_public_number() -> None:
     """How many there are would show in the time that an answer takes."""
-    question = mean_question(VISITS, "visits", bounds=(0, 40), epsilon=1, by="health", delta=1e-9)
-    with pytest.raises(OptionError, match="public names"):
-        kept(question)
+    options: dict[str, Any] = {"bounds": (0, 40), "by": "health", "delta": 1e-9}
+    direct = mean_question(VISITS, "visits", epsilon=1, **options)
+    groups = direct.read()
+    found = Kept(direct.source, "place")
+    with pytest.raises(OptionError, match="most is missing"):
+        found.keep(direct.query, groups)
+    with pytest.raises(OptionError, match="most=3: the data has more groups than that"):
+        found.keep(direct.query, groups, most=3)
+    found.keep(direct.query, groups, most=9)
+    filled = mean_question(found, "visits", epsilon="1/7", **options).read()
+    there = list(groups.all_keys())
+    assert list(filled.all_keys()) == there + [(None,)] * 5
+    assert filled.count.tolist() == groups.count.tolist() + [0] * 5
+    assert filled.cells.tolist() == groups.cells.tolist() + [0] * 5
 
 
 def test_kept_totals_stay_where_they_are() -> None:

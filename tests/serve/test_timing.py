@@ -46,7 +46,10 @@ def holding(folder: Path, rows: int, wards: str) -> Holding:
             source=str(path),
             budget="b",
             columns=columns,
-            groupings={"ward": Grouping(("ward",), KEYS)},
+            groupings={
+                "ward": Grouping(("ward",), KEYS),
+                "ward,town": Grouping(("ward", "town"), delta=Fraction(1, 10**6), most=100),
+            },
             epsilons=(Fraction(1, 10**6), Fraction(1)),
         )
     )
@@ -69,7 +72,7 @@ def correlation(works: Sequence[Callable[[], Any]], samples: int) -> float:
 
 def paced(found: Holding, by: str, slot: float = 0.0005) -> Callable[[], Any]:
     """The step that touches secrets, on a beat that is quicker than the real one."""
-    question = Paced(found.question(Choice(("minutes",), by), Fraction(1)), found.groups(by), slot)
+    question = Paced(found.question(Choice(("minutes",), by), Fraction(1)), found.noised(by), slot)
     return lambda: question.noise(question.read(), SECURE)
 
 
@@ -81,6 +84,7 @@ CASES = {
     "empty and large": ((0, "a"), (300_000, "a"), ""),
     "groups absent and present": ((300, "a"), (300, ",".join(KEYS)), "ward"),
     "groups of an empty and a large table": ((0, "a"), (300_000, ",".join(KEYS)), "ward"),
+    "secret names, none and many": ((0, "a"), (300, ",".join(KEYS)), "ward,town"),
 }
 
 

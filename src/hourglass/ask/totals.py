@@ -65,11 +65,13 @@ class TotalsQuestion:
             return self.keys.keys, self._noised(self.keys.pick(secret), bits)
         if not self.by:
             return (), self._noised(secret.only, bits)
-        # A group all of whose values are missing has no records: it is never published.
-        rows = np.flatnonzero(np.asarray(secret.count > 0, dtype=bool))
-        noisy = self._noised(secret.take(rows), bits)
-        kept = np.flatnonzero(np.asarray(noisy.sizes >= self.threshold, dtype=bool)).tolist()
-        keys = {i: secret.key(rows[i]) for i in kept}
+        noisy = self._noised(secret.totals, bits)
+        # A group all of whose values are missing has no records: it is never published. It gets
+        # its noise all the same, so that the time depends on the number of rows alone.
+        shown = np.asarray(noisy.sizes >= self.threshold, dtype=bool)
+        shown &= np.asarray(secret.count > 0, dtype=bool)
+        kept = np.flatnonzero(shown).tolist()
+        keys = {i: secret.key(i) for i in kept}
         order = sorted(kept, key=lambda i: sort_key(keys[i]))  # never in the data's order
         return tuple(keys[i] for i in order), noisy.take(order)
 

@@ -173,11 +173,16 @@ class Budget:
 
     def answer(self, request: str) -> StoredAnswer | None:
         """The answer stored under a request key, if there is one; it costs nothing."""
+        found = self.settled(request)
+        return None if found is None else StoredAnswer(request, found[0].number, found[1])
+
+    def settled(self, request: str) -> tuple[Charge, dict[str, Any]] | None:
+        """The charge under a request key and the answer stored with it, if there is one."""
         with self._session.looking() as look:
             charge = look.view.standing(request)
             if charge is None or charge.answer_number is None:
                 return None
-            return StoredAnswer(request, charge.number, look.stored(charge))
+            return charge, look.stored(charge)
 
     def rows(self) -> list[tuple[Row, str | None]]:
         """Every entry as it is stored, with the answer beside it."""

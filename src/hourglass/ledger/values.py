@@ -73,6 +73,10 @@ class Amount:
         """Whether neither part is more than there is room for."""
         return self.epsilon <= room.epsilon and self.delta <= room.delta
 
+    def least(self, other: Amount) -> Amount:
+        """The smaller of each part."""
+        return Amount(min(self.epsilon, other.epsilon), min(self.delta, other.delta))
+
     @property
     def pair(self) -> tuple[Fraction, Fraction]:
         """The two parts as a plain pair."""

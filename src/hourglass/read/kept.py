@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.grid import Bounds
 from ..core.totals import Groups
 from ..errors import OptionError
@@ -44,16 +46,21 @@ class Kept:
     def __reduce__(self) -> Any:
         raise TypeError("totals are secret: they are not pickled or copied out of the process")
 
-    def keep(self, query: Any, groups: Groups, keys: PublicKeys | None) -> None:
-        """Keep the totals that a question has read.
+    def keep(
+        self, query: Any, groups: Groups, keys: PublicKeys | None = None, most: int | None = None
+    ) -> None:
+        """Keep the totals that a question has read, in a form whose size is public.
 
         With public keys every key gets an entry, in the order given, with zeros where it has no
-        rows: picking them later takes the same time whichever groups are there.
+        rows. Groups with secret names are filled up to ``most`` entries with groups of no records,
+        which are never published. Noise on either takes the same time whichever groups are there.
         """
         if keys is not None:
-            groups = _padded(groups, keys)
+            groups = _listed(groups, keys)
         elif query.by:
-            raise OptionError("totals are kept of groups with public names; give keys=")
+            if most is None:
+                raise OptionError("most is missing: how many groups with secret names are kept")
+            groups = _filled(groups, most)
         self._totals[query] = groups
 
     def schema(self) -> Schema:
@@ -71,7 +78,30 @@ class Kept:
         return self._totals[query]
 
 
-def _padded(groups: Groups, keys: PublicKeys) -> Groups:
+def _listed(groups: Groups, keys: PublicKeys) -> Groups:
     totals = keys.pick(groups)
     names = [list(column) for column in zip(*keys.keys, strict=True)]
     return Groups(names, totals.cells, totals.count, totals.more)
+
+
+def _filled(groups: Groups, most: int) -> Groups:
+    """The groups that have records, followed by as many without as are missing to ``most``.
+
+    Which groups would have to go where there are more than ``most`` depends on the others, and no
+    noise hides such a choice: they are refused.
+    """
+    rows = np.flatnonzero(np.asarray(groups.count > 0, dtype=bool))
+    spare = most - len(rows)
+    if spare < 0:
+        raise OptionError(
+            f"most={most}: the data has more groups than that; give a number that it can never "
+            "reach, or coarser groups"
+        )
+    found = [groups.key(row) for row in rows.tolist()]
+    names = [[key[place] for key in found] + [None] * spare for place in range(len(groups.keys))]
+    taken = groups.take(rows)
+    cells, count, *more = (
+        np.concatenate([part, np.zeros(spare, dtype=object)])
+        for part in (taken.cells, taken.count, *taken.more)
+    )
+    return Groups(names, cells, count, tuple(more))

@@ -37,14 +37,20 @@ class Standing:
     budget: Balance
 
     @property
-    def remaining(self) -> Fraction:
-        """The epsilon that they may still spend."""
-        own = self.allowance - self.spent
-        return max(Fraction(0), min(own.epsilon, self.budget.remaining.epsilon))
+    def remaining(self) -> Amount:
+        """What they may still spend."""
+        left = (self.allowance - self.spent).least(self.budget.remaining)
+        return Amount(max(Fraction(0), left.epsilon), max(Fraction(0), left.delta))
 
-    def questions_left(self, epsilon: Fraction) -> int:
+    def affords(self, price: Amount) -> bool:
+        """Whether a question at this price can be asked."""
+        return price.fits(self.remaining)
+
+    def questions_left(self, price: Amount) -> int:
         """How many questions at this price remain."""
-        return self.remaining // epsilon
+        left = self.remaining
+        many = left.epsilon // price.epsilon
+        return min(many, left.delta // price.delta) if price.delta else many
 
 
 @dataclass(frozen=True)

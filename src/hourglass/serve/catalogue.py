@@ -16,7 +16,7 @@ from ..core.unit import Unit
 from ..ledger import Amount
 
 __all__ = [
-    "EPSILONS",
+    "EPSILONS", "MOST",
     "ROLES",
     "BudgetEntry",
     "Catalogue",
@@ -33,6 +33,8 @@ __all__ = [
 ROLES: Final = ("owner", "analyst", "reader")
 #: The prices that are offered unless a dataset lists its own.
 EPSILONS: Final = tuple(map(Fraction, ("1/50", "1/20", "1/10", "1/5", "1/2", "1", "2")))
+#: Groups with secret names that a grouping has room for unless it says otherwise.
+MOST: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,13 @@ class BudgetEntry:
     name: str
     ledger: str = field(repr=False)
     limit: Amount
-    allowance: Fraction | None = None
-    allowances: Mapping[str, Fraction] = field(default_factory=dict)
+    allowance: Amount | None = None
+    allowances: Mapping[str, Amount] = field(default_factory=dict)
 
     def allowance_of(self, person: str) -> Amount:
         """What the person may spend; all of the budget where nothing else is said."""
-        epsilon = self.allowances.get(person, self.allowance)
-        limit = self.limit
-        return limit if epsilon is None else Amount(min(epsilon, limit.epsilon), limit.delta)
+        given, limit = self.allowances.get(person, self.allowance), self.limit
+        return limit if given is None else given.least(limit)
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,20 @@ class Column:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Columns that an answer may be grouped by, and the public names of the groups."""
+    """Columns that an answer may be grouped by: the public names of the groups, or a delta.
+
+    With a ``delta`` the names are secret: a group is shown where its noisy count reaches a
+    threshold. ``about`` how many groups there are is public and serves previews; there are never
+    more than ``most``, which sets the time of an answer. ``table`` is its name in the catalogue.
+    """
 
     by: tuple[str, ...]
-    keys: tuple[Any, ...] | Path
+    keys: tuple[Any, ...] | Path | None = None
     title: str = ""
+    delta: Fraction = Fraction(0)
+    about: int = 10
+    most: int = MOST
+    table: str = ""
 
     @property
     def name(self) -> str:

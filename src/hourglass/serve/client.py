@@ -91,10 +91,10 @@ class Gateway:
     ) -> Any:
         """The private mean of a column, or of several; see :func:`hourglass.mean`.
 
-        Bounds, keys and unit are those of the catalogue; ``filter`` names one of its filters.
-        ``request`` is your key for the question:
-        asked again under it, the stored answer comes back at no charge. One is made up if you
-        give none, and the question is sent twice under it where the first reply is lost.
+        Bounds, keys or delta, and unit are those of the catalogue; ``filter`` names one of its
+        filters. ``request`` is your key for the question: asked again under it, the stored answer
+        comes back at no charge. One is made up if you give none, and the question is sent twice
+        under it where the first reply is lost.
         """
         key = request or SECURE.words(2).tobytes().hex()
         fields = {
@@ -159,8 +159,10 @@ def _failure(status: int, body: bytes) -> GatewayError:
     except (ValueError, KeyError, TypeError):
         message, code = f"the gateway replied with status {status}", "unknown"
     else:
-        if "requested" in told and "remaining" in told:
-            message += f" Asked for epsilon {told['requested']}, left {told['remaining']}."
+        for what, part in (("epsilon", ""), ("delta", "_delta")):
+            if {f"requested{part}", f"remaining{part}"} <= set(told):
+                asked, left = told[f"requested{part}"], told[f"remaining{part}"]
+                message += f" Asked for {what} {asked}, left {left}."
     return GatewayError(message, code=code)
 
 

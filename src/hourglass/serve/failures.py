@@ -86,10 +86,14 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, Failure):
         return error
     if isinstance(error, BudgetExceededError):
-        requested, remaining = error.requested[0], max(Fraction(0), error.remaining[0])
-        return Failure(
-            "budget_exceeded", requested=shown_number(requested), remaining=shown_number(remaining)
-        )
+        parts = zip(("", "_delta"), error.requested, error.remaining, strict=True)
+        facts = {
+            f"{what}{part}": shown_number(max(Fraction(0), amount))
+            for part, requested, remaining in parts
+            if requested
+            for what, amount in (("requested", requested), ("remaining", remaining))
+        }
+        return Failure("budget_exceeded", **facts)
     if isinstance(error, RequestReusedError):
         return Failure("key_reused")
     if isinstance(error, LedgerBusyError):

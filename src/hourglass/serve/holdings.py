@@ -19,7 +19,7 @@ from ..read.database import sql
 from ..read.kept import Kept
 from ..read.keys import PublicKeys
 from ..read.open import open_table
-from .catalogue import Column, Dataset
+from .catalogue import Column, Dataset, Grouping
 
 __all__ = ["Choice", "Holding", "check_schema", "choices", "register"]
 
@@ -62,8 +62,17 @@ class Holding:
             yield self.question(choice, epsilon)
 
     def groups(self, grouping: str) -> int:
-        """How many groups an answer has."""
-        return len(self.keys[grouping].keys) if grouping else 1
+        """How many groups an answer has, or about how many where their names are secret."""
+        if not grouping:
+            return 1
+        return len(self.keys[grouping].keys) if grouping in self.keys else self._of(grouping).about
+
+    def noised(self, grouping: str) -> int:
+        """How many groups get noise: a public number, whichever of them are there."""
+        return self.groups(grouping) if grouping in ("", *self.keys) else self._of(grouping).most
+
+    def _of(self, grouping: str) -> Grouping:
+        return self.dataset.groupings[grouping]
 
 
 def register(dataset: Dataset) -> Holding:
@@ -78,7 +87,8 @@ def register(dataset: Dataset) -> Holding:
         question = _question(dataset, data, choice, dataset.epsilons[0])
         if question.keys is not None:
             holding.keys[choice.grouping] = question.keys
-        kept.keep(question.query, question.read(), question.keys)
+        most = dataset.groupings[choice.grouping].most if choice.grouping else None
+        kept.keep(question.query, question.read(), question.keys, most)
     return holding
 
 
@@ -140,6 +150,7 @@ def _question(dataset: Dataset, data: Any, choice: Choice, epsilon: Fraction) ->
         grouping = dataset.groupings[choice.grouping]
         keys: Any = grouping.keys
         options |= {"by": list(grouping.by), "keys": list(keys) if type(keys) is tuple else keys}
+        options |= {"delta": grouping.delta or None}
     if choice.filter:
         options["where"] = dataset.filters[choice.filter].where
     unit = dataset.unit

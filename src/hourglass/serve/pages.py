@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from ..ask.conditions import Conditions
 from ..core.unit import hidden
+from ..ledger import Amount
 from ..ledger.values import shown_number
 from ..release.columns import Columns
 from ..release.rendering import decimals_for, number
@@ -20,9 +22,8 @@ from .catalogue import Dataset
 from .charts import strip
 from .failures import Failure
 from .holdings import Choice
-from .previews import preview
 from .service import Asked, Found
-from .shown import as_csv, picture, python_of, table_of
+from .shown import as_csv, chance_words, picture, price_words, python_of, table_of
 from .tokens import random_text
 from .web import Call, cookie_name
 
@@ -41,6 +42,8 @@ def _environment() -> Environment:
     )
     found.filters |= {
         "exact": shown_number,
+        "price": price_words,
+        "chance": chance_words,
         "near": lambda value, error: number(value, decimals_for(error)),
         "when": lambda text: text[:16].replace("T", " "),
         "count": lambda value: f"{value:,}",
@@ -121,11 +124,8 @@ def leave(call: Call) -> Response:
 
 def catalogue(call: Call) -> Response:
     """What may be asked, and what is left to spend."""
-    person, state = call.person, call.state
-    standings = {
-        name: state.account(person, name).standing() for name in state.catalogue.budgets_of(person)
-    }
-    found = state.catalogue.datasets_of(person)
+    standings = call.state.standings(call.person)
+    found = call.state.catalogue.datasets_of(call.person)
     return _page(call, "catalogue.html", datasets=found, standings=standings, hidden=hidden)
 
 
@@ -137,8 +137,7 @@ def _asked(call: Call, fields: Any) -> Asked:
     if what not in sets:
         raise Failure("not_offered")
     middle = dataset.epsilons[len(dataset.epsilons) // 2]
-    return call.service.asked(
-        call.person,
+    return call.asked(
         dataset.name,
         sets[what],
         fields.get("by", ""),
@@ -158,15 +157,9 @@ def _set_name(columns: tuple[str, ...]) -> str:
 
 def _worth(call: Call, asked: Asked, fields: Any) -> dict[str, Any]:
     """What the preview shows: all from pretended data."""
-    holding = call.state.holdings[asked.dataset.name]
-    previews = preview(asked, holding, fields.get("records"), fields.get("mean"))
-    return {
-        "asked": asked,
-        "standing": call.state.account(call.person, asked.dataset.budget).standing(),
-        "previews": [(each, strip(each.answers, each.mean, each.margin)) for each in previews],
-        "groups": holding.groups(asked.choice.grouping),
-        "exact": shown_number,
-    }
+    found = call.worth(asked, fields.get("records"), fields.get("mean"))
+    pictures = [(each, strip(each.answers, each.mean, each.margin)) for each in found.previews]
+    return {"asked": asked, "worth": found, "previews": pictures, "exact": shown_number}
 
 
 def question(call: Call) -> Response:
@@ -213,7 +206,7 @@ def confirm(call: Call) -> Response:
         return RedirectResponse(f"{call.request.scope['path']}?{address}", 303)
     worth = _worth(call, asked, fields)
     try:
-        answered = call.service.answer(call.person, fields["key"])
+        answered = call.found(fields["key"])
     except Failure:
         answered = None
     return _page(
@@ -237,11 +230,10 @@ def _address(asked: Asked) -> dict[str, str]:
 
 def ask(call: Call) -> Response:
     """Charge and answer; the same form sent twice leads to the same answer."""
-    fields, person = call.form(), call.person
-    call.desk.questions.check(person.name)
-    asked, key = _asked(call, fields), fields.get("key", "")
-    call.service.ask(person, asked, key)
-    return RedirectResponse(f"/answers/{person.name}/{key}", 303)
+    fields = call.form()
+    key = fields.get("key", "")
+    call.ask(_asked(call, fields), key)
+    return RedirectResponse(f"/answers/{call.person.name}/{key}", 303)
 
 
 # --- reading ------------------------------------------------------------------------------------
@@ -250,7 +242,7 @@ def ask(call: Call) -> Response:
 def answer(call: Call, format_: str = "html") -> Response:
     """An answer: table, picture, statement, and ways to take it along."""
     where = call.request.path_params
-    found = call.service.answer(call.person, where["key"], where["person"])
+    found = call.found(where["key"], where["person"])
     if format_ == "csv":
         name = f'attachment; filename="{found.key}.csv"'
         return Response(
@@ -290,15 +282,14 @@ def history(call: Call) -> Response:
     everyone = person.may("reader", "owner") and call.query("who") == "all"
     charges = [
         (name, charge, *owner_of(charge))
-        for name, charge in call.service.history(person, everyone=everyone)
+        for name, charge in call.state.history(person, everyone=everyone)
     ]
     return _page(call, "history.html", charges=charges, everyone=everyone)
 
 
 def owner(call: Call, verified: Any = None) -> Response:
     """Who spent what, the anchor of each budget, and the walk over its entries."""
-    if not call.person.may("owner"):
-        raise Failure("not_allowed")
+    call.needs("owner")
     state, budgets = call.state, []
     for name, entry in state.catalogue.budgets.items():
         balance, charges = state.budgets[name].state()
@@ -306,10 +297,10 @@ def owner(call: Call, verified: Any = None) -> Response:
         for charge in charges:
             if charge.status != "void":
                 whose = owner_of(charge)[0] or "(outside of this service)"
-                count, amount = spent.get(whose, (0, 0))
-                spent[whose] = (count + 1, amount + charge.amount.epsilon)
+                count, amount = spent.get(whose, (0, Amount(Fraction(0))))
+                spent[whose] = (count + 1, amount + charge.amount)
         rows = [
-            (whose, count, amount, entry.allowance_of(whose).epsilon)
+            (whose, count, amount, entry.allowance_of(whose))
             for whose, (count, amount) in sorted(spent.items())
         ]
         budgets.append((name, entry, balance, rows))
@@ -319,8 +310,7 @@ def owner(call: Call, verified: Any = None) -> Response:
 def verify(call: Call) -> Response:
     """Walk every entry of every budget, and show what is wrong."""
     call.form()
-    if not call.person.may("owner"):
-        raise Failure("not_allowed")
+    call.needs("owner")
     call.service.journal.write("verify", call.person.name)
     return owner(call, {name: each.verify() for name, each in call.state.budgets.items()})
 

@@ -15,14 +15,16 @@ from zlib import crc32
 
 from ..core.totals import NoisyTotals, Totals
 from ..estimate.interval import interval
+from ..ledger import Amount
 from ..mechanisms.base import MeanMechanism
 from ..noise.bits import SeededBits
 from ..release.release import Release
+from .accounts import Standing
+from .catalogue import Person
 from .failures import Failure
-from .holdings import Holding
-from .service import Asked
+from .service import Asked, State
 
-__all__ = ["SIMULATED", "Preview", "preview"]
+__all__ = ["SIMULATED", "Preview", "Worth", "worth"]
 
 #: How many answers that could come out are shown.
 SIMULATED: Final = 20
@@ -40,11 +42,66 @@ class Preview:
     answers: tuple[float, ...]
 
 
-def preview(asked: Asked, holding: Holding, records: Any = None, mean: Any = None) -> list[Preview]:
-    """A preview for each column; by group, of one group with its part of the records."""
+@dataclass(frozen=True)
+class Worth:
+    """What a question costs and what its answer will be worth.
+
+    Where the names of groups are secret, ``threshold`` is the noisy count from which on a group is
+    shown, and ``chance`` the probability that one of the pretended size is.
+    """
+
+    asked: Asked
+    standing: Standing
+    previews: tuple[Preview, ...]
+    groups: int
+    threshold: int | None = None
+    chance: float | None = None
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the person who asks can pay for it."""
+        return self.standing.affords(self.asked.price)
+
+    @property
+    def questions_left(self) -> int:
+        """How many such questions they can pay for."""
+        return self.standing.questions_left(self.asked.price)
+
+    @property
+    def after(self) -> Amount:
+        """What they have left after an affordable question."""
+        return self.standing.remaining - self.asked.price
+
+
+def worth(
+    state: State, person: Person, asked: Asked, records: Any = None, mean: Any = None
+) -> Worth:
+    """The worth of a question to a person, if the data were as they pretend; no data is touched."""
+    holding = state.holdings[asked.dataset.name]
+    question = holding.question(asked.choice, asked.epsilon)
+    groups = holding.groups(asked.choice.grouping)
     size = _records(asked.dataset.records if records in (None, "") else records)
-    size = max(1, size // holding.groups(asked.choice.grouping))
-    mechanism = holding.question(asked.choice, asked.epsilon).mechanism
+    size = max(1, size // groups)
+    return Worth(
+        asked=asked,
+        standing=state.account(person, asked.dataset.budget).standing(),
+        previews=tuple(_previews(asked, question.mechanism, size, mean)),
+        groups=groups,
+        threshold=question.threshold,
+        chance=_chance(question.mechanism, question.threshold, size),
+    )
+
+
+@lru_cache(maxsize=2048)
+def _chance(mechanism: Any, threshold: int | None, size: int) -> float | None:
+    """P(size + K >= threshold), rounded down."""
+    if threshold is None:
+        return None
+    return float(max(Fraction(0), mechanism.count_tail(threshold - size, bits=64).low))
+
+
+def _previews(asked: Asked, mechanism: Any, size: int, mean: Any) -> list[Preview]:
+    """A preview for each column; by group, of one group of the size."""
     centres = []
     for place, name in enumerate(asked.choice.columns):
         column = asked.dataset.columns[name]

@@ -12,7 +12,7 @@ from typing import Final
 
 from ..errors import HourglassError, OptionError
 from ..ledger import Amount
-from ..ledger.values import limit_amount
+from ..ledger.values import limit_amount, shown_number
 from .catalogue import ROLES, BudgetEntry, Catalogue, Person, Proxy, Settings, Tls
 from .lines import lines_of
 from .offers import dataset
@@ -82,6 +82,7 @@ def _check_names(found: Catalogue, problems: Problems) -> None:
         for person in offered.people or ():
             if person not in found.people:
                 problems.add(("datasets", name, "people"), f"{person!r} is not in [people]")
+        _check_deltas(found, name, problems)
     for name, budget in found.budgets.items():
         for person in budget.allowances:
             if person not in found.people:
@@ -92,6 +93,19 @@ def _check_names(found: Catalogue, problems: Problems) -> None:
         problems.add(("people",), "two people have the same token; make one for each")
     if found.people and not any(each.may("owner") for each in found.people.values()):
         problems.add(("people",), 'nobody is an owner; give one person roles = ["owner"]')
+
+
+def _check_deltas(found: Catalogue, name: str, problems: Problems) -> None:
+    """Whether the budget of a dataset can pay for its groups with secret names."""
+    offered = found.datasets[name]
+    budget = found.budgets.get(offered.budget)
+    for grouping in offered.groupings.values() if budget else ():
+        if budget and grouping.delta > budget.limit.delta:
+            problems.add(
+                ("datasets", name, "groups", grouping.table, "delta"),
+                f"budget {budget.name!r} has a delta of {shown_number(budget.limit.delta)}, which "
+                "cannot pay for one such question; create a budget with a larger delta",
+            )
 
 
 # --- how it runs ------------------------------------------------------------------------------
@@ -195,12 +209,26 @@ def _budget(name: str, section: Section, folder: Path) -> BudgetEntry:
         except HourglassError as error:
             section.wrong("epsilon", str(error))
     inner = section.section("allowances")
-    each = {person: inner.number(person) for person in inner.names}
+    each = {person: _allowance(inner, person, limit) for person in inner.names}
     allowances = {person: amount for person, amount in each.items() if amount is not None}
-    for place, amount in [("", section.number("allowance")), *allowances.items()]:
-        if amount is not None and amount < 0:
-            (inner if place else section).wrong(place or "allowance", "is not negative")
-    return BudgetEntry(name, ledger, limit, section.number("allowance"), allowances)
+    return BudgetEntry(name, ledger, limit, _allowance(section, "allowance", limit), allowances)
+
+
+def _allowance(section: Section, name: str, limit: Amount) -> Amount | None:
+    """A part of a budget: an epsilon, or { epsilon = ..., delta = ... }; else as the budget has."""
+    if not isinstance(section.get(name), dict):
+        epsilon, delta = section.number(name), None
+        if epsilon is None:
+            return None
+    else:
+        inner = section.section(name)
+        epsilon, delta = inner.number("epsilon"), inner.number("delta")
+        inner.done()
+    if min(epsilon or 0, delta or 0) < 0:
+        section.wrong(name, "is negative; give 0 or more")
+    return Amount(
+        limit.epsilon if epsilon is None else epsilon, limit.delta if delta is None else delta
+    )
 
 
 def _person(name: str, section: Section) -> Person:

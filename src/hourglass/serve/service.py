@@ -15,10 +15,10 @@ from typing import Any, Final
 from ..ask.run import run
 from ..core.numbers import exact_number
 from ..errors import OptionError
-from ..ledger import Budget, Charge
+from ..ledger import Amount, Budget, Charge
 from ..ledger.values import shown_number
-from .accounts import Account, owner_of, prefix_of
-from .catalogue import Catalogue, Dataset, Person
+from .accounts import Account, Standing, owner_of, prefix_of
+from .catalogue import Catalogue, Dataset, Grouping, Person
 from .client import restored
 from .failures import Failure, failure_of
 from .holdings import Choice, Holding, register
@@ -39,6 +39,16 @@ class Asked:
     epsilon: Fraction
 
     @property
+    def grouping(self) -> Grouping | None:
+        """What it is grouped by, if anything."""
+        return self.dataset.groupings[self.choice.grouping] if self.choice.grouping else None
+
+    @property
+    def price(self) -> Amount:
+        """What it costs: groups with secret names also take their delta."""
+        return Amount(self.epsilon, self.grouping.delta if self.grouping else Fraction(0))
+
+    @property
     def facts(self) -> dict[str, Any]:
         """The question in public words, for the journal."""
         return {
@@ -48,6 +58,7 @@ class Asked:
             "filter": self.choice.filter,
             "spread": self.choice.spread,
             "epsilon": shown_number(self.epsilon),
+            "delta": shown_number(self.price.delta),
         }
 
 
@@ -99,6 +110,57 @@ class State:
         """The person's account in a budget."""
         return Account(self.budgets[budget], self.catalogue.budgets[budget], person, dataset)
 
+    def standings(self, person: Person) -> dict[str, Standing]:
+        """Where the person stands in each budget that they may know of."""
+        names = self.catalogue.budgets_of(person)
+        return {name: self.account(person, name).standing() for name in names}
+
+    def asked(
+        self,
+        person: Person,
+        dataset: Any,
+        columns: Any,
+        by: Any,
+        filter_: Any,
+        spread: Any,
+        epsilon: Any,
+    ) -> Asked:
+        """The question, if it is one of the menu at a price of the list."""
+        found = self.dataset(person, dataset)
+        if not isinstance(columns, list | tuple) or not all(type(c) is str for c in columns):
+            raise Failure("bad_fields")
+        if not (isinstance(by, str) and isinstance(filter_, str) and isinstance(spread, bool)):
+            raise Failure("bad_fields")
+        choice = Choice(tuple(columns), by, filter_, spread)
+        if choice not in self.holdings[found.name].menu:
+            raise Failure("not_offered")
+        return Asked(found, choice, _epsilon(found, epsilon))
+
+    def answer(self, person: Person, key: str, whose: str | None = None) -> Found:
+        """A stored answer: one's own, or anybody's for those who may read all."""
+        whose = whose or person.name
+        if whose != person.name and not person.may("reader", "owner"):
+            raise Failure("no_such_answer")
+        for name in self.catalogue.budgets_of(person):
+            settled = self.budgets[name].settled(prefix_of(whose) + key)
+            if settled is not None:
+                found = Found(settled[0], restored(settled[1]), name)
+                if found.dataset in self.catalogue.datasets_of(person):
+                    return found
+        raise Failure("no_such_answer")
+
+    def history(self, person: Person, *, everyone: bool = False) -> list[tuple[str, Charge]]:
+        """The charges of a person, or of all, each with its budget's name, the latest first."""
+        found = []
+        open_to = self.catalogue.datasets_of(person)
+        for name in self.catalogue.budgets_of(person):
+            for charge in self.budgets[name].history():
+                own = owner_of(charge)[0] == person.name
+                seen = own or (everyone and (dataset_of(charge) in open_to or person.may("owner")))
+                if charge.status != "void" and seen:
+                    found.append((name, charge))
+        return sorted(found, key=lambda each: each[1].reserved, reverse=True)
+
 
 def load(catalogue: Catalogue) -> State:
     """Open the budgets and read the totals; an error if any of it cannot be used."""
@@ -134,41 +196,18 @@ class Service:
         with self._changing:
             self._state = state
 
-    # --- asking -----------------------------------------------------------------------------
-
-    def asked(
-        self,
-        person: Person,
-        dataset: Any,
-        columns: Any,
-        by: Any,
-        filter_: Any,
-        spread: Any,
-        epsilon: Any,
-    ) -> Asked:
-        """The question, if it is one of the menu at a price of the list."""
-        found = self.state.dataset(person, dataset)
-        if not isinstance(columns, list | tuple) or not all(type(c) is str for c in columns):
-            raise Failure("bad_fields")
-        if not (isinstance(by, str) and isinstance(filter_, str) and isinstance(spread, bool)):
-            raise Failure("bad_fields")
-        choice = Choice(tuple(columns), by, filter_, spread)
-        if choice not in self.state.holdings[found.name].menu:
-            raise Failure("not_offered")
-        return Asked(found, choice, _epsilon(found, epsilon))
-
-    def ask(self, person: Person, asked: Asked, key: Any) -> Any:
+    def ask(self, state: State, person: Person, asked: Asked, key: Any) -> Any:
         """The answer: charged, noised, stored; under a key that was used, the stored one."""
         if not person.may("analyst"):
             raise Failure("not_allowed")
         if not isinstance(key, str) or _KEY.fullmatch(key) is None:
             raise Failure("bad_key")
-        state, dataset = self.state, asked.dataset
+        dataset = asked.dataset
         self.journal.write("ask", person.name, key=key, **asked.facts)
         try:
             holding = state.holdings[dataset.name]
             question = holding.question(asked.choice, asked.epsilon)
-            paced = Paced(question, holding.groups(asked.choice.grouping))
+            paced = Paced(question, holding.noised(asked.choice.grouping))
             account: Any = state.account(person, dataset.budget, dataset.name)
             answer = run(paced, account, key)
         except Exception as error:
@@ -177,39 +216,6 @@ class Service:
             raise failure from None
         self.journal.write("answered", person.name, key=key)
         return answer
-
-    # --- reading what was answered ----------------------------------------------------------
-
-    def answer(self, person: Person, key: str, whose: str | None = None) -> Found:
-        """A stored answer: one's own, or anybody's for those who may read all."""
-        whose = whose or person.name
-        if whose != person.name and not person.may("reader", "owner"):
-            raise Failure("no_such_answer")
-        state = self.state
-        for name in state.catalogue.budgets_of(person):
-            request = prefix_of(whose) + key
-            stored = state.budgets[name].answer(request)
-            if stored is not None:
-                charge = self._charge(name, stored.charge)
-                found = Found(charge, restored(stored.answer), name)
-                if found.dataset in state.catalogue.datasets_of(person):
-                    return found
-        raise Failure("no_such_answer")
-
-    def history(self, person: Person, *, everyone: bool = False) -> list[tuple[str, Charge]]:
-        """The charges of a person, or of all, each with its budget's name, the latest first."""
-        state, found = self.state, []
-        open_to = state.catalogue.datasets_of(person)
-        for name in state.catalogue.budgets_of(person):
-            for charge in state.budgets[name].history():
-                own = owner_of(charge)[0] == person.name
-                seen = own or (everyone and (dataset_of(charge) in open_to or person.may("owner")))
-                if charge.status != "void" and seen:
-                    found.append((name, charge))
-        return sorted(found, key=lambda each: each[1].reserved, reverse=True)
-
-    def _charge(self, budget: str, number: int) -> Charge:
-        return next(c for c in self.state.budgets[budget].history() if c.number == number)
 
 
 def _epsilon(dataset: Dataset, epsilon: Any) -> Fraction:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from ..ledger import Amount
 from ..ledger.values import shown_number
 from ..release.columns import Columns
 from ..release.release import Release
@@ -16,7 +17,7 @@ from ..release.rendering import label
 from .charts import Mark, Whiskers
 from .service import Found
 
-__all__ = ["Table", "as_csv", "picture", "python_of", "table_of"]
+__all__ = ["Table", "as_csv", "chance_words", "picture", "price_words", "python_of", "table_of"]
 
 #: The population's interval is computed for so many rows at most: each takes its time.
 _MOST_WIDE: Final = 60
@@ -51,6 +52,19 @@ def table_of(answer: Any) -> Table:
     lines = [(*key, *((name,) if several else ()), *_figures(one, wide)) for key, name, one in rows]
     names = len(groups) + several
     return Table((*head, "sum", "records"), tuple(lines), names, whole - len(rows))
+
+
+def price_words(price: Amount) -> str:
+    """A price as people read it: its epsilon, and its delta where it has one."""
+    words = f"epsilon {shown_number(price.epsilon)}"
+    return f"{words} and delta {shown_number(price.delta)}" if price.delta else words
+
+
+def chance_words(chance: float) -> str:
+    """A probability as people read it."""
+    if chance > 0.999:
+        return "over 99.9 %"
+    return "under 0.1 %" if chance < 0.001 else f"{100 * chance:.1f} %"
 
 
 def _mean_word(rows: list[Any]) -> str:

@@ -18,7 +18,8 @@ from .failures import Failure, failure_of
 from .limits import Rates, body_of
 from .metrics import Metrics
 from .people import Door, Visitor
-from .service import Service, State
+from .previews import Worth, worth
+from .service import Asked, Found, Service, State
 
 __all__ = ["Call", "Desk", "Work"]
 
@@ -70,6 +71,28 @@ class Call:
     def address(self) -> str:
         """Where the connection comes from."""
         return self.request.client.host if self.request.client else ""
+
+    def needs(self, *roles: str) -> None:
+        """A Failure where the caller has none of these roles."""
+        if not self.person.may(*roles):
+            raise Failure("not_allowed")
+
+    def asked(self, *question: Any) -> Asked:
+        """The question that the caller spells: dataset, columns, by, filter, spread, epsilon."""
+        return self.state.asked(self.person, *question)
+
+    def worth(self, asked: Asked, records: Any, mean: Any) -> Worth:
+        """What a question would cost the caller, and what its answer would be worth."""
+        return worth(self.state, self.person, asked, records, mean)
+
+    def ask(self, asked: Asked, key: Any) -> Any:
+        """The answer, charged to the caller; so many a minute, and no more."""
+        self.desk.questions.check(self.person.name)
+        return self.service.ask(self.state, self.person, asked, key)
+
+    def found(self, key: str, whose: str | None = None) -> Found:
+        """An answer that was given before: the caller's own, or anybody's for readers."""
+        return self.state.answer(self.person, key, whose)
 
     def query(self, name: str, default: str = "") -> str:
         """A value of the address, or the last of several."""
