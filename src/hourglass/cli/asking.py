@@ -1,4 +1,4 @@
-"""What the commands that answer by group share: their checks, the question, and what is written."""
+"""What ``mean``, ``sum`` and ``count`` share: checks, asking the question, writing the answer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Wanted", "answered", "keys_of"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """In what form an answer is wanted, and where."""
+    """The formats and the files in which an answer is wanted."""
 
     format: str
     output: Path | None
@@ -31,16 +31,17 @@ class Wanted:
     origin: Mapping[str, str]
 
     def check(self, by: Any, inputs: Iterable[Any]) -> None:
-        """An error, before anything is charged, if an answer could not be written like that."""
+        """Raise an error, before anything is charged, if an answer could not be written this
+        way."""
         if self.format not in FORMATS:
             raise OptionError(f"format={self.format!r} is not one of {', '.join(FORMATS)}")
         if self.format == "parquet" and self.output is None:
-            raise OptionError("format='parquet' is no text; name a file with --output")
+            raise OptionError("format='parquet' is binary; name a file with --output")
         names = by or ()
         if self.format == "parquet" and len({name.casefold() for name in names}) < len(names):
             raise OptionError(
-                "format='parquet' takes no columns whose names differ in case alone, as two of "
-                "--by do; choose csv or json"
+                "format='parquet' needs column names that differ in more than case, and two of "
+                "--by do not; choose csv or json"
             )
         if self.plot:
             from ..release.plot import check_picture
@@ -57,14 +58,18 @@ class Wanted:
 def keys_of(keys: str | None, keys_from: Path | None) -> Any:
     """The public names of the groups: a list, or the file that has them."""
     if keys is not None and keys_from is not None:
-        raise OptionError("give one of --keys and --keys-from")
+        raise OptionError("give either --keys or --keys-from, not both")
     if keys is None:
         return keys_from
-    if os.path.isfile(keys):  # false, not an error, for a list too long to be a name
+    if os.path.isfile(
+        keys
+    ):  # returns False, and raises nothing, if the text is too long for a file name
         raise OptionError(f"keys={keys!r} is a file; give it as --keys-from")
     names = [key.strip() for key in keys.split(",")]
     if "" in names:
-        raise OptionError(f"keys={keys!r}: a name is empty; if it is meant, use --keys-from")
+        raise OptionError(
+            f"keys={keys!r} contains an empty name; if that is intended, use --keys-from"
+        )
     return names
 
 
@@ -80,9 +85,9 @@ def answered(
     shown: Callable[[Any], Any] = lambda found: found,
     title: str | None = None,
 ) -> None:
-    """Ask, and write the answer in every form that is wanted.
+    """Ask the question, and write the answer in every format that is wanted.
 
-    ``shown`` makes of the answer what is printed.
+    ``shown`` turns the answer into what is printed.
     """
     if explain:
         print(call(**ask, explain=True))

@@ -1,4 +1,4 @@
-"""What the commands that look at data have in common."""
+"""What the commands that read data have in common."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ _URLS: Final = ("postgresql://", "postgres://", "sqlite://", "duckdb://")
 
 
 def ledger_of(ledger: str | None) -> str | None:
-    """Where budgets are kept: as the command says, or else the environment."""
+    """The ledger that the option names, or else the environment variable."""
     return ledger or os.environ.get("HOURGLASS_LEDGER")
 
 
 def account(budget: str | None, ledger: str | None, request: str | None) -> Account | None:
-    """The budget to charge, opened: a ledger that cannot be trusted ends the command here."""
+    """Open the budget to charge; a ledger that cannot be trusted is refused here."""
     if budget is not None:
         ledger = ledger_of(ledger)
     if budget is None and ledger is None:
         if request is not None:
-            raise OptionError("--request is kept in a budget; add --budget and --ledger")
+            raise OptionError(
+                "--request needs a budget to store the answer in; add --budget and --ledger"
+            )
         return None
     if budget is None or ledger is None:
         raise OptionError(
-            "--budget NAME and --ledger FILE_OR_URL (or HOURGLASS_LEDGER) go together"
+            "--budget NAME and --ledger FILE_OR_URL (or HOURGLASS_LEDGER) must be given together"
         )
     from .delivery import Account
 
@@ -47,24 +49,29 @@ def account(budget: str | None, ledger: str | None, request: str | None) -> Acco
 
 
 def data_of(source: str, table: str | None, trusted: bool = False, lines: bool = False) -> Any:
-    """A path, or a table of a database; ``lines``: records of the file may span lines."""
+    """A path, or a table of a database. With ``lines``, records of the file may span lines."""
     if not source.startswith(_URLS):
         source = file_url(source) or source
     if source.startswith(_URLS):
         if lines:
-            raise OptionError("--multiline is about CSV and TSV files; the source is a database")
+            raise OptionError(
+                "--multiline applies to CSV and TSV files, but the source is a database; leave "
+                "it out"
+            )
         if table is None:
             raise OptionError("a database needs --table: a table's name, or a SELECT")
         return sql(source, table, trusted=trusted)
     if trusted:
-        raise OptionError("--trusted is about a SELECT in --table; the source is a file")
+        raise OptionError(
+            "--trusted applies to a SELECT in --table, but the source is a file; leave it out"
+        )
     if table is not None:
-        raise OptionError("--table is about databases; the source is a file")
+        raise OptionError("--table applies to databases, but the source is a file; leave it out")
     return multiline(source) if lines else source
 
 
 def number_of(name: str, text: str) -> int | float:
-    """The number that an option's text spells."""
+    """The number that the text of an option denotes."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -77,15 +84,17 @@ def unit_of(person: str | None, rows: int | None, groups: int) -> Unit:
     """Whose presence is hidden."""
     if person is None:
         if rows is not None or groups != 1:
-            raise OptionError("--rows and --groups are about persons; name them with --person")
+            raise OptionError(
+                "--rows and --groups need persons; name the column of their ids with --person"
+            )
         return per_row()
     return per_person(person, rows=rows, groups=groups)
 
 
 def start_spark(engine: str | None, master: str) -> None:
-    """A session with this master, for the engine to find."""
+    """Start a Spark session with this master, which the engine will use."""
     if engine != "spark":
-        raise OptionError("--master is about Spark; add --engine spark")
+        raise OptionError("--master applies to Spark; add --engine spark")
     from ..read.engines.spark import session
 
     session(master)
@@ -93,7 +102,7 @@ def start_spark(engine: str | None, master: str) -> None:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """A clock while the data is looked at; interrupted, what became of the charge."""
+    """Show a clock while the data is read; if interrupted, tell whether a charge was made."""
     try:
         with progress({}) as tick:
             tick("reading", 0)

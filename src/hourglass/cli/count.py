@@ -1,4 +1,4 @@
-"""``hourglass count``: a private number of rows or persons, by group if asked."""
+"""``hourglass count``: a private number of rows or persons, optionally by group."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def count(
     confidence: options.Confidence = None,
     fewest: options.Fewest = 1,
 ) -> None:
-    """The differentially private number of rows, or with --person of persons.
+    """The differentially private number of rows or, with --person, of persons.
 
-    Every row counts, whatever its cells hold: no column and no bounds are needed.
+    Every row counts, whatever its cells contain, so no column and no bounds are needed.
     """
     origin = origin_of(source, table)
     wanted = Wanted(format_, output, plot, statement, confidence, fewest, origin)

@@ -1,4 +1,4 @@
-"""``hourglass sum``: the private sum of a column, by group if asked."""
+"""``hourglass sum``: the private sum of a column, optionally by group."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ def sum_(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Instead of a column: what this computes from a row's columns, such as "
-            '"price * amount".',
+            help='Instead of a column: a value computed from each row, such as "price * amount".',
         ),
     ] = None,
     bounds: options.BoundsGiven = None,
@@ -62,7 +61,7 @@ def sum_(
     output: options.Output = None,
     plot: options.Plot = None,
     total: Annotated[
-        bool, typer.Option("--total", help="Print the groups taken together as well, free.")
+        bool, typer.Option("--total", help="Also print the total of all groups; costs no epsilon.")
     ] = False,
     statement: options.StatementTo = None,
     confidence: options.Confidence = None,
@@ -70,8 +69,8 @@ def sum_(
 ) -> None:
     """The differentially private sum of a column, with its mean and count.
 
-    The sum is of values clamped to the bounds. With --person, say by --rows how many rows of a
-    person are added up.
+    Values are clamped to the bounds before they are added up. With --person, --rows sets how many
+    rows of a person count.
     """
     origin = origin_of(source, table)
     wanted = Wanted(format_, output, plot, statement, confidence, fewest, origin)
