@@ -364,7 +364,7 @@ def test_the_command_takes_several_columns(tmp_path: Path) -> None:
     [
         (["delay", "distance", "--bounds-of", "delay", "0"], "--bounds-of takes 3 values"),
         (["delay", "distance", "--bounds-of", "delay", "0", "9"], "'distance' has no bounds"),
-        (["delay", "--bounds-of", "delay", "0", "9"], "is about several columns"),
+        (["delay", "--bounds-of", "delay", "0", "9"], "needs several columns"),
         (["delay", "late", "--bounds", "0", "9", "--missing-of", "x", "1"], "missing: key 3"),
         (["delay", "--bounds", "0", "9", "--missing-of", "delay", "1"], "--missing"),
     ],

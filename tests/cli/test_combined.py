@@ -71,7 +71,7 @@ def test_a_group_that_is_not_published_is_no_failure(visits: Path) -> None:
         (["--total"], "--by"),
         (["--difference", "a", "b"], "--by"),
         (["--by", "site", "--keys", "a,b", "--total", "--format", "csv"], "table, json or yaml"),
-        (["--by", "site", "--keys", "a,b", "--difference", "a", "a"], "names one group"),
+        (["--by", "site", "--keys", "a,b", "--difference", "a", "a"], "names the same group twice"),
         (["--by", "site", "--keys", "a,b", "--difference", "a", "z"], "'z' is not among"),
     ],
 )

@@ -482,7 +482,7 @@ def test_grant_and_revoke_by_command(postgres: PostgresPlace, steward: PostgresP
     assert "may now read" in run("grant", role.user, *ledger)
     budget = Budget(role.location, "b")
     budget.reserve(TENTH, question="q")
-    assert "no rights" in run("revoke", role.user, *ledger)
+    assert "no longer has rights" in run("revoke", role.user, *ledger)
     with pytest.raises(LedgerWriteError, match="budget grant"):
         budget.reserve(TENTH, question="q")
     assert "no such role" in run("grant", "nobody_at_all", *ledger, code=3)

@@ -1,4 +1,4 @@
-"""How a command asks the library and hands out the answer."""
+"""How ``mean``, ``sum`` and ``count`` ask the library and write the answer."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def answered(
     shown: Callable[[Any], Any] = lambda found: found,
     title: str | None = None,
 ) -> None:
-    """Ask, and write the answer in every form that is wanted.
+    """Ask the question, and write the answer in every format that is wanted.
 
-    ``shown`` makes of the answer what is printed.
+    ``shown`` turns the answer into what is printed.
     """
     ask = {"data": place.data, "engine": place.engine, **ask}
     charges = charge.account()
@@ -59,7 +59,7 @@ def answered(
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """A clock while the data is read; after Ctrl-C, a note says what became of the charge."""
+    """Show a clock while the data is read; if interrupted, tell whether a charge was made."""
     try:
         with progress({}) as tick:
             tick("reading", 0)

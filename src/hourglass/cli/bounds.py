@@ -1,4 +1,4 @@
-"""``hourglass bounds``: bounds for a column whose range nobody knows, found privately."""
+"""``hourglass bounds``: find bounds privately for a column whose range is unknown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def bounds(
     place: Place,
     epsilon: Annotated[
         str,
-        typer.Option(help="The price; it adds to what the mean costs.", show_default=False),
+        typer.Option(
+            help="The privacy parameter of the search; it adds to that of the mean.",
+            show_default=False,
+        ),
     ],
     charge: Charge,
     column: Annotated[
@@ -43,7 +46,7 @@ def bounds(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Instead of a column: what this computes from a row's columns, such as "
+            help="Instead of a column: a value computed from each row, such as "
             '"arr_delay - dep_delay".',
         ),
     ] = None,
@@ -53,10 +56,10 @@ def bounds(
         typer.Option(metavar="A,B,...", help="Public candidates in increasing order."),
     ] = None,
     scale_from: Annotated[
-        Path | None, typer.Option(help="The same from a file, one number a line.")
+        Path | None, typer.Option(help="Public candidates from a file, one number per line.")
     ] = None,
     share: Annotated[
-        str, typer.Option(help="The part of epsilon kept for the end nearer to zero.")
+        str, typer.Option(help="The share of epsilon reserved for the end nearer to zero.")
     ] = str(RETURN_PART),
     person: options.Person = None,
     rows: options.Rows = None,
@@ -65,10 +68,10 @@ def bounds(
     format_: Annotated[str, typer.Option("--format", help=f"{' or '.join(_FORMATS)}.")] = "table",
     output: options.Output = None,
 ) -> None:
-    """Bounds for a column whose range nobody knows, found privately.
+    """Find bounds privately for a column whose range is unknown.
 
-    Bounds known from the domain cost nothing and are better. What is found is for hourglass mean
-    (--bounds, or --bounds-from with what --format json wrote); the two epsilons add up.
+    Bounds known from the domain cost nothing and are better. Pass the result to hourglass mean, as
+    --bounds, or as --bounds-from with the file that --format json wrote. The two epsilons add up.
     """
     if format_ not in _FORMATS:
         raise OptionError(f"format={format_!r} is not one of {', '.join(_FORMATS)}")
@@ -106,7 +109,7 @@ def bounds(
 
 def _scale(scale: str | None, scale_from: Path | None) -> Any:
     if scale is not None and scale_from is not None:
-        raise OptionError("give one of --scale and --scale-from")
+        raise OptionError("give either --scale or --scale-from, not both")
     if scale is not None:
         return [number_of("scale", part.strip()) for part in scale.split(",")]
     if scale_from is None:

@@ -1,4 +1,4 @@
-"""``hourglass count``: a private number of rows or persons, by group if asked."""
+"""``hourglass count``: a private number of rows or persons, optionally by group."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def count(
     where: options.Where = None,
     explain: options.Explain = False,
 ) -> None:
-    """The differentially private number of rows, or with --person of persons.
+    """The differentially private number of rows or, with --person, of persons.
 
-    Every row counts, whatever its cells hold: no column and no bounds are needed.
+    Every row counts, whatever its cells contain, so no column and no bounds are needed.
     """
     wanted.check(groups.by, [place.source, groups.keys_from, charge.place])
     ask = {"epsilon": epsilon, "where": where, "unit": persons.unit, **groups.asked}

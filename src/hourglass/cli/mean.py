@@ -1,4 +1,4 @@
-"""``hourglass mean``: private means of one column or several, by group if asked."""
+"""``hourglass mean``: private means of one or several columns, optionally by group."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def mean(
         list[str] | None,
         typer.Option(
             metavar="TEXT",
-            help='Average what this computes from a row\'s columns, such as "dep_delay > 15", '
-            "instead of a column or besides; may be given again.",
+            help='Average a value computed from each row, such as "dep_delay > 15", '
+            "instead of or in addition to a column; may be given again.",
         ),
     ] = None,
     bounds: options.BoundsGiven = None,
@@ -59,7 +59,7 @@ def mean(
         typer.Option(help=f"One of {', '.join(ALGORITHMS)}."),
     ] = "hourglass",
     estimator: Annotated[
-        str, typer.Option(help="projected, ratio; for small groups posterior or jeffreys.")
+        str, typer.Option(help="projected or ratio; for small groups also posterior or jeffreys.")
     ] = "projected",
     grid: options.GridCells = None,
     missing: options.Missing = "drop",
@@ -73,22 +73,27 @@ def mean(
     parse: options.Parse = None,
     spread: Annotated[
         bool,
-        typer.Option("--spread", help="Also the standard deviation, from the same epsilon."),
+        typer.Option(
+            "--spread", help="Also estimate the standard deviation, from the same epsilon."
+        ),
     ] = False,
     outside: options.OutsideShare = None,
     explain: options.Explain = False,
     total: options.Total = False,
     difference: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="A B", help="Print the mean of group A less that of group B, free."),
+        typer.Option(
+            metavar="A B",
+            help="Also print the mean of group A minus that of group B; costs no epsilon.",
+        ),
     ] = None,
 ) -> None:
     """The differentially private mean of a column, with its sum and count.
 
-    Several columns are answered together, for one epsilon and with one count. Each mean then has
-    far less error than if it were asked for by itself at its part of epsilon.
+    Several columns are answered together, from one epsilon and with one count. Each mean then has
+    far less error than with separate questions that divide epsilon.
 
-    The totals are computed where the data lives, in one pass, and exact noise is added to them
+    The engine that holds the data computes the totals in one pass, and exact noise is added to them
     before anything is printed.
     """
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])

@@ -47,23 +47,28 @@ class Place:
         if source.startswith(_URLS):
             if self.multiline:
                 raise OptionError(
-                    "--multiline is about CSV and TSV files; the source is a database"
+                    "--multiline applies to CSV and TSV files, but the source is a database; leave "
+                    "it out"
                 )
             if self.table is None:
                 raise OptionError("a database needs --table: a table's name, or a SELECT")
             return sql(source, self.table, trusted=self.trusted)
         if self.trusted:
-            raise OptionError("--trusted is about a SELECT in --table; the source is a file")
+            raise OptionError(
+                "--trusted applies to a SELECT in --table, but the source is a file; leave it out"
+            )
         if self.table is not None:
-            raise OptionError("--table is about databases; the source is a file")
+            raise OptionError(
+                "--table applies to databases, but the source is a file; leave it out"
+            )
         return multiline(source) if self.multiline else source
 
     def start(self) -> None:
-        """Start a Spark session for the engine to find, if --master asks for one."""
+        """Start the Spark session that the engine will use, if --master asks for one."""
         if not self.master:
             return
         if self.engine != "spark":
-            raise OptionError("--master is about Spark; add --engine spark")
+            raise OptionError("--master applies to Spark; add --engine spark")
         from ..read.engines.spark import session
 
         session(self.master)
@@ -83,14 +88,16 @@ class Groups:
         """The public names of the groups: a list, or the file that has them."""
         keys = self.keys
         if keys is not None and self.keys_from is not None:
-            raise OptionError("give one of --keys and --keys-from")
+            raise OptionError("give either --keys or --keys-from, not both")
         if keys is None:
             return self.keys_from
-        if os.path.isfile(keys):  # false, not an error, for a list too long to be a name
+        if os.path.isfile(keys):  # False for a text too long for a file name
             raise OptionError(f"keys={keys!r} is a file; give it as --keys-from")
         names = [key.strip() for key in keys.split(",")]
         if "" in names:
-            raise OptionError(f"keys={keys!r}: a name is empty; if it is meant, use --keys-from")
+            raise OptionError(
+                f"keys={keys!r} contains an empty name; if that is intended, use --keys-from"
+            )
         return names
 
     @property
@@ -112,7 +119,9 @@ class Persons:
         """The unit of privacy."""
         if self.person is None:
             if self.rows is not None or self.groups != 1:
-                raise OptionError("--rows and --groups are about persons; name them with --person")
+                raise OptionError(
+                    "--rows and --groups need persons; name the column of their ids with --person"
+                )
             return per_row()
         return per_person(self.person, rows=self.rows, groups=self.groups)
 
@@ -127,19 +136,22 @@ class Charge:
 
     @property
     def place(self) -> str | None:
-        """Where budgets are kept: as the command says, or else the environment."""
+        """The ledger that the option names, or else the environment variable."""
         return self.ledger or os.environ.get("HOURGLASS_LEDGER")
 
     def account(self) -> Account | None:
-        """The budget to charge, opened: a ledger that cannot be trusted ends the command here."""
+        """Open the budget to charge; a ledger that cannot be trusted is refused here."""
         ledger = self.ledger if self.budget is None else self.place
         if self.budget is None and ledger is None:
             if self.request is not None:
-                raise OptionError("--request is kept in a budget; add --budget and --ledger")
+                raise OptionError(
+                    "--request needs a budget to store the answer in; add --budget and --ledger"
+                )
             return None
         if self.budget is None or ledger is None:
             raise OptionError(
-                "--budget NAME and --ledger FILE_OR_URL (or HOURGLASS_LEDGER) go together"
+                "--budget NAME and --ledger FILE_OR_URL (or HOURGLASS_LEDGER) must be given "
+                "together"
             )
         from .delivery import Account
 
@@ -148,7 +160,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Wanted:
-    """In what form an answer is wanted, and where."""
+    """The formats and the files in which an answer is wanted."""
 
     format_: options.Format = "table"
     output: options.Output = None
@@ -158,16 +170,16 @@ class Wanted:
     fewest: options.Fewest = 1
 
     def check(self, by: Any, inputs: Iterable[Any]) -> None:
-        """An error, before anything is charged, if an answer could not be written like that."""
+        """Raise an error, before anything is charged, if the answer could not be written so."""
         if self.format_ not in FORMATS:
             raise OptionError(f"format={self.format_!r} is not one of {', '.join(FORMATS)}")
         if self.format_ == "parquet" and self.output is None:
-            raise OptionError("format='parquet' is no text; name a file with --output")
+            raise OptionError("format='parquet' is binary; name a file with --output")
         names = by or ()
         if self.format_ == "parquet" and len({name.casefold() for name in names}) < len(names):
             raise OptionError(
-                "format='parquet' takes no columns whose names differ in case alone, as two of "
-                "--by do; choose csv or json"
+                "format='parquet' needs column names that differ in more than case, and two of "
+                "--by do not; choose csv or json"
             )
         if self.plot:
             from ..release.plot import check_picture

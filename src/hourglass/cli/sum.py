@@ -1,4 +1,4 @@
-"""``hourglass sum``: the private sum of a column, by group if asked."""
+"""``hourglass sum``: the private sum of a column, optionally by group."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ def sum_(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Instead of a column: what this computes from a row's columns, such as "
-            '"price * amount".',
+            help='Instead of a column: a value computed from each row, such as "price * amount".',
         ),
     ] = None,
     bounds: options.BoundsGiven = None,
@@ -52,8 +51,8 @@ def sum_(
 ) -> None:
     """The differentially private sum of a column, with its mean and count.
 
-    The sum is of values clamped to the bounds. With --person, say by --rows how many rows of a
-    person are added up.
+    Values are clamped to the bounds before they are added up. With --person, --rows sets how many
+    rows of a person count.
     """
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
     check_combined(total, None, groups.by, groups.public, wanted.format_)
