@@ -123,9 +123,9 @@ def test_no_records_to_speak_of(nothing: Any) -> None:
         ({"values": np.array([True])}, hg.BoundsError, "booleans"),
         ({"values": np.zeros((2, 2))}, hg.DataError, "one column at a time"),
         ({"values": "text"}, hg.DataError, "table"),
-        ({"unit": hg.per_person("u")}, hg.OptionError, "unit= is about tables"),
-        ({"parse": "real"}, hg.OptionError, "parse= is about tables"),
-        ({"engine": "duckdb"}, hg.OptionError, "engine= is about tables"),
+        ({"unit": hg.per_person("u")}, hg.OptionError, "unit= applies only to tables"),
+        ({"parse": "real"}, hg.OptionError, "parse= applies only to tables"),
+        ({"engine": "duckdb"}, hg.OptionError, "engine= applies only to tables"),
     ],
 )
 def test_bad_requests(change: dict[str, Any], error: Any, word: str) -> None:

@@ -168,7 +168,7 @@ def test_lists_of_columns() -> None:
         ({"missing": {"z": 0}}, "missing: key 1 of the dict"),
         ({"grid": {"delay": 0}}, "grid=0"),
         ({"parse": {"delay": "maybe"}}, "parse="),
-        ({"algorithm": "laplace"}, "one column by itself"),
+        ({"algorithm": "laplace"}, "one column without spread"),
         ({"algorithm": "laplacian"}, "not one of hourglass"),
         ({"estimator": "jeffreys"}, "one column by itself"),
     ],

@@ -193,9 +193,9 @@ def test_stored_answers_come_back(tmp_path: Path, groups: dict[str, Any]) -> Non
     ("data", "options", "words"),
     [
         (FRAME, {}, "epsilon=None is not a number"),
-        (FRAME, {"epsilon": 1, "by": "h"}, "one of keys= .* and delta="),
+        (FRAME, {"epsilon": 1, "by": "h"}, "either keys= .* or delta="),
         (FRAME, {"epsilon": 1, "by": "h", "keys": ["a"]}, "no such column"),
-        (FRAME, {"epsilon": 1, "keys": ["a"]}, "are about groups"),
+        (FRAME, {"epsilon": 1, "keys": ["a"]}, "need groups"),
         ([1], {"epsilon": 1, "unit": hg.per_person("who")}, "list is no table"),
         ([1], {"epsilon": 1, "by": "g", "keys": ["a"]}, "list is no table"),
         ("nothing.parquet", {"epsilon": 1}, "no such file"),

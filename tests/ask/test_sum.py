@@ -103,7 +103,7 @@ def test_stored_answers_come_back(tmp_path: Path, groups: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     ("column", "options", "words"),
     [
-        ("x", {"unit": hg.per_person("who")}, "add rows=, the number"),
+        ("x", {"unit": hg.per_person("who")}, "add rows=, the most"),
         (["x", "who"], {}, "sum takes one column"),
         (None, {}, "name the column"),
         ("x", {"bounds": None}, "bounds are missing"),

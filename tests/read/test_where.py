@@ -316,7 +316,7 @@ def test_what_is_printed_names_the_filter() -> None:
     assert hg.Count.from_dict(rows.to_dict()).where == "n = 1"
     assert "where" not in hg.count(TABLE, epsilon=1).to_dict()
     assert "rows kept where n = 1" in rows.statement().yaml
-    with pytest.raises(hg.OptionError, match="about tables"):
+    with pytest.raises(hg.OptionError, match="needs a table"):
         hg.count([1, 2], where="n = 1", epsilon=1)
     bounds = hg.find_bounds(TABLE, "x", where="n = 1", epsilon=1)
     assert "Rows where n = 1." in str(bounds)

@@ -1,4 +1,4 @@
-"""The question behind ``hg.mean``: of one column, or of several that share one epsilon."""
+"""The question behind ``hg.mean``, for one column or for several that share one epsilon."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = ["ColumnsQuestion", "MeanQuestion", "mean_question"]
 
 @dataclass(frozen=True, kw_only=True)
 class MeanQuestion(TotalsQuestion):
-    """A mean that can be asked, with the sum and the count beside it."""
+    """A checked question for a mean, with the sum and the count."""
 
     columns: tuple[str | None, ...]
     estimator: str
@@ -69,14 +69,14 @@ class MeanQuestion(TotalsQuestion):
 
     @property
     def subject(self) -> str:
-        """The question in a few public words."""
+        """A short public description of the question."""
         names = ", ".join(name or "a column in memory" for name in self.columns)
         where = f" where {self.where}" if self.where else ""
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"{self.asked} of {names}{by}{where}"
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Any:
-        """The release that the noisy totals lead to."""
+        """The release, computed from the noisy totals."""
         keys, totals = noisy
         return self._answer(keys, totals, self.mechanism, self.columns[0], private)
 
@@ -101,7 +101,7 @@ class MeanQuestion(TotalsQuestion):
         return Releases(by=self.by, groups=keys, threshold=self.threshold, **terms)
 
     def restore(self, stored: Mapping[str, Any]) -> Any:
-        """The stored answer."""
+        """Rebuild a stored answer."""
         return (Releases if "by" in stored else Release).from_dict(dict(stored))
 
 
@@ -128,7 +128,7 @@ class ColumnsQuestion(MeanQuestion):
         )
 
     def restore(self, stored: Mapping[str, Any]) -> Columns:
-        """The stored answer."""
+        """Rebuild a stored answer."""
         return Columns.from_dict(stored)
 
 
@@ -152,7 +152,7 @@ def mean_question(
     outside: Any = None,
     engine: str | None = None,
 ) -> MeanQuestion:
-    """The question that the options of :func:`mean` ask, or an error that says why not."""
+    """Check the options of :func:`mean` and turn them into a question."""
     price, whose, names = exact_epsilon(epsilon), as_unit(unit), names_of(by)
     exact = exact_delta_of(names, keys, delta)
     filtered = Conditions.of(where, ()).where is not None
@@ -244,7 +244,7 @@ def mean_question(
 
 
 def _sums(columns: int, spread: bool, outside: OutsideCounts | None) -> tuple[Sum, ...]:
-    """The sums that the question needs: of cells, of squares, and what lies outside the bounds."""
+    """The sums that the question needs: of cells, of squares, and counts outside the bounds."""
     found = tuple(Sum(column=i) for i in range(columns))
     found += (Sum(power=2),) if spread else ()
     return found + (outside.sums if outside else ())

@@ -1,4 +1,5 @@
-"""What questions about totals have in common: which groups are read, noised and published."""
+"""The base of all questions about totals: reading groups, adding noise, choosing what to
+publish."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ __all__ = ["TotalsQuestion"]
 
 @dataclass(frozen=True, kw_only=True)
 class TotalsQuestion:
-    """A question about totals that can be asked: everything is checked, no row has been read.
+    """A checked question about totals; no row has been read yet.
 
-    ``epsilon`` and ``delta`` are its price; the mechanism draws its noise at the part of
-    epsilon that each record of a unit gets. ``place`` holds what tells the question apart.
+    ``epsilon`` and ``delta`` are its price; the mechanism draws its noise at epsilon divided by the
+    records of a unit. ``place`` holds what distinguishes the question from others.
     """
 
     epsilon: Fraction
@@ -42,7 +43,7 @@ class TotalsQuestion:
 
     @property
     def text(self) -> str:
-        """Everything that makes this question this one. The SQL does not: engines make up names."""
+        """The question as canonical text. It leaves out the SQL, in which engines make up names."""
         facts: dict[str, Any] = {
             "algorithm": self.mechanism.name,
             "delta": str(self.delta),
@@ -52,39 +53,41 @@ class TotalsQuestion:
         return json.dumps(facts | self._facts() | self.place, sort_keys=True)
 
     def _facts(self) -> dict[str, Any]:
-        """What else tells the statistic's question apart."""
+        """Further facts that distinguish this statistic's question from others."""
         return {}
 
     def read(self) -> Groups:
-        """The exact totals of each group; of one group without a name where none are asked."""
+        """The exact totals of each group; of one unnamed group if there is no ``by``."""
         return self.source.run(self.sql, self.query)
 
     def noise(self, secret: Groups, bits: Bits) -> tuple[Any, Any]:
-        """The keys that are published, and their noisy totals."""
+        """The keys to publish, and their noisy totals."""
         if self.keys is not None:
             return self.keys.keys, self._noised(self.keys.pick(secret), bits)
         if not self.by:
             return (), self._noised(secret.only, bits)
         noisy = self._noised(secret.totals, bits)
-        # A group all of whose values are missing has no records: it is never published. It gets
-        # its noise all the same, so that the time depends on the number of rows alone.
+        # A group without records (all its values are missing) is never published. It gets its noise
+        # all the same, so that the time depends on the number of rows alone.
         shown = np.asarray(noisy.sizes >= self.threshold, dtype=bool)
         shown &= np.asarray(secret.count > 0, dtype=bool)
         kept = np.flatnonzero(shown).tolist()
         keys = {i: secret.key(i) for i in kept}
-        order = sorted(kept, key=lambda i: sort_key(keys[i]))  # never in the data's order
+        order = sorted(
+            kept, key=lambda i: sort_key(keys[i])
+        )  # in an order that does not depend on that of the data
         return tuple(keys[i] for i in order), noisy.take(order)
 
     def _noised(self, totals: Totals, bits: Bits) -> Any:
-        """The totals of one group or of many, with the noise on them."""
+        """Add noise to the totals of one group or of many."""
         return self.mechanism.noise(totals, bits=bits)
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Any:
-        """The answer that the noisy totals lead to."""
+        """The answer, computed from the noisy totals."""
         raise NotImplementedError
 
     def rehearse(self) -> None:
-        """Noise and write down one record, so that the law and the figures are known to work."""
+        """Answer and store totals of one record, so that failures happen before the charge."""
         nothing: Any = np.array([0], dtype=object) if self.by else 0
         one = Totals(nothing, nothing + 1, (nothing,) * (len(self.query.sums) - 1))
         keys = (((None,) * len(self.by)),) if self.by else ()
