@@ -149,7 +149,7 @@ TABLE = pa.table({"x": [1.0], "b": [True], "t": ["a"], "u": ["p"]})
         ({"column": "t"}, hg.DataError, "parse='real'"),
         ({"parse": "roman"}, hg.OptionError, "parse='roman'"),
         ({"engine": "abacus"}, hg.OptionError, "engine='abacus'"),
-        ({"engine": "spark"}, hg.OptionError, "asked through duckdb"),
+        ({"engine": "spark"}, hg.OptionError, "cannot read this table; use duckdb"),
         ({"unit": "u"}, hg.OptionError, "no unit"),
         ({"unit": hg.per_person("nobody")}, hg.DataError, "nobody"),
         ({"unit": hg.per_person("x")}, hg.DataError, "persons are named"),

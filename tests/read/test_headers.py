@@ -82,8 +82,8 @@ def test_a_person_is_the_one_of_their_own_column(tmp_path: Path, engine: str) ->
         ("", {"column": "x"}, "no header line"),
         ("\r", {"column": "x"}, "no header line"),
         ("x\0,g", {"column": "g"}, "not UTF-8"),
-        ("x\ry,g", {"column": "g"}, "holds a carriage return"),
-        ("x,g\r5,a\r6,b\r", {"column": "g"}, "holds a carriage return"),
+        ("x\ry,g", {"column": "g"}, "contains a carriage return"),
+        ("x,g\r5,a\r6,b\r", {"column": "g"}, "contains a carriage return"),
         (f"x,{'y' * 2**20}", {"column": "x"}, "longer than"),
     ],
 )

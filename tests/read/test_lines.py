@@ -411,7 +411,7 @@ def test_multiline_is_refused_where_it_is_not_kept(tmp_path: Path, spark_session
         hg.mean(hg.multiline(tmp_path / "b.csv"), engine="spark", **asked)
     with pytest.raises(hg.OptionError, match="is not CSV or TSV"):
         hg.mean(hg.multiline(tmp_path / "a.jsonl"), **asked)
-    with pytest.raises(hg.DataError, match="line break in quotes"):
+    with pytest.raises(hg.DataError, match="line break inside quotes"):
         hg.mean(hg.multiline(tmp_path / "a.csv"), **asked)
     with pytest.raises(hg.OptionError, match="path="):
         hg.multiline(3)

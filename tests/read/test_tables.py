@@ -290,12 +290,12 @@ def test_keys_longer_than_64_bits_are_refused(kind: str) -> None:
         ({"by": "g", "delta": 1e-6, "algorithm": "laplace"}, "hourglass"),
         ({"by": "g", "keys": ["n"], "algorithm": "swap"}, "publishes"),
         ({"unit": hg.per_person("v")}, "unit='v'"),
-        ({"unit": hg.per_person("x")}, "persons are named by"),
+        ({"unit": hg.per_person("x")}, "persons are identified by"),
         ({"unit": hg.per_person("u", groups=2)}, "needs groups"),
         ({"unit": "u"}, "is no unit"),
         ({"unit": hg.per_person("u", rows=10**6), "epsilon": "0.5"}, "lower rows="),
         ({"engine": "oracle"}, "is not one of"),
-        ({"engine": "spark"}, "asked through duckdb"),
+        ({"engine": "spark"}, "cannot read this table; use duckdb"),
         ({"parse": "date"}, "parse='date'"),
         ({"missing": 12}, "outside the bounds"),
     ],
@@ -331,7 +331,7 @@ def test_bad_files(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(hg.RequestError, match=told):
             hg.mean(tmp_path / name, "x", **ASK)
-    with pytest.raises(hg.OptionError, match="reads no files"):
+    with pytest.raises(hg.OptionError, match="does not read files"):
         hg.mean(whole, "x", engine="postgres", **ASK)
 
 
@@ -345,7 +345,7 @@ def test_bad_tables(tmp_path: Path) -> None:
             hg.mean(nested, column, **ASK)
     cased = duckdb.connect().sql('SELECT 1.0::DOUBLE AS x, 2 AS "Y"')
     assert hg.mean(cased, "x", **ASK).count >= 0
-    with pytest.raises(hg.DataError, match="is no table"):
+    with pytest.raises(hg.DataError, match="is not a table"):
         hg.mean(object(), "x", **ASK)
     mixed = pd.DataFrame({"x": pd.Series([1.0, "a", None], dtype=object)})
     with pytest.raises(hg.DataError, match="parse="):

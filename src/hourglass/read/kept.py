@@ -1,7 +1,7 @@
-"""Totals that were read beforehand: a source that answers without looking at the data again.
+"""Totals that were read in advance: a source that answers without reading the data again.
 
-A service that answers strangers must not take a time that depends on the data. So it reads the
-totals of every question that it offers once, keeps them in memory, and answers from there.
+The time that a service takes to answer must not depend on the data. So it reads the totals of every
+question that it offers once, keeps them in memory, and answers from there.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["Kept"]
 
 
 class Kept:
-    """A table whose totals are kept in memory, for the questions that were read: secret.
+    """The totals of a table, kept in memory for a list of questions. Secret.
 
-    A question takes it as its data. One that was not read is refused when it is made, before
-    anything is charged.
+    Questions take it as their data. A question whose totals were not read is refused when it is
+    constructed, before anything is charged.
     """
 
     def __init__(self, source: Source, place: str) -> None:
-        """Nothing is kept yet. ``place`` names the table, for the text of questions."""
+        """Start empty. ``place`` identifies the table in the text of questions."""
         self.name = source.name
         self.parse = source.parse
         self.parses = source.parses
@@ -68,7 +68,7 @@ class Kept:
         return self._schema
 
     def sql(self, query: Any, bounds: Bounds) -> None:
-        """No SQL runs; a question whose totals are not kept is refused."""
+        """None, since no SQL runs; a question whose totals are not kept is refused."""
         if query not in self._totals:
             raise OptionError("this question is not one of those whose totals were read")
 

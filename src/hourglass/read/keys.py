@@ -1,4 +1,4 @@
-"""Public keys: a list, a file or a public table, as values of the columns grouped by."""
+"""Public keys from a list, a file or a public table, as values of the ``by`` columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .schema import Field
 
 __all__ = ["PublicKeys", "public_keys"]
 
-#: More values than this are not listed in the query; groups are picked from its answer.
+#: Up to this many values are listed in the query; otherwise groups are selected from its result.
 LISTED: Final = 10_000
 
 
@@ -32,9 +32,10 @@ class PublicKeys:
     keys: tuple[tuple[Any, ...], ...]
 
     def allowed(self) -> tuple[tuple[Any, ...] | None, ...]:
-        """For each column the values to keep rows of: all that any key has there.
+        """For each column, all values that occur in a key; rows with other values are left out.
 
-        None where they are not listed: too many, or with a NUL, which SQL cannot say everywhere.
+        None if they are not listed in the query: because there are too many, or because one
+        contains a NUL character, which not every engine can express.
         """
         columns = [tuple(dict.fromkeys(column)) for column in zip(*self.keys, strict=True)]
         return tuple(
@@ -43,15 +44,15 @@ class PublicKeys:
         )
 
     def written(self) -> list[list[str | None]]:
-        """The keys as text, NULL apart from the text 'None'."""
+        """The keys as text, in which NULL differs from the text 'None'."""
         return [[None if part is None else str(part) for part in key] for key in self.keys]
 
     def nulls(self) -> tuple[bool, ...]:
-        """For each column whether NULL is declared."""
+        """For each column, whether NULL is among the keys."""
         return tuple(None in column for column in zip(*self.keys, strict=True))
 
     def pick(self, groups: Groups) -> Totals:
-        """The totals of each key in order; zero where it has no rows."""
+        """The totals of each key, in order; zero for a key without rows."""
         where = {key: row for row, key in enumerate(groups.all_keys())}
         rows = np.fromiter((where.get(key, -1) for key in self.keys), np.intp, len(self.keys))
         here = np.flatnonzero(rows >= 0)
@@ -66,7 +67,7 @@ class PublicKeys:
 
 
 def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKeys:
-    """The keys that a list, a file or a public table names; ``data`` is what they are asked of."""
+    """The keys in a list, a file or a public table; ``data`` is the data of the question."""
     if isinstance(keys, Public):
         keys = keys.values
     else:
@@ -75,7 +76,9 @@ def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKey
     if is_path(keys) and Path(keys).suffix == ".txt":
         rows: Iterable[Any] = _lines(keys, by)
     elif isinstance(keys, str) and not Path(keys).suffix:
-        raise OptionError(f"keys={keys!r} is a text; give a list, as in keys=[{keys!r}], or a file")
+        raise OptionError(
+            f"keys={keys!r} is a string; give a list, as in keys=[{keys!r}], or a file"
+        )
     elif is_path(keys) or is_table(keys):
         rows = _table_rows(keys, by)
     elif isinstance(keys, Iterable):
@@ -85,18 +88,18 @@ def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKey
     else:
         raise OptionError(f"keys={shown(keys)} is not a list of keys; give a list or a file")
     found = list(dict.fromkeys(_key(row, by, place) for place, row in enumerate(rows)))
-    if unordered:  # its order differs from process to process
+    if unordered:  # the order of a set differs between processes
         found.sort(key=sort_key)
     if not found:
-        raise OptionError("keys is empty; list the groups to answer, or leave it out with a delta")
+        raise OptionError("keys is empty; list the groups, or leave out keys= and give delta=")
     return PublicKeys(tuple(found))
 
 
 def _check_origin(keys: Any, data: Any) -> None:
-    """Refuse names that may come from the data itself, unless they are declared to be public."""
+    """Refuse keys that may come from the data itself, unless they are declared public."""
     remedy = (
-        "if its names come from a public source, say so with keys=hg.public(...); if they come "
-        "from the data, they are secret: leave out keys= and give delta="
+        "if the names come from a public source, declare that with keys=hg.public(...); if they "
+        "come from the data, they are secret: leave out keys= and give delta="
     )
     if is_path(keys):
         if is_path(data) and os.path.exists(keys) and _same_file(keys, data):
@@ -106,7 +109,7 @@ def _check_origin(keys: Any, data: Any) -> None:
 
 
 def _same_file(keys: Any, data: Any) -> bool:
-    """Whether a file is the one that the data is in, or among those of a glob."""
+    """Whether a file is the file of the data, or one of the files of a glob."""
     files = [data] if os.path.exists(data) else glob(os.fspath(data), recursive=True)
     return any(os.path.samefile(keys, name) for name in files)
 
@@ -124,7 +127,9 @@ def _key(row: Any, by: tuple[Field, ...], place: int) -> tuple[Any, ...]:
 
 def _lines(path: Any, by: tuple[Field, ...]) -> list[Any]:
     if len(by) > 1:
-        raise OptionError(f"keys={str(path)!r}: a list of lines names one column; give a table")
+        raise OptionError(
+            f"keys={str(path)!r}: a text file of names works for one column; give a table"
+        )
     if not Path(path).is_file():
         raise OptionError(f"keys={str(path)!r}: there is no such file")
     lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
@@ -132,7 +137,7 @@ def _lines(path: Any, by: tuple[Field, ...]) -> list[Any]:
 
 
 def _table_rows(keys: Any, by: tuple[Field, ...]) -> list[Any]:
-    """The distinct keys of a table that is public by the user's word."""
+    """The distinct keys of a table that the user declared public."""
     from .engines.duckdb import distinct_rows
 
     names = tuple(field.name for field in by)
