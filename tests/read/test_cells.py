@@ -200,7 +200,7 @@ def test_no_message_holds_a_key_of_a_store(engine: Any, ending: str) -> None:
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("postgresql://127.0.0.1:1/db", "nothing listens"),
+        ("postgresql://127.0.0.1:1/db", "nothing is listening"),
         ("postgresql://u:p%zz@127.0.0.1:1/db", "percent-encode"),
         ("postgresql://u@/db?host=/no/such/place", "no such"),
     ],

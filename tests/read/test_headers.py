@@ -155,5 +155,5 @@ def test_a_file_that_is_cut_off_while_it_is_read(tmp_path: Path) -> None:
     path.write_bytes(whole)
     question = mean_question(path, "x", bounds=(0, 9), epsilon=1)
     path.write_bytes(whole[:-100])
-    with pytest.raises(hg.SourceError, match="ends early"):
+    with pytest.raises(hg.SourceError, match="is truncated"):
         question.read()

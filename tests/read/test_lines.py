@@ -407,7 +407,7 @@ def test_multiline_is_refused_where_it_is_not_kept(tmp_path: Path, spark_session
     (tmp_path / "b.csv").write_text("x,g\n5,a\n")
     (tmp_path / "a.jsonl").write_text('{"x": 5}\n')
     asked: dict[str, Any] = {"column": "x", "bounds": (0, 9), "epsilon": 1}
-    with pytest.raises(hg.OptionError, match="engine='spark' reads a line as a record"):
+    with pytest.raises(hg.OptionError, match="engine='spark' reads each line as a record"):
         hg.mean(hg.multiline(tmp_path / "b.csv"), engine="spark", **asked)
     with pytest.raises(hg.OptionError, match="is not CSV or TSV"):
         hg.mean(hg.multiline(tmp_path / "a.jsonl"), **asked)

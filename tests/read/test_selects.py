@@ -64,7 +64,7 @@ NOT = [
     ("SELECT CURRENT_TIMESTAMP AS x FROM t", "CURRENT_TIMESTAMP"),
     ("SELECT secret_of_the_day(x) AS x FROM t", "secret_of_the_day"),
     ("SELECT x FROM t ORDER BY (SELECT 1)", "subquery"),
-    ("SELECT FROM WHERE", "cannot read"),
+    ("SELECT FROM WHERE", "cannot parse"),
     ("WITH d AS (DELETE FROM t RETURNING x) SELECT x FROM d", "DELETE"),
 ]
 NOT_POSTGRES = [
@@ -79,7 +79,7 @@ NOT_POSTGRES = [
     ("SELECT regexp_split_to_table(k, ',') AS x FROM t", "not on the list"),
     ("SELECT jsonb_array_elements(j) AS x FROM t", "not on the list"),
     ("SELECT now() - d AS x FROM t", "not on the list"),
-    ("SELECT extract(epoch FROM 'now'::timestamp - d) AS x FROM t", "time of asking"),
+    ("SELECT extract(epoch FROM 'now'::timestamp - d) AS x FROM t", "current time"),
     ("SELECT age(d) AS x FROM t", "not on the list"),
     ("SELECT gen_random_uuid() AS x FROM t", "not on the list"),
     ("SELECT nextval('s') AS x FROM t", "not on the list"),
@@ -92,7 +92,7 @@ NOT_SQLITE = [
     ("SELECT total(x) AS x FROM t", "not on the list"),
     ("SELECT group_concat(k) AS x FROM t", "GROUP_CONCAT|aggregate"),
     ("SELECT value AS x FROM json_each('[1, 2]')", "function in FROM"),
-    ("SELECT julianday('now') - d AS x FROM t", "time of asking"),
+    ("SELECT julianday('now') - d AS x FROM t", "current time"),
     ("SELECT max(x) AS x FROM t", "MAX"),
 ]
 

@@ -326,7 +326,7 @@ def test_bad_files(tmp_path: Path) -> None:
         ".": "is a directory",
         "table.docx": "ending",
         "cut.parquet": "cannot read the columns",
-        "cut.arrow": "not a whole Arrow file",
+        "cut.arrow": "not a complete Arrow file",
         "empty.csv": "no header",
     }.items():
         with pytest.raises(hg.RequestError, match=told):

@@ -92,8 +92,7 @@ class Conditions:
         }
 
     def asked(self, fields: Mapping[str, Field], others: Iterable[str | None]) -> Asked:
-        """The step of the query that filters and computes; ``others`` are the other columns by
-        name."""
+        """The step of the query that filters and computes; ``others`` are all other columns."""
         if self._labelled() and any(name and is_ours(name) for name in others):
             raise DataError(
                 "a column has a name that hourglass uses in queries with where= or expressions; "

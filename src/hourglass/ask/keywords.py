@@ -1,7 +1,7 @@
 """The types of the keyword arguments that ``count``, ``sum`` and ``mean`` share.
 
-Each has those of the one before. Left out are the arguments that decide what comes back: the
-overloads of each function name them.
+Each class extends the one before. The arguments that affect the type of the result are left out;
+the overloads of each function have them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["CountKeywords", "MeanKeywords", "SumKeywords"]
 
 
 class CountKeywords(TypedDict, total=False):
-    """What every question has: a price, rows, groups, an engine and a budget."""
+    """The arguments of every question: its price, rows, groups, engine and budget."""
 
     epsilon: Any
     where: str | Expression | None
@@ -33,7 +33,7 @@ class CountKeywords(TypedDict, total=False):
 
 
 class SumKeywords(CountKeywords, total=False):
-    """What a question about values has besides."""
+    """The further arguments of a question about values."""
 
     bounds: Any
     grid: Any
@@ -43,7 +43,7 @@ class SumKeywords(CountKeywords, total=False):
 
 
 class MeanKeywords(SumKeywords, total=False):
-    """What a mean has besides."""
+    """The further arguments of a mean."""
 
     algorithm: str
     estimator: str

@@ -1,5 +1,4 @@
-"""The base of all questions about totals: reading groups, adding noise, choosing what to
-publish."""
+"""The base of all questions about totals: reads groups, adds noise, chooses what to publish."""
 
 from __future__ import annotations
 

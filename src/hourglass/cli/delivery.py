@@ -95,8 +95,7 @@ class Delivery:
 
 
 def _told(error: Exception, where: str) -> str:
-    """What failed. Of a foreign error only the type is shown, because its message may quote
-    data."""
+    """What failed. Of a foreign error only the type is shown: its message may quote data."""
     if isinstance(error, HourglassError):
         return as_options(str(error))
     known = isinstance(error, OSError) and error.errno

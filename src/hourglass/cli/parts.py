@@ -1,7 +1,7 @@
-"""Options that belong together, and what they say together: each a dataclass.
+"""Groups of options that belong together, each as a dataclass.
 
-A command that takes one of them as a parameter has each of its fields as an option, see
-:func:`.command.spread_out`.
+A command that takes one of these dataclasses as a parameter has each of its fields as an option:
+see :func:`.command.spread_out`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _URLS: Final = ("postgresql://", "postgres://", "sqlite://", "duckdb://")
 
 @dataclass(frozen=True)
 class Place:
-    """Where the rows are, and what reads them."""
+    """The source of the rows, and the engine that reads them."""
 
     source: options.Source
     table: options.Table = None
@@ -102,7 +102,7 @@ class Groups:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The same as keyword arguments of the library."""
+        """These options as keyword arguments of the library."""
         return {"by": self.by or None, "keys": self.public, "delta": self.delta}
 
 
@@ -128,7 +128,7 @@ class Persons:
 
 @dataclass(frozen=True)
 class Charge:
-    """The budget that pays, and the question's name in it."""
+    """The budget to charge, and the request key of the question."""
 
     budget: options.BudgetName = None
     ledger: options.LedgerPlace = None
@@ -170,7 +170,8 @@ class Wanted:
     fewest: options.Fewest = 1
 
     def check(self, by: Any, inputs: Iterable[Any]) -> None:
-        """Raise an error, before anything is charged, if the answer could not be written so."""
+        """Raise an error, before anything is charged, if an answer could not be written this
+        way."""
         if self.format_ not in FORMATS:
             raise OptionError(f"format={self.format_!r} is not one of {', '.join(FORMATS)}")
         if self.format_ == "parquet" and self.output is None:

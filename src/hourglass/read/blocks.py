@@ -36,8 +36,7 @@ def open_binary(path: str) -> Any:
 
 
 def blocks(path: str, *, multiline: bool = False, size: int = BLOCK) -> Iterator[bytes]:
-    """The file in blocks of whole records that end with a line feed, each followed by ``PAD``
-    zeros."""
+    """Blocks of whole records that end with a line feed, each followed by ``PAD`` zeros."""
     with open_binary(path) as file:
         pieces: list[bytes] = []  # the beginning of a record that the last block cut off
         held, first, skipping = 0, True, False

@@ -49,8 +49,7 @@ class SqlSource:
 
     @property
     def path(self) -> str:
-        """The path of the database's file: sqlite:///file.db is relative, sqlite:////srv/file.db
-        absolute."""
+        """The database's file: sqlite:///file.db is relative, sqlite:////srv/file.db absolute."""
         return unquote(re.split("[?#]", self.url.partition(":///")[2])[0])
 
     def check_table(self, known: Sequence[str]) -> None:

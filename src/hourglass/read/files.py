@@ -172,14 +172,12 @@ def text_schema(names: tuple[str, ...], wanted: tuple[str, ...]) -> Schema:
     """
     check_case(tuple(name for name in wanted if name in names))
     fields = tuple(Field(name, "text", "text") for name in names if name)
-    return Schema(
-        fields, listed=False
-    )  # if the file has no header line, these are the cells of a record
+    # If the file has no header line, the names are the cells of a record: they are not listed.
+    return Schema(fields, listed=False)
 
 
 def check_case(wanted: tuple[str, ...]) -> None:
-    """Refuse a question for two columns whose names differ only in case: SQL cannot distinguish
-    them."""
+    """Refuse a question for two columns whose names differ only in case, which SQL ignores."""
     for i, name in enumerate(wanted):
         for other in wanted[:i]:
             if name.casefold() == other.casefold() and name != other:

@@ -51,9 +51,9 @@ class Kept:
     ) -> None:
         """Keep the totals that a question has read, in a form whose size is public.
 
-        With public keys every key gets an entry, in the order given, with zeros where it has no
-        rows. Groups with secret names are filled up to ``most`` entries with groups of no records,
-        which are never published. Noise on either takes the same time whichever groups are there.
+        With public keys every key gets an entry, in the order given, with zeros if it has no rows.
+        Groups with secret names are padded to ``most`` entries with groups without records, which
+        are never published. The time to add noise does not depend on which groups exist.
         """
         if keys is not None:
             groups = _listed(groups, keys)
@@ -85,10 +85,10 @@ def _listed(groups: Groups, keys: PublicKeys) -> Groups:
 
 
 def _filled(groups: Groups, most: int) -> Groups:
-    """The groups that have records, followed by as many without as are missing to ``most``.
+    """The groups that have records, padded to ``most`` with groups without records.
 
-    Which groups would have to go where there are more than ``most`` depends on the others, and no
-    noise hides such a choice: they are refused.
+    If there were more than ``most`` groups, the choice of those to drop would depend on the data,
+    and no noise would hide it. So they are refused.
     """
     rows = np.flatnonzero(np.asarray(groups.count > 0, dtype=bool))
     spare = most - len(rows)

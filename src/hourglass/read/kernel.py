@@ -36,8 +36,8 @@ Sums = tuple[Sum, ...]
 #: Rows per chunk: four megabytes of doubles. Smaller chunks would fit a faster cache but need more
 #: calls: measured, 2^16 rows take a quarter longer.
 CHUNK: Final = 1 << 19
-#: Rows per block of several columns, so that all columns are still in the cache when incomplete rows
-#: are removed. Measured: 2^15 and 2^18 rows take a tenth longer.
+#: Rows per block of several columns, so that all columns are still in the cache when incomplete
+#: rows are removed. Measured: 2^15 and 2^18 rows take a tenth longer.
 BLOCK: Final = 1 << 17
 #: Arrays of at least this many rows are divided among threads (NumPy releases the GIL).
 THREADED_ROWS: Final = 1 << 21
@@ -160,8 +160,7 @@ def _power_sums(cells: npt.NDArray[np.float64], powers: Sequence[int]) -> list[A
 
 
 def _exact_sum(whole: npt.NDArray[np.uint64]) -> int:
-    """The sum of integers below 2^63, with high and low halves added separately to avoid
-    overflow."""
+    """The sum of integers below 2^63; high and low halves are added separately."""
     high, low = whole >> np.uint64(32), whole & np.uint64(2**32 - 1)
     return (int(high.sum()) << 32) + int(low.sum())
 

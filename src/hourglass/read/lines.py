@@ -146,8 +146,7 @@ class _Lines:
             self._split_by_quotes(wanted, multiline)
 
     def _begins_simply(self, separator: bytes) -> bool:
-        """Whether quotes in the first lines only enclose whole fields, as a guess about the
-        rest."""
+        """Whether quotes in the first lines enclose whole fields only: a guess about the rest."""
         fields = (f for line in self.block[:4096].split(b"\n")[:-1] for f in line.split(separator))
         counts = (
             (f.count(b'"'), f.startswith(b'"'), f.rstrip(b"\r").endswith(b'"')) for f in fields
@@ -228,8 +227,7 @@ class _Lines:
         return self.block[self.starts[i] : self.ends[i]]
 
     def field(self, pick: int) -> tuple[Array, Array]:
-        """Start and length of a field of each line, without its quotes; 0 if the line has no such
-        field."""
+        """Start and length of a field of each line, without quotes; 0 if a line lacks it."""
         width, rest = divmod(len(self._stops), max(len(self._last), 1))
         if not rest and np.array_equal(self._last, np.arange(width - 1, len(self._stops), width)):
             # All lines have the same number of fields, so the first field of each need not be
@@ -278,8 +276,7 @@ def _views_of(texts: Sequence[bytes], buffer: int) -> tuple[Array, bytes]:
 
 
 def _views(data: bytes, starts: Array, lengths: Array, buffer: int = 0) -> Array:
-    """Arrow string views: texts of up to 12 bytes inline, otherwise the first four bytes and a
-    reference."""
+    """Arrow string views: up to 12 bytes inline, otherwise four bytes and a reference."""
     texts = np.ndarray((len(data) - PAD + 1,), f"V{PAD}", data, strides=(1,))
     views = np.empty((len(starts), 4), np.uint32)
     views[:, 0] = lengths

@@ -133,8 +133,7 @@ class Schema:
         return found[0]
 
     def _near(self, name: str) -> list[str]:
-        """The most similar name, if there is one; where names may be cells, only a very similar
-        one."""
+        """The most similar name, if any; where names may be cells, only a very similar one."""
         names = [f.name for f in self.fields if self.listed or f.name.isidentifier()]
         return difflib.get_close_matches(name, names, n=1, cutoff=0.5 if self.listed else 0.6)
 

@@ -1,4 +1,4 @@
-"""DuckDB's answers as totals: columns that are handed over, or groups without PyArrow."""
+"""DuckDB's results as totals: columns that are handed over, or groups without PyArrow."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..sql.query import Query, Question
 
 __all__ = ["of_arrays", "one_group"]
 
-#: Rows a batch: a megabyte of doubles, which is still near when the kernel gets it.
+#: Rows per batch: a megabyte of doubles, which is still in the cache when the kernel gets it.
 _BATCH: Final = 1 << 17
 
 
 def one_group(relation: Any, query: Query) -> Groups:
-    """The totals of the columns that a relation hands over in batches, by the kernel."""
+    """The totals of the columns of a relation, read in batches and added up by the kernel."""
     with relation.to_arrow_reader(_BATCH) as reader:  # closed whatever happens
         if len(query.values) > 1:
             blocks = ([part_of_arrow(column) for column in batch.columns] for batch in reader)
@@ -32,14 +32,14 @@ def one_group(relation: Any, query: Query) -> Groups:
 
 
 def of_arrays(columns: dict[str, Any], query: Question) -> Groups:
-    """From NumPy's arrays: the keys, the count, the halves of the sums."""
+    """Totals from NumPy arrays: the keys, the count, the halves of the sums."""
     keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
     numbers = list(columns.values())[len(keys) :]
     return Groups.of(keys, *numbers, balance=query.balance)
 
 
 def _values(column: Any, field: Field) -> Any:
-    """Key values: an array of whole numbers as it is, else plain Python ones, NULL as None."""
+    """Key values: an array of integers unchanged, otherwise Python values with NULL as None."""
     if field.kind == "date":
         column = column.astype("datetime64[D]")
     if isinstance(column, np.ma.MaskedArray):
