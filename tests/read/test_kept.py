@@ -69,8 +69,8 @@ def test_groups_with_secret_names_are_filled_up_to_a_public_number() -> None:
     """How many there are would show in the time that an answer takes."""
     options: dict[str, Any] = {"bounds": (0, 40), "by": "health", "delta": 1e-9}
     direct = mean_question(VISITS, "visits", epsilon=1, **options)
-    groups = direct.read()
     found = Kept(direct.source, "place")
+    groups = direct.read()
     with pytest.raises(OptionError, match="most is missing"):
         found.keep(direct.query, groups)
     with pytest.raises(OptionError, match="most=3: the data has more groups than that"):

@@ -21,9 +21,10 @@ from scipy.stats import rankdata
 
 from hourglass.ask.run import run
 from hourglass.noise.bits import SECURE
+from hourglass.serve import pacing
 from hourglass.serve.catalogue import Column, Dataset, Grouping
 from hourglass.serve.holdings import Choice, Holding, register
-from hourglass.serve.pacing import Paced
+from hourglass.serve.pacing import AWAKE, Paced
 
 from .support import write_data
 
@@ -154,3 +155,57 @@ def test_the_whole_way_takes_as_long_whatever_the_data(tmp_path: Path, case: str
     works = [partial(answered, question) for question in questions]
     samples, most = LONG
     assert abs(correlation(works, samples)) < most
+
+
+class Stopped:
+    """A clock on which a thread is stopped once, at a moment, for a while."""
+
+    def __init__(self, at: float, lasting: float) -> None:
+        self.now, self.at, self.lasting = 0.0, at, lasting
+
+    def monotonic(self) -> float:
+        self.sleep(1e-6)
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        end = self.now + seconds
+        if end > self.at:  # who sleeps meanwhile sleeps on, if need be until the stop is over
+            working = end - self.at if seconds < AWAKE else 0.0
+            end, self.at = max(end, self.at + self.lasting + working), np.inf
+        self.now = end
+
+
+class Working:
+    """A question whose secret step takes so long, on that clock."""
+
+    epsilon = delta = Fraction(1)
+    sql, text, subject = None, "", ""
+
+    def __init__(self, clock: Stopped, seconds: float) -> None:
+        self.clock, self.seconds = clock, seconds
+
+    def read(self) -> None:
+        return None
+
+    def noise(self, secret: None, bits: Any) -> None:
+        for _ in range(10):
+            self.clock.sleep(self.seconds / 10)
+
+
+@pytest.mark.enumeration
+def test_who_is_stopped_anywhere_ends_on_a_beat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped at any moment for any time, a short step and a long one end on the same beat."""
+    slot = 0.005
+    for at in np.arange(0, 0.0052, 0.0001):
+        for lasting in (0.0, 3e-5, 0.0003, 0.004, 0.0049, 0.012):
+            ends = []
+            for step in (1e-4, 0.0006):
+                clock = Stopped(at, lasting)
+                monkeypatch.setattr(pacing, "time", clock)
+                question = Paced(Working(clock, step), 0, slot)
+                began = question.read()
+                question.noise(began, SECURE)
+                ends.append(clock.now - began)
+                assert ends[-1] % slot < 2 * pacing.LATE, (at, lasting, step)
+            beats = [round(end / slot) for end in ends]
+            assert beats[0] == beats[1], (at, lasting)

@@ -81,15 +81,22 @@ class Budget:
 
     It can be shared by threads, forked children and other processes. ``anchor`` is a line
     that was printed earlier: a ledger older than it is refused. ``wait`` is how many
-    seconds a locked ledger is waited for.
+    seconds a locked ledger is waited for. ``keep_connection`` is for services that charge often:
+    they stay connected to PostgreSQL between charges.
     """
 
     def __init__(
-        self, ledger: str, name: str, *, anchor: str | Anchor | None = None, wait: float = 10.0
+        self,
+        ledger: str,
+        name: str,
+        *,
+        anchor: str | Anchor | None = None,
+        wait: float = 10.0,
+        keep_connection: bool = False,
     ) -> None:
         """Open a budget that exists, and walk its whole chain."""
         self.name = checked_name(name)
-        self._store = open_store(ledger, wait=wait)
+        self._store = open_store(ledger, wait=wait, keep=keep_connection)
         self._anchor = None if anchor is None else _own_anchor(Anchor.parse(anchor), name)
         self._session = Session(self._store, name, anchor=self._anchor, wait=wait)
         with self._session.looking() as look:

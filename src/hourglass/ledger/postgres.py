@@ -2,8 +2,8 @@
 
 The same entries as in a file, in the schema ``hourglass``. Whoever charges calls functions of
 the owner's, which check and write (postgres_functions.py); nobody else writes to the tables. A
-charge holds a lock on its budget's first entry, so racing charges form a queue. Each
-transaction connects anew: threads and forked children share nothing.
+charge holds a lock on its budget's first entry, so racing charges form a queue. Threads and
+forked children share no connection.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from ..errors import (
 from . import postgres_schema as schema
 from .entries import Row, make_row
 from .postgres_functions import digest
+from .postgres_kept import Connections
 from .postgres_schema import STATE, VERSION, Connection
 from .store import Caller
 
@@ -54,10 +55,13 @@ _CALL: Final = {
 class PostgresStore:
     """Entries in the schema ``hourglass`` of a PostgreSQL database."""
 
-    def __init__(self, url: str, *, wait: float = 10.0) -> None:
-        """The store at a URL, which is not connected to yet."""
-        self._url = url
+    def __init__(self, url: str, *, wait: float = 10.0, keep: bool = False) -> None:
+        """The store at a URL, which is not connected to yet.
+
+        Each transaction connects anew, unless ``keep`` says that a connection is kept.
+        """
         self._wait = float(wait)
+        self._connections = Connections(url, self._wait, keep=keep)
         self.location = shown_url(url)
         if not _is_understood(url):
             raise OptionError(
@@ -68,7 +72,7 @@ class PostgresStore:
 
     def create(self) -> None:
         """Make the schema where there is none; a ledger that is there stays as it is."""
-        with self._errors(), closing(self._connect()) as connection:
+        with self._errors(), closing(self._connections.new()) as connection:
             self._begin(connection)
             if not _has_schema(connection):
                 self._check_server(connection)
@@ -118,21 +122,10 @@ class PostgresStore:
 
     @contextmanager
     def _begun(self) -> Iterator[tuple[Connection, Caller]]:
-        with self._errors(), closing(self._connect()) as connection:
-            self._begin(connection)
+        with self._errors(), self._connections.begun(self._begin) as connection:
             caller = self._checked(connection)
             yield connection, caller
             self._commit(connection)
-
-    def _connect(self) -> Connection:
-        return psycopg.connect(
-            self._url,
-            autocommit=True,
-            prepare_threshold=None,
-            connect_timeout=max(2, round(self._wait)),
-            application_name="hourglass ledger",
-            client_encoding="utf8",
-        )
 
     def _begin(self, connection: Connection) -> None:
         milliseconds = max(1, round(self._wait * 1000))

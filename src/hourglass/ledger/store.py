@@ -81,8 +81,12 @@ class Store(Protocol):
         """A transaction on one budget, committed at the end of the block."""
 
 
-def open_store(location: str, *, wait: float) -> Store:
-    """The store at a path or a postgresql:// URL; nothing is opened yet."""
+def open_store(location: str, *, wait: float, keep: bool = False) -> Store:
+    """The store at a path or a postgresql:// URL; nothing is opened yet.
+
+    With ``keep`` a connection to PostgreSQL is kept between transactions. A file is opened anew
+    each time.
+    """
     if not isinstance(location, str) or not location.strip() or "\0" in location:
         raise OptionError(
             "ledger: the location is not usable; give a file such as 'budget.db', or a URL "
@@ -97,7 +101,7 @@ def open_store(location: str, *, wait: float) -> Store:
             raise OptionError(
                 "ledger: a PostgreSQL ledger needs psycopg; pip install 'hourglass-dp[postgres]'"
             ) from None
-        return PostgresStore(location, wait=wait)
+        return PostgresStore(location, wait=wait, keep=keep)
     if "://" in location:
         raise OptionError(
             f"ledger={shown_url(location)!r}: no such kind of ledger; give a file, or a URL "

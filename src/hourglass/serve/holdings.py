@@ -20,6 +20,7 @@ from ..read.kept import Kept
 from ..read.keys import PublicKeys
 from ..read.open import open_table
 from .catalogue import Column, Dataset, Grouping
+from .pacing import Paced
 
 __all__ = ["Choice", "Holding", "check_schema", "choices", "register"]
 
@@ -51,15 +52,25 @@ class Holding:
     kept: Kept = field(repr=False)
     keys: dict[str, PublicKeys] = field(repr=False)
     menu: frozenset[Choice] = frozenset()
+    made: dict[tuple[Choice, Fraction], Paced] = field(default_factory=dict, repr=False)
 
     def question(self, choice: Choice, epsilon: Fraction) -> MeanQuestion:
-        """The question at its price, ready to be run; no total is looked at."""
-        return _question(self.dataset, self.kept, choice, epsilon)
+        """The question at its price; no total is looked at."""
+        found: MeanQuestion = self.paced(choice, epsilon).question
+        return found
 
-    def rehearsals(self) -> Iterator[MeanQuestion]:
+    def paced(self, choice: Choice, epsilon: Fraction) -> Paced:
+        """The question at its price, ready to be run on the beat; made once."""
+        found = self.made.get((choice, epsilon))
+        if found is None:
+            question = _question(self.dataset, self.kept, choice, epsilon)
+            found = self.made[choice, epsilon] = Paced(question, self.noised(choice.grouping))
+        return found
+
+    def rehearsals(self) -> Iterator[Paced]:
         """Every question at every price: rehearsed once, its law is at hand for all."""
         for choice, epsilon in product(choices(self.dataset), self.dataset.epsilons):
-            yield self.question(choice, epsilon)
+            yield self.paced(choice, epsilon)
 
     def groups(self, grouping: str) -> int:
         """How many groups an answer has, or about how many where their names are secret."""

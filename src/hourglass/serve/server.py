@@ -34,10 +34,14 @@ _HEAD_SECONDS: Final = 10.0
 _MOST_CONNECTIONS: Final = 500
 #: Running requests get so many seconds to end when the service is stopped.
 _GRACE: Final = 20
+#: A thread that computes lets others have the interpreter after so many seconds. Who holds the
+#: ledger's lock takes it up again after every statement, while all others wait for that lock.
+_SWITCH: Final = 0.0005
 
 
 def run(path: Path, *, link_for: str | None = None) -> None:
     """Serve a catalogue until the process is told to stop."""
+    sys.setswitchinterval(_SWITCH)
     catalogue = read_catalogue(path)
     listening = _listening(catalogue.settings)
     if hasattr(signal, "SIGHUP"):
@@ -179,7 +183,7 @@ class _Reloading:
     def _reload(self, why: str) -> bool:
         """Read everything anew; where that fails, what was in force stays in force."""
         try:
-            self._service.replace(load(read_catalogue(self._path)))
+            self._service.replace(load(read_catalogue(self._path), self._service.state))
         except HourglassError as error:
             log.error("kept the old catalogue", extra={"facts": {"why": why, "error": str(error)}})
             return False

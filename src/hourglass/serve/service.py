@@ -18,12 +18,12 @@ from ..errors import OptionError
 from ..ledger import Amount, Budget, Charge
 from ..ledger.values import shown_number
 from .accounts import Account, Standing, owner_of, prefix_of
-from .catalogue import Catalogue, Dataset, Grouping, Person
+from .catalogue import BudgetEntry, Catalogue, Dataset, Grouping, Person
 from .client import restored
 from .failures import Failure, failure_of
 from .holdings import Choice, Holding, register
 from .journal import Journal
-from .pacing import Paced
+from .pacing import Written
 
 __all__ = ["Asked", "Found", "Service", "State", "load"]
 
@@ -162,11 +162,15 @@ class State:
         return sorted(found, key=lambda each: each[1].reserved, reverse=True)
 
 
-def load(catalogue: Catalogue) -> State:
-    """Open the budgets and read the totals; an error if any of it cannot be used."""
+def load(catalogue: Catalogue, before: State | None = None) -> State:
+    """Open the budgets and read the totals; an error if any of it cannot be used.
+
+    Budgets that were open ``before`` stay open: what was seen of a ledger is not forgotten, so
+    that one which is rolled back between two catalogues is refused.
+    """
     budgets = {}
     for name, entry in catalogue.budgets.items():
-        budgets[name] = Budget(entry.ledger, name)
+        budgets[name] = _opened(entry, before)
         limit = budgets[name].terms.limit
         if limit != entry.limit:
             raise OptionError(
@@ -175,6 +179,15 @@ def load(catalogue: Catalogue) -> State:
             )
     holdings = {name: register(each) for name, each in catalogue.datasets.items()}
     return State(catalogue, holdings, budgets)
+
+
+def _opened(entry: BudgetEntry, before: State | None) -> Budget:
+    known = None if before is None else before.catalogue.budgets.get(entry.name)
+    if before is None or known is None or known.ledger != entry.ledger:
+        return Budget(entry.ledger, entry.name, keep_connection=True)
+    found = before.budgets[entry.name]
+    found.balance()  # an error if the ledger is gone, or is not what it was
+    return found
 
 
 class Service:
@@ -196,7 +209,7 @@ class Service:
         with self._changing:
             self._state = state
 
-    def ask(self, state: State, person: Person, asked: Asked, key: Any) -> Any:
+    def ask(self, state: State, person: Person, asked: Asked, key: Any) -> Written:
         """The answer: charged, noised, stored; under a key that was used, the stored one."""
         if not person.may("analyst"):
             raise Failure("not_allowed")
@@ -206,8 +219,7 @@ class Service:
         self.journal.write("ask", person.name, key=key, **asked.facts)
         try:
             holding = state.holdings[dataset.name]
-            question = holding.question(asked.choice, asked.epsilon)
-            paced = Paced(question, holding.noised(asked.choice.grouping))
+            paced = holding.paced(asked.choice, asked.epsilon)
             account: Any = state.account(person, dataset.budget, dataset.name)
             answer = run(paced, account, key)
         except Exception as error:

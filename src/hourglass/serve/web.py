@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -25,6 +25,9 @@ __all__ = ["Call", "Desk", "Work"]
 
 log = logging.getLogger("hourglass.serve")
 _GENEROUS: Final = 20
+#: So many requests are worked on at once. More would keep those from the interpreter that hold the
+#: ledger's lock, for whom all others wait.
+_THREADS: Final = 8
 
 
 @dataclass
@@ -37,6 +40,7 @@ class Desk:
     requests: Rates
     strangers: Rates
     metrics: Metrics = field(default_factory=Metrics)
+    threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_THREADS))
 
     @classmethod
     def of(cls, service: Service, door: Door) -> Desk:
@@ -159,7 +163,7 @@ def endpoint(
             if request.method == "POST":
                 _check_origin(request, call)
                 call = Call(request, desk, state, call.visitor, await body_of(request))
-            reply = await run_in_threadpool(work, call)
+            reply = await to_thread.run_sync(work, call, limiter=desk.threads)
         except Exception as error:
             failure = failure_of(error)
             if failure.code == "internal":
