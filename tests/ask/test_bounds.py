@@ -150,7 +150,7 @@ TABLE = pa.table({"x": [1.0], "b": [True], "t": ["a"], "u": ["p"]})
         ({"parse": "roman"}, hg.OptionError, "parse='roman'"),
         ({"engine": "abacus"}, hg.OptionError, "engine='abacus'"),
         ({"engine": "spark"}, hg.OptionError, "cannot read this table; use duckdb"),
-        ({"unit": "u"}, hg.OptionError, "no unit"),
+        ({"unit": "u"}, hg.OptionError, "not a unit"),
         ({"unit": hg.per_person("nobody")}, hg.DataError, "nobody"),
         ({"unit": hg.per_person("x")}, hg.DataError, "persons are named"),
         ({"unit": hg.per_person("u", groups=2)}, hg.OptionError, "groups=2"),

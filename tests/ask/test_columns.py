@@ -170,7 +170,7 @@ def test_lists_of_columns() -> None:
         ({"parse": {"delay": "maybe"}}, "parse="),
         ({"algorithm": "laplace"}, "one column without spread"),
         ({"algorithm": "laplacian"}, "not one of hourglass"),
-        ({"estimator": "jeffreys"}, "one column by itself"),
+        ({"estimator": "jeffreys"}, "one column without spread"),
     ],
 )
 def test_bad_options_are_refused_before_the_charge(

@@ -365,7 +365,7 @@ def test_plan_finds_epsilon_for_a_margin() -> None:
 
 
 def test_plan_refuses_a_margin_that_no_epsilon_or_sample_reaches() -> None:
-    with pytest.raises(OptionError, match="not reached"):
+    with pytest.raises(OptionError, match="cannot be reached"):
         hg.accuracy.plan((0, 1), 0.01, records=100, mean=0.5, population=True)
     with pytest.raises(OptionError, match="a finer grid"):
         hg.accuracy.plan((0, 100), 0.3, epsilon=1, grid=50, population=True)

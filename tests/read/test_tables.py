@@ -292,7 +292,7 @@ def test_keys_longer_than_64_bits_are_refused(kind: str) -> None:
         ({"unit": hg.per_person("v")}, "unit='v'"),
         ({"unit": hg.per_person("x")}, "persons are identified by"),
         ({"unit": hg.per_person("u", groups=2)}, "needs groups"),
-        ({"unit": "u"}, "is no unit"),
+        ({"unit": "u"}, "is not a unit"),
         ({"unit": hg.per_person("u", rows=10**6), "epsilon": "0.5"}, "lower rows="),
         ({"engine": "oracle"}, "is not one of"),
         ({"engine": "spark"}, "cannot read this table; use duckdb"),

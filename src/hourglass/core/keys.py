@@ -1,4 +1,4 @@
-"""Group names as values of the columns they come from, and their order."""
+"""Keys as values of their columns, and their order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST: Final = 4096
 
 
 def key_value(value: Any, kind: str, column: str, place: int = 0) -> Any:
-    """One part of a public key as the value that a column of this kind holds; None is NULL."""
+    """One part of a public key as a value of a column of this kind; None is NULL."""
     if hasattr(value, "item"):
         value = value.item()
     if _absent(value):
@@ -23,8 +23,11 @@ def key_value(value: Any, kind: str, column: str, place: int = 0) -> Any:
     if found is None:
         raise OptionError(
             f"keys[{place}] is {_a(value)}, which column {column!r} ({kind}) cannot hold; give "
-            f"keys of that kind, and texts of up to {LONGEST} bytes of UTF-8"
-            + ("; a number in a text file is a text, as it is written there" * (kind == "text"))
+            f"keys of that kind, and text of up to {LONGEST} bytes of UTF-8"
+            + (
+                "; in a text file, give numbers as text, exactly as they are written there"
+                * (kind == "text")
+            )
         )
     return found
 
@@ -34,7 +37,7 @@ def _a(value: Any) -> str:
 
 
 def _absent(value: Any) -> bool:
-    """None, or what frames put in its place: NaN, NA, NaT."""
+    """Whether a value is None or a frame's missing value: NaN, NA, NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value
@@ -47,7 +50,7 @@ def _text(value: Any) -> str | None:
         return None
     try:
         return str(value) if len(str(value).encode()) <= LONGEST else None
-    except ValueError:  # half of a surrogate pair, or an integer of thousands of digits
+    except ValueError:  # a lone surrogate, or an integer of thousands of digits
         return None
 
 
@@ -60,7 +63,7 @@ def _integer(value: Any) -> int | None:
         except ValueError:
             return None
     if isinstance(value, float) and value.is_integer():
-        return int(value)  # pandas turns integers with a missing one among them into floats
+        return int(value)  # pandas turns integers with a missing value into floats
     return value if isinstance(value, int) else None
 
 
@@ -83,5 +86,5 @@ _CONVERT = {"text": _text, "integer": _integer, "boolean": _boolean, "date": _da
 
 
 def sort_key(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Keys in the order of their values, missing ones last: never in the data's order."""
+    """A sort key that orders keys by their values, missing ones last, never in the data's order."""
     return tuple((part is None, part if part is not None else 0) for part in key)

@@ -1,7 +1,7 @@
-"""Totals: what is known of the data, before and after the noise.
+"""Totals of the data, before and after noise is added.
 
-``Totals`` are secret and print nothing. ``NoisyTotals`` are safe: everything after them is
-post-processing.
+``Totals`` are secret, and their ``repr`` is redacted. ``NoisyTotals`` are safe: everything computed
+from them is post-processing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
     "Totals",
 ]
 
-#: Sums are carried as HALF * hi + lo: neither half can pass 2^63 below 1e14 rows.
+#: Sums are returned as HALF * hi + lo: neither half can exceed 2^63 below 1e14 rows.
 HALF: Final = 65536
 #: No record adds more than this to a sum of cells, so that chunks add up exactly in doubles.
 MOST: Final = 2**32
@@ -36,11 +36,11 @@ MOST_SQUARE: Final = 2**46
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum over the records of a group that a statistic asks for.
+    """A sum over the records of a group that a statistic needs.
 
-    It adds up a power of the cell of one ``column`` of the question, columns counted from 0. With
-    a ``side`` it counts the records whose value lies outside the bounds instead: below the lower
-    one (-1) or above the upper one (1). The number of the records comes with every question and is
+    It adds up a power of the cell of one ``column`` of the question, counted from 0. With a
+    ``side`` it counts the records whose value lies outside the bounds instead: below the lower
+    bound (-1) or above the upper one (1). The number of records is part of every question and is
     not declared.
     """
 
@@ -49,16 +49,16 @@ class Sum:
     side: int = 0
 
 
-#: What a mean asks for: the sum of the cells.
+#: What a mean needs: the sum of the cells.
 CELLS: Final = (Sum(),)
 
 
 @dataclass(frozen=True, repr=False)
 class Totals:
-    """The sums that a statistic asked for and the number of the records: secret.
+    """The sums that a statistic needs, and the number of records. Secret.
 
-    ``cells`` is the first sum, ``more`` are the others in their order. Python integers, or for
-    groups NumPy arrays of Python integers: neither can wrap.
+    ``cells`` is the first sum, ``more`` are the others in order. They are Python integers or, for
+    groups, NumPy arrays of Python integers, so nothing can overflow.
     """
 
     cells: Any
@@ -83,10 +83,10 @@ class Totals:
 
 @dataclass(frozen=True, repr=False)
 class Groups:
-    """What an engine hands back: key columns, and the totals of each group. Secret.
+    """The result of an engine: key columns, and the totals of each group. Secret.
 
-    A key column is a list or an array; cells and counts are arrays of 64-bit integers where all
-    are below 2^62, else of Python's own.
+    A key column is a list or an array; cells and counts are arrays of 64-bit integers if all are
+    below 2^62, otherwise of Python integers.
     """
 
     keys: Sequence[Any]
@@ -98,10 +98,10 @@ class Groups:
     def of(
         cls, keys: Sequence[Any], count: Any, *halves: Any, balance: Sequence[int] = ()
     ) -> Groups:
-        """From the columns of the answer: the count, and high and low half of each sum.
+        """From the columns of the result: the count, and the high and low halves of each sum.
 
-        A sum over no rows is NULL, and 0 here. ``balance`` has a number G for each sum: where it
-        is not 0, the sum is of 2t - G for each record.
+        A sum over no rows is NULL, which becomes 0. ``balance`` has a number G for each sum: if it
+        is not 0, 2t - G was summed for each record.
         """
         count, *parts = columns = [_integers(column) for column in (count, *halves)]
         pairs = list(zip(parts[::2], parts[1::2], strict=True))
@@ -130,7 +130,7 @@ class Groups:
         return self.take(slice(None))
 
     def take(self, rows: Any) -> Totals:
-        """The totals of some groups, in Python's integers: noise on top cannot wrap them."""
+        """The totals of some groups as Python integers, so that adding noise cannot overflow."""
         cells, count, *more = (
             part[rows].astype(object) for part in (self.cells, self.count, *self.more)
         )
@@ -146,7 +146,7 @@ class Groups:
 
     @property
     def only(self) -> Totals:
-        """The totals of the one group that there is, as Python's integers."""
+        """The totals of the only group, as Python integers."""
         more = tuple(int(part[0]) for part in self.more)
         return Totals(int(self.cells[0]), int(self.count[0]), more)
 
@@ -162,7 +162,7 @@ class Groups:
 
     @classmethod
     def of_arrow(cls, table: Any, keys: int, balance: Sequence[int] = ()) -> Groups:
-        """From an Arrow table, of which the first ``keys`` columns are keys."""
+        """From an Arrow table whose first ``keys`` columns are keys."""
         columns = table.columns
         numbers = (column.fill_null(0).to_numpy() for column in columns[keys:])
         names = [_arrow_keys(column) for column in columns[:keys]]
@@ -170,7 +170,7 @@ class Groups:
 
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[Any]], keys: int, sums: int = 1) -> Groups:
-        """From the rows of the answer, of which the first ``keys`` columns are keys."""
+        """From the rows of the result, whose first ``keys`` columns are keys."""
         columns = list(zip(*rows, strict=True)) if rows else [()] * (keys + 1 + 2 * sums)
         return cls.of([list(column) for column in columns[:keys]], *columns[keys:])
 
@@ -182,7 +182,7 @@ class Groups:
 
 
 def _joined(hi: Any, lo: Any, count: Any, balance: int) -> Any:
-    """A sum of its halves; see :meth:`Groups.of` for the balance."""
+    """A sum from its halves; see :meth:`Groups.of` for the balance."""
     whole = hi * HALF
     whole += lo
     if balance:
@@ -192,13 +192,13 @@ def _joined(hi: Any, lo: Any, count: Any, balance: int) -> Any:
 
 
 def _arrow_keys(column: Any) -> Any:
-    """An array of whole numbers as it is, else plain Python values."""
+    """An array of integers unchanged, otherwise plain Python values."""
     whole = str(column.type).lstrip("u").startswith("int") and not column.null_count
     return column.to_numpy() if whole else column.to_pylist()
 
 
 def _integers(column: Any) -> Any:
-    """Integers in an array: of 64 bits where the engine gives such, else Python's own."""
+    """Integers in an array: of 64 bits if the engine returns such, otherwise Python integers."""
     if isinstance(column, np.ma.MaskedArray):
         column = column.filled(0)
     if isinstance(column, np.ndarray) and column.dtype.kind == "i":
@@ -210,12 +210,12 @@ def _integers(column: Any) -> Any:
 
 @dataclass(frozen=True)
 class NoisyTotals:
-    """S' and G N' - S' after the noise, in cells: ``cells / parts`` and ``rest / parts``.
+    """The noisy S' and G N' - S', in cells: ``cells / parts`` and ``rest / parts``.
 
-    The two are what the paper calls the transformed sums: how much of the records leans to
-    the upper bound, and how much to the lower. Integers, or arrays of them for groups. With the
-    spread, ``squares`` is the noisy sum of q^2 where a record adds at most parts * grid / 2. If it
-    was asked for, ``below`` and ``above`` are the noisy numbers of values outside the bounds.
+    These are the paper's transformed sums: the distances of the records from the lower bound, and
+    from the upper bound. They are integers, or arrays of integers for groups. With the spread,
+    ``squares`` is the noisy sum of q^2, to which a record adds at most parts * grid / 2. If asked
+    for, ``below`` and ``above`` are the noisy numbers of values outside the bounds.
     """
 
     cells: Any
@@ -233,16 +233,16 @@ class NoisyTotals:
 
     @property
     def size(self) -> Fraction:
-        """N', the noisy number of records, exactly; it can be zero or negative."""
+        """N', the exact noisy number of records; it can be zero or negative."""
         return Fraction(self.weight, self.parts * self.grid)
 
     @property
     def sizes(self) -> Any:
-        """N' rounded down, of each group: what a threshold is compared with."""
+        """N' of each group, rounded down, to be compared with a threshold."""
         return self.weight // (self.parts * self.grid)
 
     def take(self, rows: Any) -> NoisyTotals:
-        """Those of some groups, or as Python's integers of one."""
+        """The noisy totals of some groups, or of one as Python integers."""
         names = ("cells", "rest", "squares", "below", "above")
         taken = {name: part[rows] for name in names if (part := getattr(self, name)) is not None}
         if not isinstance(taken["cells"], np.ndarray):
@@ -252,17 +252,17 @@ class NoisyTotals:
 
 @dataclass(frozen=True)
 class NoisyCounts:
-    """A number of records after the noise, of either sign; or an array of them for groups."""
+    """The noisy number of records, which may be negative; or an array for groups."""
 
     counts: Any
 
     @property
     def sizes(self) -> Any:
-        """What a threshold is compared with."""
+        """The counts to be compared with a threshold."""
         return self.counts
 
     def take(self, rows: Any) -> NoisyCounts:
-        """Those of some groups, or as Python's integer of one."""
+        """The counts of some groups, or of one as a Python integer."""
         counts = self.counts[rows]
         return NoisyCounts(counts if isinstance(counts, np.ndarray) else int(counts))
 
@@ -279,5 +279,5 @@ class NoisyColumns:
         return self.columns[0].sizes
 
     def take(self, rows: Any) -> NoisyColumns:
-        """Those of some groups, or of one."""
+        """The noisy totals of some groups, or of one."""
         return NoisyColumns(tuple(column.take(rows) for column in self.columns))

@@ -1,9 +1,9 @@
 """Uniform integers below many bounds at once, with a fixed number of words.
 
-floor(U n), U uniform in [0, 1), is uniform in 0..n-1. One word fixes the first 64 digits of
-U and with them floor(U n), unless U n could still pass an integer, which happens for one
-word in 2^64 / n; then U is read on. Unlike a redraw, this never throws a word away: how many
-words are read does not depend on what comes out.  [B4]
+floor(U n), U uniform in [0, 1), is uniform in 0..n-1. One word gives the first 64 digits of U and
+thereby floor(U n), unless further digits could still change it, which happens for one word in 2^64
+/ n; then more digits are read. Unlike rejection, this never discards a word: the number of words
+does not depend on the outcome. [B4]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["sample_scaled"]
 _HALF: Final = np.uint64(32)
 _LOW: Final = np.uint64((1 << 32) - 1)
 _ZERO: Final = np.uint64(0)
-#: Above this bound one word leaves too many cases open: a second is read for all.
+#: Above this bound one word leaves too many cases undecided, so a second is read for all.
 _ONE_WORD: Final = 1 << 48
 #: Bounds stay below this in int64; beyond it they are Python integers.
 MAX_INT64_BOUND: Final = 1 << 62
@@ -29,8 +29,8 @@ MAX_INT64_BOUND: Final = 1 << 62
 def sample_scaled(bounds: npt.NDArray[Any], bits: Bits, *, largest: int) -> npt.NDArray[Any]:
     """One uniform integer in [0, n) for each bound n >= 1, exactly.
 
-    ``largest`` is a bound on the bounds that does not depend on any draw: it alone decides
-    how many words are read and whether the result is int64 or Python integers.
+    ``largest`` is an upper limit on the bounds that does not depend on any draw; it decides how
+    many words are read and whether the result is int64 or Python integers.
     """
     if largest >= MAX_INT64_BOUND:
         return _sample_integers(bounds, bits, largest)
@@ -66,7 +66,7 @@ def _product(words: Words, each: Words, largest: int) -> tuple[Words, Words]:
 def _settled(
     whole: Words, open_still: npt.NDArray[np.bool_], read: list[Words], each: Words, bits: Bits
 ) -> npt.NDArray[np.int64]:
-    """The integers, those that are open still read on one by one."""
+    """The integers; undecided ones are read further one by one."""
     for index in np.flatnonzero(open_still):
         prefix = 0
         for words in read:
@@ -76,7 +76,7 @@ def _settled(
 
 
 def _read_on(prefix: int, digits: int, bound: int, bits: Bits) -> int:
-    """floor(U bound), U read on until the first ``digits`` of it decide."""
+    """floor(U bound), reading U until its first ``digits`` decide."""
     while prefix * bound >> digits != (prefix * bound + bound - 1) >> digits:
         prefix = prefix << bits.width | next_word(bits)
         digits += bits.width
@@ -84,7 +84,7 @@ def _read_on(prefix: int, digits: int, bound: int, bits: Bits) -> int:
 
 
 def _sample_integers(bounds: npt.NDArray[Any], bits: Bits, largest: int) -> npt.NDArray[Any]:
-    """The same in Python integers, with at least 24 digits more than the largest bound has."""
+    """The same with Python integers, and at least 24 digits more than the largest bound."""
     count = -(-(largest.bit_length() + 24) // bits.width) if bits.width == 64 else 1
     prefixes = [0] * bounds.size
     for _ in range(count):
