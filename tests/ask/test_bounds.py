@@ -152,10 +152,10 @@ TABLE = pa.table({"x": [1.0], "b": [True], "t": ["a"], "u": ["p"]})
         ({"engine": "spark"}, hg.OptionError, "cannot read this table; use duckdb"),
         ({"unit": "u"}, hg.OptionError, "not a unit"),
         ({"unit": hg.per_person("nobody")}, hg.DataError, "nobody"),
-        ({"unit": hg.per_person("x")}, hg.DataError, "persons are named"),
+        ({"unit": hg.per_person("x")}, hg.DataError, "persons are identified"),
         ({"unit": hg.per_person("u", groups=2)}, hg.OptionError, "groups=2"),
         ({"unit": hg.per_person("u", rows=10**5), "epsilon": "0.01"}, hg.EpsilonError, "rows="),
-        ({"scale": range(2001)}, hg.BoundsError, "up to 2000"),
+        ({"scale": range(2001)}, hg.BoundsError, "at most 2000"),
     ],
 )
 def test_bad_requests_of_tables(change: dict[str, Any], error: Any, word: str) -> None:

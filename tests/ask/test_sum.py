@@ -136,4 +136,4 @@ def test_the_command(tmp_path: Path) -> None:
     assert whole["total"]["sum"] == pytest.approx(CLAMPED.sum(), abs=1e-3)
     assert command("sum", path, "x", *ask, "--total").code == 2
     told = command("sum", path, "x", *ask, "--person", "who")
-    assert (told.code, "add --rows, the number" in told.err) == (2, True)
+    assert (told.code, "add --rows, the most rows" in told.err) == (2, True)

@@ -324,7 +324,7 @@ def test_bad_files(tmp_path: Path) -> None:
         "nope.parquet": "no such file",
         "nope-*.csv": "no such file",
         ".": "is a directory",
-        "table.docx": "ending",
+        "table.docx": "unknown file extension",
         "cut.parquet": "cannot read the columns",
         "cut.arrow": "not a complete Arrow file",
         "empty.csv": "no header",
