@@ -17,7 +17,7 @@ def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any
     import pyarrow.dataset
 
     what = "Arrow" if format == "ipc" else "Parquet"
-    with guarded_schema(f"{files.paths[0]!r} is not a whole {what} file"):
+    with guarded_schema(f"{files.paths[0]!r} is not a complete {what} file"):
         schemas = [pyarrow.dataset.dataset(path, format=format).schema for path in files.absolute]
     groups: dict[Any, str] = {}
     for path, schema in zip(files.paths, schemas, strict=True):
