@@ -299,8 +299,7 @@ class Reservation:
 
     @property
     def request(self) -> str:
-        """The request key, given or generated, under which the question can be repeated for
-        free."""
+        """The request key, given or generated, under which the question is free to repeat."""
         return self.charge.request
 
     def settle(self, answer: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""The ledger in PostgreSQL: for teams, several machines, and roles that may only charge.
+"""The ledger in PostgreSQL, for teams, several machines, and roles that may only make charges.
 
-The same entries as in a file, in the schema ``hourglass``. Whoever charges calls functions of
-the owner's, which check and write (postgres_functions.py); nobody else writes to the tables. A
-charge holds a lock on its budget's first entry, so racing charges form a queue. Threads and
-forked children share no connection.
+It has the same entries as a file, in the schema ``hourglass``. To make a charge, roles call
+functions that run with the owner's rights, check it and write it (postgres_functions.py); only the
+owner can write to the tables directly. A charge holds a lock on its budget's first entry, which
+serialises racing charges. Threads and forked children share no connection.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Connections to a PostgreSQL server; one may be kept between transactions.
 
-Connecting costs the server a process and a password check, several times what the transaction
-itself takes: a process that charges often keeps its connection. One idle connection is kept at
-most, and who finds none connects anew. A connection that failed in any way is not kept, and a
-forked child leaves its parent's alone.
+Connecting costs the server a process and a password check, several times the cost of the
+transaction itself, so a process that makes many charges can keep its connection. At most one idle
+connection is kept; a thread that finds none opens a new one. A connection that failed in any way is
+not kept, and a forked child does not touch that of its parent.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .postgres_schema import Connection
 
 __all__ = ["Connections"]
 
-#: After so many seconds a connection is made anew, so that changed passwords and rights count.
+#: After this many seconds a connection is replaced, so that changed passwords and rights apply.
 _OLDEST: Final = 600.0
-#: Connections of a parent process: closing them would end the parent's.
+#: Connections of a parent process, kept alive because closing them would end the parent's.
 _inherited: list[Connection] = []
 
 
@@ -33,7 +33,7 @@ class Connections:
     """Connections to the server at a URL, each used by one thread at a time."""
 
     def __init__(self, url: str, wait: float, *, keep: bool = False) -> None:
-        """None is made yet. With ``keep``, one stays open from a transaction to the next."""
+        """Opens no connection yet. With ``keep``, one stays open between transactions."""
         self._url = url
         self._wait = wait
         self._keep = keep
@@ -80,7 +80,7 @@ class Connections:
         return connection, time.monotonic()
 
     def _kept(self, begin: Callable[[Connection], None]) -> tuple[Connection, float] | None:
-        """The kept connection and when it was opened; None where it is old, lost or taken."""
+        """The kept connection and when it was opened; None if it is old, lost or in use."""
         self._leave_parents()
         with self._lock:
             found = self._idle.pop() if self._idle else None
@@ -92,19 +92,19 @@ class Connections:
                 begin(connection)
                 return found
         except psycopg.Error:
-            pass  # it was lost since; nothing was asked of it yet
+            pass  # it was lost in the meantime; no query was sent on it yet
         connection.close()
         return None
 
     def _leave_parents(self) -> None:
         if os.getpid() != self._process:
-            # A forked child: another thread of its parent may have held the lock.
+            # In a forked child, another thread of its parent may have held the lock.
             _inherited.extend(connection for connection, _ in self._idle)
             self._process, self._lock, self._idle = os.getpid(), threading.Lock(), []
             weakref.finalize(self, _close, self._idle, self._process)
 
     def _unstuck(self) -> dict[str, Any]:
-        """For a server that vanishes without a word: it is noticed within the wait."""
+        """Settings with which a server that disappears silently is noticed within the wait."""
         return {
             "keepalives_idle": 30,
             "keepalives_interval": 5,
