@@ -1,4 +1,4 @@
-"""Asking for bounds: what is accepted, what is refused, what the answer says."""
+"""Questions for bounds: what is accepted, what is refused, what the answer says."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def test_what_was_found_is_passed_on_as_bounds() -> None:
 
 
 def test_the_shares_that_are_expected_outside() -> None:
-    """From what the search aims at: no further look at the data, and so no further epsilon."""
+    """They follow from the target of the search, without reading the data, so they cost no
+    epsilon."""
     found = hg.find_bounds(VALUES, epsilon="0.3", bits=SeededBits(1))
     below, above = found.target
     assert found.shares_outside(1000) == (below / 1000, above / 1000)
@@ -165,7 +166,7 @@ def test_bad_requests_of_tables(change: dict[str, Any], error: Any, word: str) -
 
 
 def test_nothing_is_read_before_it_is_asked_for() -> None:
-    """A stream can be read once: it is whole after the check, and used up by the answer."""
+    """A stream can be read only once: the check leaves it untouched, and the answer consumes it."""
     stream = TABLE.to_reader()
     request = bounds_question(stream, "x", epsilon=1)
     assert stream.read_next_batch().num_rows == 1

@@ -1,4 +1,4 @@
-"""A request key over every place a table can live in: the same question is the same question."""
+"""Request keys with every kind of table: repeating a question returns its stored answer."""
 
 from __future__ import annotations
 

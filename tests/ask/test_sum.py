@@ -117,7 +117,7 @@ def test_what_is_refused(column: Any, options: dict[str, Any], words: str) -> No
 
 
 def test_digits_of_a_sum_that_has_hardly_any_noise() -> None:
-    """Of no records, at an epsilon of 50, the sum is not printed with fifteen zeros."""
+    """Without records, at an epsilon of 50, the sum is not printed with fifteen zeros."""
     text = str(hg.mean(TABLE, "x", bounds=(0.0, 1.0), epsilon=50, by="g", keys=["z"]))
     assert "0.0000 " in text
     assert "0.00000" not in text

@@ -60,7 +60,7 @@ number = 3
 
 
 def test_a_function_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No noise at all: broken, exit code 1, and the picture is drawn all the same."""
+    """Without noise the promise is broken: exit code 1, and the chart is still drawn."""
     (tmp_path / "own_release.py").write_text(BROKEN)
     monkeypatch.chdir(tmp_path)
     options = ("--samples", "2000", "--plot", "audit.png")

@@ -1,4 +1,4 @@
-"""The audit of several columns: every small box, two columns sampled, rows in the grey box."""
+"""The audit of several columns: exact, empirical and grey box."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ARRAY = array_paths(ONE, BOUNDS, None)[0]
 @pytest.mark.enumeration
 @pytest.mark.parametrize("epsilon", ["1/100", "7/2"])
 def test_every_small_box(epsilon: str) -> None:
-    """Centres wider than their grid among them; nothing but steps of one."""
+    """Including centres wider than their grid; every step is one."""
     for columns in SMALL:
         found = boxes_finding(Fraction(epsilon), columns)
         assert found.holds, found.detail
@@ -65,7 +65,7 @@ def test_a_box_with_a_record_that_jumps_is_seen(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_levels_of_many_points_are_those_of_each() -> None:
-    """The enumeration takes them at once: they have to be the law's own."""
+    """The enumeration computes them at once; they must equal those of the law."""
     law = hg.HourglassBox("1/3", [2, 3, 1], [5, 0, 1])
     (part,) = box_lattice(law).parts
     points = list(product(range(-9, 10, 3), range(-8, 9, 4), (-2, 0, 1), (-3, 0, 4)))
@@ -77,7 +77,7 @@ def test_the_levels_of_many_points_are_those_of_each() -> None:
 @pytest.mark.enumeration
 @pytest.mark.parametrize("centres", [(0, 0), (1, 4), (3, 2), (6, 9), (13, 1)])
 def test_the_edges_of_a_fine_box_show_what_all_points_show(centres: tuple[int, int]) -> None:
-    """The structured subset finds the same extremes, also of records that no column has."""
+    """The structured subset finds the same extremes, also for impossible records."""
     law = hg.HourglassBox(1, [5, 5], centres)
     cells = [(*some_cells(5, c, full=1), 6) for c in centres]
     everything = box_lattice(law, moves=[(q, r, 1) for q in range(7) for r in range(7)])
@@ -138,7 +138,7 @@ def test_two_columns_at_epsilon_one(grid: int) -> None:
 
 @pytest.mark.slow
 def test_the_public_function_at_too_small_a_claim() -> None:
-    """What is claimed to be 1/4 and noised for 1 is found out, end to end.
+    """Noise for epsilon 1 that is claimed to be for 1/4 is detected, end to end.
 
     Ten runs had bounds of 0.555 to 0.614, standard deviation 0.018: 1/4 is 18 of them away.
     """
@@ -180,7 +180,8 @@ def answer(*rows: tuple[float, float]) -> dict[str, Any]:
 
 
 def shifted(found: dict[str, Any], column: str, cells: int, rest: int) -> dict[str, Any]:
-    """The answer with the noisy totals of one column moved, and all that follows from them."""
+    """The answer with the noisy totals of one column changed, and everything that follows from
+    them."""
     stored = found["columns"][column]
     totals = stored["noisy_totals"]
     moved = {**totals, "cells": totals["cells"] + cells, "rest": totals["rest"] + rest}
@@ -208,7 +209,8 @@ def test_what_may_differ_and_what_may_not() -> None:
 
 
 def test_a_row_that_counts_although_a_value_is_missing() -> None:
-    """It moves the totals by (q, 0, 1), as a row may: the audit asks what the row is, too."""
+    """It changes the totals by (q, 0, 1), as a row may, so the audit also checks what the row
+    is."""
 
     def filled(rows: Any, bits: Any) -> Any:
         return ARRAY.run([tuple(0.0 if v != v else v for v in row) for row in rows], bits)

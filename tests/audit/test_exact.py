@@ -1,4 +1,4 @@
-"""The exact audit holds for every law, and fails for each that is wrong."""
+"""The exact audit passes for every law, and fails for each wrong one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_ratio_on_grids_1_to_64(epsilon: str) -> None:
 
 
 def test_noise_in_parts_of_a_cell_is_audited_too() -> None:
-    """Of the grids that are asked for, those whose whole numbers get finer noise, and no others."""
+    """Those of the given grids on which whole numbers get finer noise, and no others."""
     found = list(audit_exact(Fraction(4), [1, 4, DEFAULT_GRID], ["hourglass", "laplace"]))
     assert all(finding.holds for finding in found)
     assert [f.subject for f in found if "parts" in f.subject] == [
@@ -125,7 +125,8 @@ def test_masses_above_one_are_caught() -> None:
 
 
 def test_product_laws_add_their_losses() -> None:
-    """Half of epsilon on the sum and half on the count: with all of it on each, twice."""
+    """Half of epsilon on the sum and half on the count; with all of it on each, the loss
+    doubles."""
     right = make("shifted", Fraction(1), Grid(BOUNDS, 4)).lattice()
     wrong = tuple(Part(part.level, 2 * part.rate) for part in right.parts)
     losses = enumerate_losses(replace(right, parts=wrong))

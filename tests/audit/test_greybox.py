@@ -135,14 +135,15 @@ def test_tables(number: int, tmp_path: Any) -> None:
 
 @pytest.mark.slow
 def test_filters_and_expressions(tmp_path: Any) -> None:
-    """A row that divides by zero or overflows in the filter or the value tells nothing by it."""
+    """A row that divides by zero or overflows in the filter or the value reveals nothing."""
     found = list(audit_conditions(Fraction(1), tmp_path))
     assert len(found) == 16
     assert [each.detail for each in found if not each.holds] == []
 
 
 def test_nan_among_numbers_in_parquet(tmp_path: Any) -> None:
-    """A file's least and largest values leave NaN out; DuckDB folds even ISNAN by them."""
+    """The minimum and maximum in a file's statistics ignore NaN; DuckDB uses them even to fold
+    ISNAN."""
     import duckdb
     import pyarrow
     import pyarrow.parquet

@@ -1,4 +1,4 @@
-"""Every mutant is caught, the real one is not, and the table says by what."""
+"""Every mutant is caught, the unmodified library is not, and the table names the check."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def test_twice_the_loss_is_bounded_above_one_and_a_half(
 
 
 def test_a_hole_would_show() -> None:
-    """A mutant that every check passes, and a real one that one does not, are both wrong."""
+    """A mutant that passes every check, and an unmodified library that fails one, are both
+    wrong."""
     assert not MutantRow("unseen", {}).right
     law = Ladder(Fraction(1), 1, 2)
     finding = sampler_finding("cut", lambda bits: 0, law.pmf, range(3))

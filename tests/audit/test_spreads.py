@@ -1,4 +1,4 @@
-"""The auditor knows a mean with its spread: the real one passes, and mistakes are caught."""
+"""The audit of a mean with its spread: the unmodified library passes, and mistakes are caught."""
 
 from __future__ import annotations
 

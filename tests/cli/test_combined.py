@@ -51,7 +51,7 @@ def test_of_several_columns_each(visits: Path) -> None:
 
 
 def test_a_group_that_is_not_published_is_no_failure(visits: Path) -> None:
-    """With secret names the answer may lack the group: its absence is noise, and paid for."""
+    """With secret names the group may be missing from the answer, which is not an error."""
     words = ["--by", "site", "--delta", "1e-6", "--difference", "a", "nobody"]
     found = run("mean", visits, "x", *ASK, *words, "--total")
     assert found.returncode == 0, found.stderr

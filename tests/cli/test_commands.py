@@ -269,7 +269,7 @@ def test_plan() -> None:
 
 
 def test_every_option_is_documented() -> None:
-    """Each option has help, and stands in the tutorial or the command's own page."""
+    """Each option has a help text, and is on the tutorial's or the command line's page."""
     import typer.main
 
     from hourglass.cli import app
@@ -322,7 +322,7 @@ def test_help_is_for_people(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in commands() if commands()[n].name in EXAMPLES])
 def test_examples_in_the_help_are_commands(name: str) -> None:
-    """Each can be read as the command that it is an example of, and fits a terminal."""
+    """Each parses as the command that it is an example of, and fits a terminal."""
     examples = EXAMPLES[commands()[name].name]
     assert len(examples) == 2
     for example in examples:

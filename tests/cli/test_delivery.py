@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture
 def full(tmp_path: Path) -> Path:
-    """A file on a full disk: a link, so that code that is wrong can remove no device."""
+    """A file on a full disk; a link, so that faulty code cannot remove the device."""
     link = tmp_path / "full.png"
     link.symlink_to(DEVICE)
     return link
