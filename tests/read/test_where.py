@@ -79,11 +79,11 @@ def test_the_filter_is_not_idle() -> None:
     ids=str,
 )
 def test_it_comes_before_everything_else(engine_place: Any, ask: dict[str, Any]) -> None:
-    """A filtered table gives what a table of the rows that pass gives."""
+    """A filtered table gives what a table of the rows that pass gives, in memory."""
     kept = pa.table({c: pa.array([row[c] for row in KEPT], kind) for c, kind in KINDS.items()})
     found = totals(engine_place(TABLE), where=WHERE, **ask)
-    assert found == totals(engine_place(kept), **ask)
-    assert found != totals(engine_place(TABLE), **ask)
+    assert found == totals({"data": kept}, **ask)
+    assert found != totals({"data": TABLE}, **ask)
 
 
 def test_counts_and_sums(engine_place: Any) -> None:
