@@ -86,6 +86,12 @@ NOT_POSTGRES = [
     ("SELECT x FROM t FOR UPDATE", "lock"),
     ("SELECT x INTO u FROM t", "INTO"),
     ("SELECT count(*) FILTER (WHERE x > 1) AS x FROM t", "aggregate"),
+    ("SELECT t.count AS x FROM t", r"\.count"),
+    ('SELECT q.t."max" AS x FROM q.t', r"\.max"),
+    ("SELECT (t).array_agg AS x FROM t", r"\.array_agg"),
+    ("SELECT ((x)).sum AS x FROM t", r"\.sum"),
+    ("SELECT (ARRAY[x, 1]).unnest AS x FROM t", r"\.unnest"),
+    ("SELECT x FROM t WHERE x IN (TABLE t)", "subquery"),
     ("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS x FROM t", "aggregate"),
 ]
 NOT_SQLITE = [
@@ -94,6 +100,10 @@ NOT_SQLITE = [
     ("SELECT value AS x FROM json_each('[1, 2]')", "function in FROM"),
     ("SELECT julianday('now') - d AS x FROM t", "current time"),
     ("SELECT max(x) AS x FROM t", "MAX"),
+    ("SELECT x FROM t WHERE x + 1 IN t", "IN, which is a subquery"),
+    ("SELECT x FROM t WHERE x NOT IN main.t", "IN, which is a subquery"),
+    ("SELECT CASE WHEN x IN u THEN 1 END AS x FROM t", "IN, which is a subquery"),
+    ("WITH a AS (SELECT x FROM t) SELECT x FROM a ORDER BY x IN a", "IN, which is a subquery"),
 ]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..errors import OptionError, shown
 from ..noise.bits import SECURE, Bits
+from ..release.rendering import label
 
 if TYPE_CHECKING:
     from ..ledger import Budget, Reservation
@@ -130,5 +131,13 @@ def _reserved(
         question.delta,
         question=question.text,
         request=request,
-        description=question.subject,
+        description=_described(question.subject),
     )
+
+
+def _described(subject: str) -> str:
+    """The subject as ledgers take it: printable, and cut where a filter is long."""
+    from ..ledger.values import MAX_TEXT
+
+    text = label([subject]).strip()
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3].rstrip()}..."

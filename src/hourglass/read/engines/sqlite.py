@@ -212,10 +212,11 @@ def _integer(text: str) -> int | None:
     """A text as a whole number; beyond 64 bits, the extreme of its sign."""
     if not re.fullmatch(INTEGER, text):
         return None
-    digits = text.strip(" +-").lstrip("0")
+    sign, digits = -1 if "-" in text else 1, text.strip(" +-").lstrip("0")
     if len(digits) > 19:
-        return INT64[0] if "-" in text else INT64[1]
-    return min(max(int(text), INT64[0]), INT64[1])
+        return INT64[0] if sign < 0 else INT64[1]
+    # Not int(text): Python refuses a text of more than 4,300 digits, zeros in front included.
+    return min(max(sign * int(digits or "0"), INT64[0]), INT64[1])
 
 
 def _md5(text: Any) -> str | None:

@@ -31,8 +31,9 @@ __all__ = [
     "widened",
 ]
 
-#: What counts as a number in a column of text: a decimal, or an infinity.
-REAL: Final = "^ *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)? *$"
+#: What counts as a number in a column of text: a decimal, or an infinity. Digits match in one way
+#: only: engines that try all ways would take minutes over a cell of many digits and a letter.
+REAL: Final = "^ *[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)? *$"
 INFINITY: Final = "^ *[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])? *$"
 INTEGER: Final = "^ *[+-]?[0-9]+ *$"
 

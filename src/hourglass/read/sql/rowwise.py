@@ -38,6 +38,10 @@ trunc typeof unixepoch unlikely
 """
 _FUNCTIONS: Final = frozenset(_TYPED.split())
 _NAMES: Final = frozenset(_NAMED.split())
+#: PostgreSQL reads t.count as count(t) where t has no such column: its aggregates of whole rows.
+_OF_ROWS: Final = frozenset(
+    "any_value array_agg count json_agg json_agg_strict jsonb_agg jsonb_agg_strict max min".split()  # noqa: SIM905
+)
 #: Literals that mean the current time.
 _NOW: Final = frozenset({"now", "today", "tomorrow", "yesterday", "localtime"})
 _WORDS: Final = {
@@ -66,14 +70,14 @@ def not_row_by_row(query: str, dialect: str) -> str | None:
         return "something that SQLGlot cannot parse"
     if len(trees) != 1:
         return "more than one statement"
-    return next(_Check(expressions).query(trees[0]), None)
+    return next(_Check(expressions, dialect).query(trees[0]), None)
 
 
 class _Check:
     """Yields what is not row by row, the outermost first."""
 
-    def __init__(self, expressions: Any) -> None:
-        self.sql = expressions
+    def __init__(self, expressions: Any, dialect: str) -> None:
+        self.sql, self.dialect = expressions, dialect
 
     def query(self, node: Any) -> Iterator[str]:
         sql = self.sql
@@ -122,6 +126,19 @@ class _Check:
                 yield f"the aggregate {part.sql_name()}"
             elif isinstance(part, sql.Func):
                 yield from self._function(part)
+            else:
+                yield from self._operator(part)
+
+    def _operator(self, part: Any) -> Iterator[str]:
+        """What an engine takes for a subquery or a function, and SQLGlot for a column."""
+        sql = self.sql
+        if isinstance(part, sql.In) and part.args.get("field") and self.dialect != "duckdb":
+            yield "a table after IN, which is a subquery"
+        if self.dialect != "postgres":
+            return
+        qualified = isinstance(part, sql.Column) and part.table and part.name.lower() in _OF_ROWS
+        if qualified or (isinstance(part, sql.Dot) and not isinstance(part.expression, sql.Star)):
+            yield f".{part.name}, which can be a call of a function"
 
     def _function(self, part: Any) -> Iterator[str]:
         sql = self.sql

@@ -13,6 +13,7 @@ __all__ = ["Word", "refused", "words_of"]
 #: Limits on the length of a text and on its number of tokens.
 _LONGEST: Final = 10_000
 _MOST_WORDS: Final = 2_000
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SPACE: Final = re.compile(r"[ \t\r\n]+")
 _TOKEN: Final = re.compile(
     r"(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?![\w.])"
@@ -48,6 +49,10 @@ def words_of(option: str, text: str) -> list[Word]:
         raise OptionError(
             f"{option} has {len(text)} characters, and at most {_LONGEST} are allowed; store its "
             "result as a column"
+        )
+    if half := _SURROGATE.search(text):
+        raise refused(
+            option, half.start() + 1, "half of a surrogate pair is not a character; leave it out"
         )
     found, at = [], 0
     while at < len(text):

@@ -116,19 +116,40 @@ def expanded(
 
 
 @lru_cache(maxsize=64)
-def _pattern(pattern: str) -> re.Pattern[str]:
-    found, characters = "", iter(pattern)
+def _pieces(pattern: str) -> tuple[tuple[re.Pattern[str], int], ...]:
+    """What stands before, between and after the % of a pattern, each with its length."""
+    found, characters = [("", 0)], iter(pattern)
     for character in characters:
+        if character == "%":
+            found.append(("", 0))
+            continue
+        one = "." if character == "_" else re.escape(character)
         if character == "\\":
-            found += re.escape(next(characters))
-        else:
-            found += {"%": ".*", "_": "."}.get(character) or re.escape(character)
-    return re.compile(found, re.DOTALL)
+            one = re.escape(next(characters))
+        piece, length = found.pop()
+        found.append((piece + one, length + 1))
+    return tuple((re.compile(piece, re.DOTALL), length) for piece, length in found)
 
 
 def _matches(text: str, pattern: str) -> bool:
-    """Whether a string matches a pattern whose escape is the backslash."""
-    return _pattern(pattern).fullmatch(text) is not None
+    """Whether a string matches a pattern whose escape is the backslash.
+
+    Each piece is looked for once, at the first place where it can be. A regular expression with
+    ``.*`` for % would try every combination of places.
+    """
+    (first, start), *middle = _pieces(pattern)
+    if not middle:
+        return first.fullmatch(text) is not None
+    last, length = middle.pop()
+    end = len(text) - length
+    if end < start or not first.match(text) or not last.match(text, end):
+        return False
+    for piece, _ in middle:
+        here = piece.search(text, start, end)
+        if here is None:
+            return False
+        start = here.end()
+    return True
 
 
 def _like(raw: bytes | None, pattern: str) -> bool | None:
