@@ -96,6 +96,7 @@ def enter(call: Call) -> Response:
         call.desk.strangers.check(call.address)  # strangers cannot fill the journal's disk
         call.service.journal.write("refused sign in", None)
         return _page(call, "login.html", 401, code="", wrong=True)
+    call.desk.requests.check(person.name)
     call.service.journal.write("sign in", person.name)
     reply = RedirectResponse("/", 303)
     reply.set_cookie(
