@@ -76,6 +76,26 @@ def run(
 
 
 @serve_app.command(cls=Command)
+def new(
+    catalogue: Annotated[
+        Path, typer.Argument(help="The file to write; one that is there stays as it is.")
+    ] = Path("catalogue.toml"),
+) -> None:
+    """Write a catalogue to begin with, to be filled in with data and people of your own."""
+    starter = Path(__file__).parents[1] / "serve" / "templates" / "starter.toml"
+    try:
+        with catalogue.open("x", encoding="utf-8") as file:
+            file.write(starter.read_text(encoding="utf-8"))
+    except FileExistsError:
+        raise OptionError(f"{str(catalogue)!r} is there already; name another file") from None
+    except OSError as error:
+        raise OptionError(
+            f"{str(catalogue)!r} cannot be written ({error.strerror}); name another file"
+        ) from None
+    print(f"Wrote {catalogue}. Say in it what you offer, then: hourglass serve check {catalogue}")
+
+
+@serve_app.command(cls=Command)
 def check(catalogue: Catalogue) -> None:
     """Check a catalogue: its lines, the schemas of its data, its budgets. No row is read."""
     from ..serve.checking import check as checked

@@ -12,6 +12,8 @@ __all__ = ["Axis", "Mark", "Strip", "Whiskers", "axis_of", "strip"]
 
 #: Pictures are drawn in units of this width; the page scales them.
 WIDTH = 640.0
+#: No label of a row is longer than this; the answer's table has it whole.
+LABEL = 20
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,11 @@ class Axis:
 
 
 def axis_of(values: Sequence[float], left: float = 0.0, right: float = WIDTH) -> Axis:
-    """An axis around values, a little wider than they are, with three to seven ticks."""
+    """An axis around values, a little wider than they are, with ticks that have room."""
     low, high = min(values), max(values)
     pad = 0.06 * (high - low) or abs(high) * 0.05 or 0.5
     low, high = low - pad, high + pad
-    step = _step((high - low) / 5)
+    step = _step((high - low) / max(2.0, (right - left) / 110))
     first = math.ceil(low / step) * step
     places = [first + i * step for i in range(int((high - first) / step) + 1)]
     decimals = max(0, -math.floor(math.log10(step)))
@@ -104,7 +106,8 @@ class Whiskers:
             for mark in self.marks
             for end in (mark.low, mark.high, mark.wide_low, mark.wide_high)
         ]
-        return axis_of(ends, 150 if any(mark.label for mark in self.marks) else 16, WIDTH - 16)
+        longest = max(min(len(mark.label), LABEL) for mark in self.marks)
+        return axis_of(ends, 24 + 11.5 * longest if longest else 16, WIDTH - 16)
 
     @property
     def height(self) -> float:

@@ -23,15 +23,15 @@ def check(path: Path) -> str:
     lines = lines_of(path.read_text(encoding="utf-8"))
     problems = []
     for name, dataset in found.datasets.items():
-        place = ("datasets", name)
-        for what in check_schema(dataset):
+        for within, what in check_schema(dataset):
+            place = ("datasets", name, *within)
             problems.append(Problem(line_of(lines, place), ".".join(place), what))
     for name, entry in found.budgets.items():
         if (fault := _budget_problem(entry)) is not None:
             place = ("budgets", name)
             problems.append(Problem(line_of(lines, place), ".".join(place), fault))
     if problems:
-        raise CatalogueError(path, problems)
+        raise CatalogueError(path, sorted(problems, key=lambda each: each.line or 0))
     return _summary(found)
 
 

@@ -90,7 +90,7 @@ def failure_of(error: BaseException) -> Failure:
         facts = {
             f"{what}{part}": shown_number(max(Fraction(0), amount))
             for part, requested, remaining in parts
-            if requested
+            if requested > remaining
             for what, amount in (("requested", requested), ("remaining", remaining))
         }
         return Failure("budget_exceeded", **facts)

@@ -103,19 +103,35 @@ def register(dataset: Dataset) -> Holding:
     return holding
 
 
-def check_schema(dataset: Dataset) -> list[str]:
-    """What is wrong with the questions of a dataset by its schema; no row is read."""
-    found: dict[str, None] = {}
+def check_schema(dataset: Dataset) -> list[tuple[tuple[str, ...], str]]:
+    """What is wrong with the questions of a dataset by its schema: places and words.
+
+    No row is read. A place is the path of a table or value within the dataset's own.
+    """
+    found: dict[str, tuple[str, ...]] = {}
     try:
         data = _data(dataset)
     except HourglassError as error:
-        return [str(error)]
-    for choice in choices(dataset):
+        return [(("source",), str(error))]
+    menu, good = choices(dataset), 0
+    for choice in menu:
         try:
             _question(dataset, data, choice, dataset.epsilons[0])
+            good += 1
         except HourglassError as error:
-            found[str(error)] = None
-    return list(found)
+            found.setdefault(str(error), _place(dataset, choice))
+    if len(found) == 1 and not good:  # the same for all questions: it is about the source
+        return [(("source",), words) for words in found]
+    return [(place, words) for words, place in found.items()]
+
+
+def _place(dataset: Dataset, choice: Choice) -> tuple[str, ...]:
+    """What a question adds to those before it in the menu: there its problem lies."""
+    if choice.filter:
+        return ("filters", choice.filter)
+    if choice.grouping:
+        return ("groups", dataset.groupings[choice.grouping].table)
+    return ("columns", choice.columns[0])
 
 
 def _data(dataset: Dataset) -> Any:

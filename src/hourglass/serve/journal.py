@@ -25,19 +25,27 @@ class Journal:
         """Open the file, and create it for its owner alone where there is none."""
         self.path = path
         self._lock = threading.Lock()
+        self._torn = False
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
 
     def write(self, what: str, person: str | None, **facts: Any) -> None:
         """Add a line; a Failure if the disk does not take it."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"at": at, "what": what, "person": person, **facts}) + "\n"
-        data = line.encode()
         try:
             with self._lock:
-                if os.write(self._file, data) != len(data):
-                    raise OSError
+                self._append(line.encode())
         except OSError:
             raise Failure("unavailable") from None
+
+    def _append(self, data: bytes) -> None:
+        """Write a line; after one of which only a part was written, on a new line."""
+        data = b"\n" + data if self._torn else data
+        written = os.write(self._file, data)
+        if written != len(data):
+            self._torn = self._torn or written > 0
+            raise OSError
+        self._torn = False
 
     def close(self) -> None:
         """Let go of the file."""

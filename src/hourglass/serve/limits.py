@@ -21,8 +21,10 @@ _MOST_NAMES: Final = 10_000
 class Rates:
     """So many events a minute for each name; a pause earns the right to as many at once."""
 
-    def __init__(self, a_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nobody has used anything yet."""
+    def __init__(
+        self, a_minute: Callable[[], float], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Nobody has used anything yet. How many a minute is asked anew for each event."""
         self._a_minute = a_minute
         self._clock = clock
         self._lock = threading.Lock()
@@ -30,13 +32,13 @@ class Rates:
 
     def check(self, name: str, cost: float = 1.0) -> None:
         """Count an event; a Failure if it is one too many."""
-        now = self._clock()
+        now, a_minute = self._clock(), self._a_minute()
         with self._lock:
             if len(self._used) > _MOST_NAMES:
                 self._used.clear()
             used, at = self._used.get(name, (0.0, now))
-            used = max(0.0, used - (now - at) * self._a_minute / 60)
-            if used + cost > self._a_minute:
+            used = max(0.0, used - (now - at) * a_minute / 60)
+            if used + cost > a_minute:
                 raise Failure("too_fast")
             self._used[name] = (used + cost, now)
 

@@ -19,11 +19,11 @@ from ..release.columns import Columns
 from ..release.rendering import decimals_for, number
 from .accounts import owner_of
 from .catalogue import Dataset
-from .charts import strip
+from .charts import LABEL, strip
 from .failures import Failure
 from .holdings import Choice
 from .service import Asked, Found
-from .shown import as_csv, chance_words, picture, price_words, python_of, table_of
+from .shown import as_csv, chance_words, delta_words, picture, price_words, python_of, table_of
 from .tokens import random_text
 from .web import Call, cookie_name
 
@@ -42,6 +42,7 @@ def _environment() -> Environment:
     )
     found.filters |= {
         "exact": shown_number,
+        "tiny": delta_words,
         "price": price_words,
         "chance": chance_words,
         "near": lambda value, error: number(value, decimals_for(error)),
@@ -95,6 +96,7 @@ def enter(call: Call) -> Response:
         call.desk.strangers.check(call.address)  # strangers cannot fill the journal's disk
         call.service.journal.write("refused sign in", None)
         return _page(call, "login.html", 401, code="", wrong=True)
+    call.desk.requests.check(person.name)
     call.service.journal.write("sign in", person.name)
     reply = RedirectResponse("/", 303)
     reply.set_cookie(
@@ -257,7 +259,9 @@ def answer(call: Call, format_: str = "html") -> Response:
         found=found,
         dataset=dataset,
         table=table_of(found.answer),
+        threshold=found.answer.threshold if found.answer.by else None,
         pictures=picture(found.answer),
+        label=LABEL,
         statement=found.answer.statement(budget=call.state.budgets[found.budget]).words.split("\n"),
         python=python_of(found, url, _filter_of(found, dataset)),
     )

@@ -6,9 +6,11 @@ import hashlib
 import hmac
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
+
+from starlette.datastructures import Headers
 
 from .catalogue import Catalogue, Person
 from .tokens import hashed, matching, random_text
@@ -18,7 +20,8 @@ __all__ = ["Door", "Visitor"]
 #: A session of the page ends after this many seconds, and a login link after these.
 SESSION: Final = 12 * 3600
 LINK: Final = 15 * 60
-_MOST_SESSIONS: Final = 10_000
+#: So many sessions at once for each person.
+_MOST_SESSIONS: Final = 50
 
 
 @dataclass(frozen=True)
@@ -69,21 +72,23 @@ class Door:
             return None
         return Visitor(person, "session", name) if person.token == found.token else None
 
-    def by_proxy(
-        self, catalogue: Catalogue, address: str, headers: Mapping[str, str]
-    ) -> Visitor | None:
-        """The person that the declared proxy names; nobody else's word counts."""
+    def by_proxy(self, catalogue: Catalogue, address: str, headers: Headers) -> Visitor | None:
+        """The person that the declared proxy names; nobody else's word counts.
+
+        Two names are none: the first may be what the client sent, which the proxy added to.
+        """
         proxy = catalogue.settings.proxy
         if proxy is None or proxy.header is None or address not in proxy.addresses:
             return None
-        person = catalogue.people.get(headers.get(proxy.header, ""))
+        named = headers.getlist(proxy.header)
+        person = catalogue.people.get(named[0]) if len(named) == 1 else None
         return None if person is None else Visitor(person, "proxy")
 
     def open_session(self, person: Person) -> str:
         """A new session; the text is for the person's cookie alone."""
         secret, now = random_text(), self._clock()
         with self._lock:
-            self._forget(now)
+            self._forget(now, person.name)
             self._sessions[hashed(secret)] = _Session(person.name, person.token, now + SESSION)
         return secret
 
@@ -104,9 +109,10 @@ class Door:
         """The person that a login link was made for; it works once."""
         with self._lock:
             found = self._links.pop(hashed(code), None)
-        if found is None or found.ends < self._clock():
+        person = None if found is None else catalogue.people.get(found.person)
+        if found is None or person is None or found.ends < self._clock():
             return None
-        return catalogue.people.get(found.person)
+        return person if person.token == found.token else None
 
     def form_key(self, visitor: Visitor) -> str:
         """What every form of this visitor carries; another site cannot know it."""
@@ -123,9 +129,9 @@ class Door:
         """How many sessions are open."""
         return len(self._sessions)
 
-    def _forget(self, now: float) -> None:
-        """Drop sessions that have ended, and the oldest where there are too many."""
+    def _forget(self, now: float, person: str) -> None:
+        """Drop sessions that have ended, and the person's oldest where they have too many."""
         ended = [name for name, each in self._sessions.items() if each.ends < now]
-        spare = len(self._sessions) - len(ended) - _MOST_SESSIONS + 1
-        for name in ended + list(self._sessions)[: max(0, spare)]:
+        own = [name for name, each in self._sessions.items() if each.person == person]
+        for name in ended + own[: max(0, len(own) - _MOST_SESSIONS + 1)]:
             self._sessions.pop(name, None)

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import threading
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +33,9 @@ log = logging.getLogger("hourglass.serve")
 _HEAD_SECONDS: Final = 10.0
 #: So many connections at once; more are told to come back.
 _MOST_CONNECTIONS: Final = 500
+#: So many of them from one address, so that nobody takes them all.
+_MOST_FROM_ONE: Final = 250
+_connections: Final[Counter[str]] = Counter()
 #: Running requests get so many seconds to end when the service is stopped.
 _GRACE: Final = 20
 #: A thread that computes lets others have the interpreter after so many seconds. Who holds the
@@ -100,11 +104,22 @@ class PatientProtocol(H11Protocol):
     """HTTP whose patience ends: a client that does not finish the head of a request is dropped."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _from: str = ""
 
     def connection_made(self, transport: Any) -> None:
-        """Give the first request its time."""
+        """Give the first request its time; who has too many connections gets no more."""
         super().connection_made(transport)
+        self._from = (transport.get_extra_info("peername") or ("",))[0]
+        _connections[self._from] += 1
+        if _connections[self._from] > self._most():
+            transport.close()
         self._await_head()
+
+    def _most(self) -> int:
+        """How many connections this client may have: a proxy stands for many people."""
+        app: Any = self.config.app
+        proxies = app.proxies() if hasattr(app, "proxies") else ()
+        return _MOST_CONNECTIONS if self._from in proxies else _MOST_FROM_ONE
 
     def data_received(self, data: bytes) -> None:
         """Give the next one its time, if its head has begun and not ended."""
@@ -118,6 +133,9 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is left to wait for."""
         self._stop_waiting()
+        _connections[self._from] -= 1
+        if not _connections[self._from]:
+            del _connections[self._from]
         super().connection_lost(exc)
 
     def _await_head(self) -> None:

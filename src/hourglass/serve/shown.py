@@ -6,6 +6,8 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 from typing import Any, Final
 
@@ -17,7 +19,10 @@ from ..release.rendering import label
 from .charts import Mark, Whiskers
 from .service import Found
 
-__all__ = ["Table", "as_csv", "chance_words", "picture", "price_words", "python_of", "table_of"]
+__all__ = [
+    "Table", "as_csv", "chance_words", "delta_words", "picture", "price_words", "python_of",
+    "table_of",
+]  # fmt: skip
 
 #: The population's interval is computed for so many rows at most: each takes its time.
 _MOST_WIDE: Final = 60
@@ -57,7 +62,13 @@ def table_of(answer: Any) -> Table:
 def price_words(price: Amount) -> str:
     """A price as people read it: its epsilon, and its delta where it has one."""
     words = f"epsilon {shown_number(price.epsilon)}"
-    return f"{words} and delta {shown_number(price.delta)}" if price.delta else words
+    return f"{words} and delta {delta_words(price.delta)}" if price.delta else words
+
+
+def delta_words(delta: Fraction) -> str:
+    """A delta as people read it, such as 1e-6: so many zeros cannot be counted."""
+    exact = shown_number(delta)
+    return f"{Decimal(exact):e}" if delta and exact.startswith("0.000") else exact
 
 
 def chance_words(chance: float) -> str:

@@ -44,9 +44,13 @@ class Desk:
 
     @classmethod
     def of(cls, service: Service, door: Door) -> Desk:
-        """With the rates of the catalogue that is in force."""
-        a_minute = service.state.catalogue.settings.questions_per_minute
-        return cls(service, door, Rates(a_minute), Rates(_GENEROUS * a_minute), Rates(60))
+        """With the rates of the catalogue that is in force at the time of a request."""
+
+        def a_minute() -> int:
+            return service.state.catalogue.settings.questions_per_minute
+
+        requests = Rates(lambda: _GENEROUS * a_minute())
+        return cls(service, door, Rates(a_minute), requests, Rates(lambda: 60))
 
 
 @dataclass(frozen=True)
@@ -212,13 +216,21 @@ def _check_origin(request: Request, call: Call) -> None:
     """Refuse what a page of another site made a browser send."""
     if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         raise Failure("cross_site")
-    origin = request.headers.get("origin")
-    if origin is None:
-        return
     settings = call.state.catalogue.settings
-    ours = urlsplit(settings.url).netloc if settings.url else request.headers.get("host", "")
-    if urlsplit(origin).netloc != ours:
-        raise Failure("cross_site")
+    own = f"{request.scope['scheme']}://{request.headers.get('host', '')}"
+    for origin in request.headers.getlist("origin"):
+        if _site(origin) is None or _site(origin) != _site(settings.url or own):
+            raise Failure("cross_site")
+
+
+def _site(url: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port, the usual port where none is said; None for what has no host."""
+    try:
+        parts = urlsplit(url)
+        usual = 443 if parts.scheme == "https" else 80
+        return (parts.scheme, parts.hostname, parts.port or usual) if parts.hostname else None
+    except ValueError:
+        return None
 
 
 def cookie_name(state: State) -> str:
@@ -229,13 +241,16 @@ def cookie_name(state: State) -> str:
 def _visitor(request: Request, desk: Desk, state: State) -> Visitor | None:
     catalogue, door = state.catalogue, desk.door
     address = request.client.host if request.client else ""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme:
-        found = door.by_token(catalogue, token.strip()) if scheme.lower() == "bearer" else None
+    offered = request.headers.getlist("authorization")
+    if offered:
+        scheme, _, token = offered[0].partition(" ")
+        alone = len(offered) == 1 and scheme.lower() == "bearer"
+        found = door.by_token(catalogue, token.strip()) if alone else None
         if found is None:
             desk.strangers.check(address)
             raise Failure("not_signed_in")
         return found
+    if (named := door.by_proxy(catalogue, address, request.headers)) is not None:
+        return named  # a cookie may be left over from somebody else
     cookie = request.cookies.get(cookie_name(state))
-    found = door.by_session(catalogue, cookie) if cookie else None
-    return found or door.by_proxy(catalogue, address, request.headers)
+    return door.by_session(catalogue, cookie) if cookie else None
