@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from collections.abc import Iterator
 from functools import _lru_cache_wrapper
 from itertools import permutations
@@ -66,3 +68,33 @@ def test_tables_are_still_kept() -> None:
         mean_question(np.zeros(3), bounds=(0.0, 1.0), epsilon=2).mechanism for _ in range(2)
     )
     assert first is second
+
+
+def test_a_kept_question_is_asked_of_columns_of_its_own_kind() -> None:
+    """The question with these options is kept once for each kind: integers have their own grid."""
+    columns = {"integer": np.arange(4), "boolean": np.arange(4) > 2, "real": [0, 1, 2, 3]}
+    for _ in range(2):
+        found = {kind: mean_question(c, bounds=(0, 1), epsilon=1) for kind, c in columns.items()}
+        assert [each.mechanism.grid.own for each in found.values()] == [True, True, False]
+        kinds = [each.source.schema().field("", "column").kind for each in found.values()]
+        assert kinds == list(columns)
+        assert [each.read().only.count for each in found.values()] == [4, 4, 4]
+
+
+def test_a_kept_question_holds_no_data() -> None:
+    values = np.arange(5.0)
+    hg.mean(values, bounds=(0.0, 3.25), epsilon=1)
+    gone = weakref.ref(values)
+    del values
+    gc.collect()
+    assert gone() is None
+
+
+def test_numbers_that_print_alike_are_not_taken_for_each_other() -> None:
+    class Sly(float):
+        def __repr__(self) -> str:
+            return "1.0"
+
+    for upper in (1.0, Sly(5.0), 1.0):
+        asked = mean_question([0.5], bounds=(0.0, upper), epsilon=1)
+        assert asked.mechanism.grid.bounds.upper == float(upper)

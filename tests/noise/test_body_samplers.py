@@ -23,7 +23,7 @@ from hourglass.core.exact import Enclosure, exp_minus
 from hourglass.noise import radial, scaled
 from hourglass.noise.bits import BLOCK
 from hourglass.noise.radial import Radial
-from hourglass.noise.scaled import sample_scaled
+from hourglass.noise.scaled import sample_scaled, sample_scaled_one
 from hourglass.noise.series import differences, value_at
 from tests.conftest import ScriptedBits, ScriptEndedError, outcomes
 from tests.noise.test_samplers import agrees
@@ -81,9 +81,9 @@ def test_scaled_at_full_width(bound: int, words: list[int], on_edge: bool) -> No
     """Products of 64-bit words, the second word, and reading on, against exact fractions."""
     if on_edge:  # the word that begins just below a multiple of 1/bound: the open case
         words[0] = min(2**64 - 1, (words[4] % bound + 1) * 2**64 // bound)
-    for largest in (bound, max(bound, 2**50)):
+    for largest in (bound, max(bound, 2**54)):
         bits = ScriptedBits(words, 64)
-        always = 1 if largest <= 2**48 else 2
+        always = 1 if largest <= scaled.ONE_WORD else 2
         wanted = read(words, bound)
         try:
             found = int(sample_scaled(np.array([bound]), bits, largest=largest)[0])
@@ -92,6 +92,8 @@ def test_scaled_at_full_width(bound: int, words: list[int], on_edge: bool) -> No
             continue
         assert wanted is not None
         assert (found, bits.used) == (wanted[0], max(wanted[1], always))
+        one = ScriptedBits(words, 64)
+        assert (sample_scaled_one(bound, one, largest=largest), one.used) == (found, bits.used)
         wide = sample_scaled(
             np.array([bound], dtype=object), ScriptedBits(words, 64), largest=2**99
         )

@@ -18,7 +18,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.core.exact import Enclosure, exp_minus
-from hourglass.noise import ladder
+from hourglass.noise import ladder, radial
 from hourglass.noise.bernoulli import Bernoulli
 from hourglass.noise.bits import BLOCK
 from hourglass.noise.ladder import Ladder
@@ -158,15 +158,54 @@ def test_ball(radius: int) -> None:
     ("G", "c", "width", "longest"), [(1, 0, 3, 5), (2, 0, 3, 5), (2, 1, 3, 5), (4, 1, 4, 4)]
 )
 def test_hourglass(G: int, c: int, width: int, longest: int) -> None:
+    """One pair in Python's integers; an array makes the same pair of the same words."""
     law = hg.Hourglass(2, G, c)
 
     def draw(bits: ScriptedBits) -> tuple[int, int]:
         x, k = law.sample(bits=bits)
-        return int(x), int(k)
+        assert in_an_array(law, bits) == ((x, k), bits.used)
+        return x, k
 
-    assert agrees(draw, lambda point: law.pmf(*point), width, longest, 0.5)
+    assert agrees(draw, lambda point: law.pmf(*point), width, longest, 0.1)
     other = hg.Hourglass(2, G, 1 - c) if G > 1 and c < 2 else hg.Hourglass("2.5", G, c)
-    assert not agrees(draw, lambda point: other.pmf(*point), width, longest, 0.5)
+    assert not agrees(draw, lambda point: other.pmf(*point), width, longest, 0.1)
+
+
+def in_an_array(law: hg.Hourglass, bits: ScriptedBits) -> tuple[tuple[int, int], int]:
+    """The pair that the words of a script make in an array, and how many of them it takes."""
+    again = ScriptedBits(bits.script, bits.width)
+    x, k = law.sample(1, bits=again)
+    return (int(x[0]), int(k[0])), again.used
+
+
+@pytest.mark.slow
+def test_hourglass_by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a table of levels, as for a tiny epsilon: stair by stair, the same law."""
+    monkeypatch.setattr(radial, "TABLE_LIMIT", 0)
+    law = hg.Hourglass("2.125", 2, 0)  # which no other test has a table of
+    assert not law._levels.is_short(3)
+
+    def draw(bits: ScriptedBits) -> tuple[int, int]:
+        return law.sample(bits=bits)
+
+    assert agrees(draw, lambda point: law.pmf(*point), 3, 5, 0.5)
+    other = hg.Hourglass("2.125", 2, 1)
+    assert not agrees(draw, lambda point: other.pmf(*point), 3, 5, 0.5)
+
+
+@pytest.mark.parametrize(("epsilon", "words"), [("2", 2), ("1/5", 3)])
+def test_one_pair_is_that_of_an_array_at_full_width(epsilon: str, words: int) -> None:
+    """Every threshold of the table and the words beside it, with words that are read on."""
+    law = hg.Hourglass(epsilon, 2**32)
+    table = [int(word) for word in law._levels._plan(64).thresholds]
+    for level in {word + step for word in table for step in (-1, 0, 1)} - {2**64}:
+        for rest in (0, 1, 2**63, 2**64 - 1, 2**64 // 3):
+            bits = ScriptedBits([level, rest, 5, rest, 7, rest, 2**40, 3], 64)
+            assert in_an_array(law, bits) == (law.sample(bits=bits), bits.used)
+            assert bits.used >= words
+    bits = ScriptedBits([12345, 67890, 2**50], 64)
+    law.sample(bits=bits)
+    assert bits.used == words
 
 
 def test_discrete_laplace() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from ..core.grid import Bounds, Grid
 from ..core.numbers import MIN_EPSILON, exact_delta, exact_number
@@ -16,10 +18,32 @@ from ..read.open import columns_in_memory, is_table
 from ..read.sql.expression.given import Expression
 
 __all__ = [
+    "WrittenOptions",
     "asked_columns", "asked_statistic", "bounds_of_each", "check_algorithm", "check_parse",
     "epsilon_per_record",
     "exact_delta_of", "missing_cell", "names_of", "of_each", "outside_share",
+    "written_options",
 ]  # fmt: skip
+
+#: Values of these types, and of no subclass of them, are told apart by how they are written.
+_PLAIN: Final = frozenset({type(None), bool, int, float, str, Fraction, Decimal})
+
+
+@dataclass(frozen=True)
+class WrittenOptions:
+    """Options that are equal if they are written the same way: 0, 0.0 and -0.0 all differ."""
+
+    text: str
+    options: Mapping[str, Any] = field(compare=False)
+
+
+def written_options(options: Mapping[str, Any]) -> WrittenOptions | None:
+    """The options of a question, to look it up by; None unless all are plain values or pairs."""
+    for value in options.values():
+        for each in value if type(value) in (tuple, list) else (value,):
+            if type(each) not in _PLAIN:
+                return None
+    return WrittenOptions(repr(options), options)
 
 
 def names_of(by: Any) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, wraps
 from typing import Any
 
 from ..core.grid import DEFAULT_GRID
@@ -16,9 +17,10 @@ from ..mechanisms.outside import OutsideCounts
 from ..mechanisms.spread import FINEST
 from ..mechanisms.threshold import threshold
 from ..noise.bits import Bits
+from ..read.column import Column
 from ..read.engines.base import value_field
 from ..read.keys import public_keys
-from ..read.open import columns_in_memory, open_source, place_of
+from ..read.open import columns_in_memory, lone_column, open_source, place_of
 from ..read.sql.expression.given import Expression
 from ..read.sql.query import Query, Value
 from ..release.columns import Columns
@@ -26,6 +28,7 @@ from ..release.release import Release
 from ..release.releases import Releases
 from .conditions import Conditions, by_name, check_tables
 from .options import (
+    WrittenOptions,
     asked_columns,
     asked_statistic,
     bounds_of_each,
@@ -37,6 +40,7 @@ from .options import (
     names_of,
     of_each,
     outside_share,
+    written_options,
 )
 from .totals import TotalsQuestion
 
@@ -132,7 +136,7 @@ class ColumnsQuestion(MeanQuestion):
         return Columns.from_dict(stored)
 
 
-def mean_question(
+def _checked(
     data: Any,
     column: str | Expression | Sequence[str | Expression] | None = None,
     *,
@@ -152,7 +156,7 @@ def mean_question(
     outside: Any = None,
     engine: str | None = None,
 ) -> MeanQuestion:
-    """Check the options of :func:`mean` and turn them into a question."""
+    """Check the options of :func:`mean`, and make the question."""
     price, whose, names = exact_epsilon(epsilon), as_unit(unit), names_of(by)
     exact = exact_delta_of(names, keys, delta)
     filtered = Conditions.of(where, ()).where is not None
@@ -248,3 +252,29 @@ def _sums(columns: int, spread: bool, outside: OutsideCounts | None) -> tuple[Su
     found = tuple(Sum(column=i) for i in range(columns))
     found += (Sum(power=2),) if spread else ()
     return found + (outside.sums if outside else ())
+
+
+_checked.__qualname__ = "mean"  # which is what an error about a keyword should name
+
+
+@wraps(_checked, assigned=())
+def mean_question(
+    data: Any,
+    column: str | Expression | Sequence[str | Expression] | None = None,
+    **options: Any,
+) -> MeanQuestion:
+    """Check the options of :func:`mean` and turn them into a question.
+
+    A question about a column in memory depends only on the options and on the column's declared
+    kind, so it is cached and asked of the next column.
+    """
+    lone = lone_column(data) if column is None else None
+    written = None if lone is None else written_options(options)
+    if lone is None or written is None:
+        return _checked(lone or data, column, **options)
+    return _of_column(written, lone.kind).about(lone)
+
+
+@lru_cache(maxsize=256)
+def _of_column(written: WrittenOptions, kind: str) -> MeanQuestion:
+    return _checked(Column(kind), **written.options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -39,6 +39,12 @@ class TotalsQuestion:
     keys: PublicKeys | None = field(default=None, repr=False)
     threshold: int | None = None
     place: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def about(self, source: Source) -> Self:
+        """The same question, about other data of the same kind."""
+        question = object.__new__(type(self))
+        question.__dict__.update(self.__dict__, source=source)  # dataclasses.replace takes 6 us
+        return question
 
     @property
     def text(self) -> str:

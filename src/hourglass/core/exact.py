@@ -20,6 +20,7 @@ __all__ = [
     "exp_minus",
     "floor_scaled",
     "outward",
+    "ratio_to_double",
     "to_double",
 ]
 
@@ -160,7 +161,12 @@ def to_double(value: Fraction | Enclosure) -> float:
     """The nearest double; beyond the largest, the largest instead of an infinity."""
     if isinstance(value, Enclosure):
         value = (value.low + value.high) / 2
+    return ratio_to_double(value.numerator, value.denominator)
+
+
+def ratio_to_double(above: int, below: int) -> float:
+    """The same of above / below, below > 0: Python rounds a quotient of integers once."""
     try:
-        return float(value)
+        return above / below
     except OverflowError:
-        return sys.float_info.max if value > 0 else -sys.float_info.max
+        return sys.float_info.max if above > 0 else -sys.float_info.max

@@ -21,6 +21,7 @@ import math
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -202,22 +203,22 @@ class Grid:
             )
         return cls(bounds, cells, own and cells == bounds.width)
 
-    @property
+    @cached_property
     def lower(self) -> float:
         """The lower bound as a double."""
         return float(self.bounds.lower)
 
-    @property
+    @cached_property
     def upper(self) -> float:
         """The upper bound as a double."""
         return float(self.bounds.upper)
 
-    @property
+    @cached_property
     def shrink(self) -> float:
         """1, or 1/2 if upper - lower would overflow a double; values are scaled by it."""
         return 1.0 if math.isfinite(self.upper - self.lower) else 0.5
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """s: cells per unit of the (shrunken) value."""
         width = self.upper * self.shrink - self.lower * self.shrink
@@ -232,6 +233,13 @@ class Grid:
     def last_below(self) -> float:
         """u1: above this value the cell is G."""
         return math.nextafter(self.upper, -math.inf)
+
+    @cached_property
+    def ends(self) -> tuple[int, int, int]:
+        """Integers (l, w, d): the lower bound is l / d and the width of the range w / d."""
+        lower, width = Fraction(self.bounds.lower), self.bounds.width
+        whole = math.lcm(lower.denominator, width.denominator)
+        return int(lower * whole), int(width * whole), whole
 
     @property
     def step(self) -> Fraction:

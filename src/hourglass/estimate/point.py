@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import to_double
+from ..core.exact import ratio_to_double
 from ..core.grid import Grid
 from ..core.totals import NoisyTotals
 from ..errors import OptionError, one_of
@@ -74,11 +74,20 @@ def share(noisy: NoisyTotals, estimator: str = "projected") -> Any:
     cells, rest = noisy.cells, noisy.rest
     if isinstance(cells, np.ndarray):
         return _shares(cells.astype(np.float64), rest.astype(np.float64), estimator)
+    return Fraction(*_share(noisy, estimator))
+
+
+def _share(noisy: NoisyTotals, estimator: str) -> tuple[int, int]:
+    """The share of one answer, as a numerator and a denominator that may have common factors."""
+    cells, rest = noisy.cells, noisy.rest
     if estimator == "projected":
         cells, rest = max(cells, 0), max(rest, 0)
-    if cells + rest == 0:
-        return Fraction(1, 2)
-    return min(max(Fraction(cells, cells + rest), Fraction(0)), Fraction(1))
+    weight = cells + rest
+    if weight == 0:
+        return 1, 2
+    if weight < 0:
+        cells, weight = -cells, -weight
+    return min(max(cells, 0), weight), weight
 
 
 def _shares(cells: Any, rest: Any, estimator: str) -> npt.NDArray[np.float64]:
@@ -93,25 +102,30 @@ def _shares(cells: Any, rest: Any, estimator: str) -> npt.NDArray[np.float64]:
 def mean(noisy: NoisyTotals, mechanism: MeanMechanism, estimator: str = "projected") -> Any:
     """The mean in the units of the data."""
     grid, many = mechanism.grid, isinstance(noisy.cells, np.ndarray)
-    if estimator in BAYESIAN:
-        shares: Any = posterior_shares(noisy, mechanism.law, estimator)  # type: ignore[attr-defined]
-    elif many and len(noisy.cells) > EXACT:
-        shares = share(noisy, estimator)
+    bayesian = estimator in BAYESIAN
+    if bayesian or (many and len(noisy.cells) > EXACT):
+        shares = (
+            posterior_shares(noisy, mechanism.law, estimator)  # type: ignore[attr-defined]
+            if bayesian
+            else share(noisy, estimator)
+        )
+        if len(shares) > EXACT:
+            values = grid.lower * (1.0 - shares) + grid.upper * shares
+            return np.clip(values, grid.lower, grid.upper)
+        ratios = [part.as_integer_ratio() for part in shares.tolist()]
     else:
-        shares = [share(one, estimator) for one in (each(noisy) if many else [noisy])]
-    if len(shares) > EXACT:
-        values = grid.lower * (1.0 - shares) + grid.upper * shares
-        return np.clip(values, grid.lower, grid.upper)
-    lower, width = Fraction(grid.bounds.lower), grid.bounds.width
-    means = [float(lower + width * Fraction(part)) for part in shares]
+        ratios = [_share(one, estimator) for one in (each(noisy) if many else [noisy])]
+    lower, width, unit = grid.ends
+    means = [(lower * whole + width * part) / (unit * whole) for part, whole in ratios]
     return np.array(means, dtype=np.float64) if many else means[0]
 
 
 def sum_(noisy: NoisyTotals, grid: Grid) -> Any:
     """lower N' + step S', which is unbiased and therefore not clipped, except to finite doubles."""
     if not isinstance(noisy.cells, np.ndarray):
-        cells = Fraction(noisy.cells, noisy.parts)
-        return to_double(Fraction(grid.bounds.lower) * noisy.size + grid.step * cells)
+        low, width, unit = grid.ends
+        above = low * noisy.weight + width * noisy.cells
+        return ratio_to_double(above, unit * noisy.parts * noisy.grid)
     if len(noisy.cells) <= EXACT:
         sums = (sum_(one, grid) for one in each(noisy))
         return np.fromiter(sums, np.float64, len(noisy.cells))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -89,13 +90,16 @@ def next_word(bits: Bits) -> int:
     return int(bits.words(1)[0])
 
 
-def blocks(size: int) -> list[int]:
-    """The sizes of the blocks in which ``size`` samples are drawn; at least one."""
-    return [min(BLOCK, size - start) for start in range(0, size, BLOCK)] or [0]
-
-
-def joined(drawn: list[tuple[npt.NDArray[Any], ...]]) -> tuple[npt.NDArray[Any], ...]:
-    """The arrays of all blocks, one after the other."""
-    if len(drawn) == 1:
-        return drawn[0]
-    return tuple(np.concatenate(column) for column in zip(*drawn, strict=True))
+def in_blocks(
+    draw: Callable[[int, Bits], tuple[npt.NDArray[Any], ...]], size: int, bits: Bits
+) -> tuple[npt.NDArray[Any], ...]:
+    """``size`` draws of a law that draws arrays, made a block at a time."""
+    first = draw(min(size, BLOCK), bits)
+    if size <= BLOCK:
+        return first
+    whole = tuple(np.empty((size, *part.shape[1:]), part.dtype) for part in first)
+    for start in range(0, size, BLOCK):
+        block = draw(min(size - start, BLOCK), bits) if start else first
+        for room, part in zip(whole, block, strict=True):
+            room[start : start + len(part)] = part
+    return whole

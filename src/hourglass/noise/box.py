@@ -20,7 +20,7 @@ from ..core.exact import DEFAULT_BITS, Enclosure
 from ..core.grid import check_grid
 from ..core.numbers import Exact, exact_epsilon
 from ..errors import GridError
-from .bits import SECURE, Bits, blocks, joined
+from .bits import SECURE, Bits, in_blocks
 from .least import least_ratio
 from .radial import Radial
 from .regions import Regions
@@ -79,7 +79,7 @@ class HourglassBox:
         if size is None:
             x, k = self._draw(1, bits)
             return tuple(int(value) for value in x[0]), int(k[0])
-        x, k = joined([self._draw(n, bits) for n in blocks(size)])
+        x, k = in_blocks(self._draw, size, bits)
         return x, k
 
     def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -6,6 +6,7 @@ Kulesza, Suresh, Wang, "Mean estimation in the add-remove model of differential 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,8 +18,10 @@ import numpy.typing as npt
 from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
 from ..core.grid import check_centre, check_grid
 from ..core.numbers import Exact, exact_epsilon
-from .bits import SECURE, Bits, blocks, joined
+from .bits import SECURE, Bits, in_blocks
 from .ladder import Ladder
+from .radial import Radial
+from .scaled import ONE_WORD, sample_scaled, sample_scaled_one
 from .staircase import Staircase, optimal_centre, stair
 
 __all__ = ["Hourglass"]
@@ -28,8 +31,9 @@ __all__ = ["Hourglass"]
 class Hourglass:
     """(X, K) on the integers: P(x, k) = (1-b)/(1+b) b^(|j| + |k-j|) / Z, j = j(x).
 
-    X is a discrete staircase on the grid and K = j(X) + T, T two-sided geometric. Contract:
-    ``sample(size)`` is distributed as ``size`` independent pairs of that law. Added to the
+    X is a discrete staircase on the grid and K = j(X) + T, T two-sided geometric; drawn as the
+    same law in regions: "a records added, m removed". Contract: ``sample(size)`` is distributed
+    as ``size`` independent pairs of that law. Added to the
     totals (S, N) of records q in 0..G it is epsilon-DP in the add-remove model: a neighbour
     moves (S, N) by (q, 1), which moves the level |j| + |k-j| by exactly one.  [H2] [H3]
     (The paper's equation 7, Theorem 2 and Lemma 4.)
@@ -50,16 +54,47 @@ class Hourglass:
 
     def sample(self, size: int | None = None, *, bits: Bits = SECURE) -> tuple[Any, Any]:
         """``size`` independent pairs as two int64 arrays (X in cells, K), or two integers."""
-        if size is None:
-            x, k = self._draw(1, bits)
-            return int(x[0]), int(k[0])
-        x, k = joined([self._draw(n, bits) for n in blocks(size)])
-        return x, k
+        if size is not None:
+            x, k = in_blocks(self._draw, size, bits)
+            return x, k
+        if self._levels.is_short(bits.width):
+            return self._placed(self._levels.sample_one(bits), sample_scaled_one, bits)
+        x, k = self._draw(1, bits)
+        return int(x[0]), int(k[0])
 
-    def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """By regions, two words or three a pair; by parts if L's table would be too long."""
+        if self._levels.is_short(bits.width):
+            return self._placed(self._levels.sample(size, bits), sample_scaled, bits)
         x, j, coin = self.marginal_x.draw(size, bits)
         t = self._magnitude.sample(size, bits)
         return x, j + np.where(coin, -t, t)  # the signed stair, not its height  [H2]
+
+    def _placed(self, level: Any, below: Callable[..., Any], bits: Bits) -> tuple[Any, Any]:
+        """m uniform on 0..L and X uniform in the region R(L-m, m); K = L - 2m.  [H9]
+
+        L and both results are integers, or arrays of them, and ``below`` draws such. Where one word
+        is enough for m and X together, they come from one.
+        """
+        reach = self._levels.reach(bits.width)
+        side, widest = self._side(level), self._side(reach)
+        if (reach + 1) * widest <= ONE_WORD:
+            both = below((level + 1) * side, bits, largest=(reach + 1) * widest)
+            m = both // side
+            place = both - m * side
+        else:
+            m = below(level + 1, bits, largest=reach + 1)
+            place = below(side, bits, largest=widest)
+        return place - (self.c + self.grid * m), level - 2 * m
+
+    def _side(self, level: Any) -> Any:
+        """2c + 1 + GL: how many cells a region R(a, m) with a + m = L has.  [H9]"""
+        return 2 * self.c + 1 + self.grid * level
+
+    @cached_property
+    def _levels(self) -> Radial:
+        """The law of L: (L+1) b^L (2c + 1 + GL), a polynomial of degree 2 times a geometric."""
+        return Radial.of(self.epsilon, [(L + 1) * self._side(L) for L in range(4)])
 
     @cached_property
     def marginal_x(self) -> Staircase:

@@ -13,6 +13,7 @@ Two exact samplers, chosen by the rate, never by a draw:
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +27,7 @@ from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus, floor_s
 from .bernoulli import Bernoulli
 from .bits import Bits, Words, next_word
 
-__all__ = ["Ladder", "invert"]
+__all__ = ["Ladder", "invert", "invert_one"]
 
 #: Longest table of cumulative probabilities; with 64-bit words it allows rates from 0.044 on.
 TABLE_LIMIT: Final = 1024
@@ -149,6 +150,17 @@ def invert(
         for index in np.flatnonzero(table[np.minimum(found, len(table) - 1)] == words):
             found[index] = _settle(int(words[index]), int(found[index]), bits, threshold, reach)
     return found.astype(np.int64, copy=False)
+
+
+def invert_one(
+    table: Words, bits: Bits, threshold: Callable[[int, int], int], reach: int | None = None
+) -> int:
+    """The same of the next word, in Python integers."""
+    word, thresholds = next_word(bits), table.data
+    found = bisect_left(thresholds, word)
+    if found < len(thresholds) and thresholds[found] == word:
+        return _settle(word, found, bits, threshold, reach)
+    return found
 
 
 def _settle(

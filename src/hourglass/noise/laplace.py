@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
 from ..core.numbers import Exact, exact_rate
-from .bits import SECURE, Bits, blocks, joined
+from .bits import SECURE, Bits, in_blocks
 from .ladder import Ladder
 
 __all__ = ["DiscreteLaplace"]
@@ -37,11 +37,11 @@ class DiscreteLaplace:
         """``size`` independent draws as an array, or one integer."""
         if size is None:
             return int(self.sample(1, bits=bits)[0])
-        return joined([(self._draw(n, bits),) for n in blocks(size)])[0]
+        return in_blocks(self._draw, size, bits)[0]
 
-    def _draw(self, size: int, bits: Bits) -> npt.NDArray[Any]:
+    def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[Any]]:
         magnitude = self._magnitude.sample(size, bits)
-        return np.where(bits.words(size) & np.uint64(1), -magnitude, magnitude)
+        return (np.where(bits.words(size) & np.uint64(1), -magnitude, magnitude),)
 
     @cached_property
     def _magnitude(self) -> Ladder:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus, floor_scaled, outward
 from .bits import Bits, Words
-from .ladder import WINDOWS, Ladder, invert
+from .ladder import WINDOWS, Ladder, invert, invert_one
 from .series import differences, geometric_sum, power, value_at
 
 __all__ = ["Radial"]
@@ -103,9 +103,12 @@ class Radial:
     def at(self, words: Words, bits: Bits) -> npt.NDArray[np.int64]:
         """The draws for these words, by table."""
         plan = self._plan(bits.width)
-        if plan.table is None:
-            raise ValueError("the table of this law would be too long; use the mixture")
-        return invert(plan.table, words, bits, self.threshold, plan.reach)
+        return invert(plan.thresholds, words, bits, self.threshold, plan.reach)
+
+    def sample_one(self, bits: Bits) -> int:
+        """One draw by table, in Python integers: the same of the next word as in an array."""
+        plan = self._plan(bits.width)
+        return invert_one(plan.thresholds, bits, self.threshold, plan.reach)
 
     def threshold(self, n: int, digits: int) -> int:
         """floor(2^digits F(n)), F the probability of at most n."""
@@ -166,6 +169,13 @@ class _Plan:
 
     table: Words | None
     reach: int
+
+    @property
+    def thresholds(self) -> Words:
+        """The table of a law that has one."""
+        if self.table is None:
+            raise ValueError("this law's table would be too long; use the mixture")
+        return self.table
 
 
 @lru_cache(maxsize=256)

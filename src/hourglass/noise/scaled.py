@@ -3,7 +3,7 @@
 floor(U n), U uniform in [0, 1), is uniform in 0..n-1. One word gives the first 64 digits of U and
 thereby floor(U n), unless further digits could still change it, which happens for one word in 2^64
 / n; then more digits are read. Unlike rejection, this never discards a word: the number of words
-does not depend on the outcome. [B4]
+depends only on the bound, not on the outcome.  [B4] [H9]
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from .bits import Bits, Words, next_word
 
-__all__ = ["sample_scaled"]
+__all__ = ["MAX_INT64_BOUND", "ONE_WORD", "sample_scaled", "sample_scaled_one"]
 
 _HALF: Final = np.uint64(32)
 _LOW: Final = np.uint64((1 << 32) - 1)
 _ZERO: Final = np.uint64(0)
-#: Above this bound one word leaves too many cases undecided, so a second is read for all.
-_ONE_WORD: Final = 1 << 48
+#: If bounds can be above this, one word leaves too many cases open: a second is read for all.
+ONE_WORD: Final = 1 << 52
 #: Bounds stay below this in int64; beyond it they are Python integers.
 MAX_INT64_BOUND: Final = 1 << 62
 
@@ -41,7 +41,7 @@ def sample_scaled(bounds: npt.NDArray[Any], bits: Bits, *, largest: int) -> npt.
     if bits.width < 64:
         open_still = (each >> np.uint64(bits.width) != _ZERO) | (rest > _ZERO - (each << shift))
         return _settled(whole, open_still, [words], each, bits)
-    if largest <= _ONE_WORD:
+    if _words_read(largest, bits.width) == 1:
         return _settled(whole, rest > _ZERO - each, [words], each, bits)
     more = bits.words(each.size)
     carried, last = _product(more, each, largest)
@@ -51,16 +51,39 @@ def sample_scaled(bounds: npt.NDArray[Any], bits: Bits, *, largest: int) -> npt.
     return _settled(whole, open_still, [words, more], each, bits)
 
 
+def sample_scaled_one(bound: int, bits: Bits, *, largest: int) -> int:
+    """The same below one bound, from the same words, in Python integers."""
+    prefix, count = 0, _words_read(largest, bits.width)
+    for _ in range(count):
+        prefix = prefix << bits.width | next_word(bits)
+    return _read_on(prefix, count * bits.width, bound, bits)
+
+
+def _words_read(largest: int, width: int) -> int:
+    """How many words every draw takes; more are read where these do not settle it."""
+    if width < 64 or largest <= ONE_WORD:
+        return 1
+    if largest < MAX_INT64_BOUND:
+        return 2
+    return -(-(largest.bit_length() + 24) // width)
+
+
 def _product(words: Words, each: Words, largest: int) -> tuple[Words, Words]:
     """The high and the low 64 digits of words * each, by halves of 32 digits."""
     top, bottom = words >> _HALF, words & _LOW
     if largest <= 1 << 32:
         return (top * each + (bottom * each >> _HALF)) >> _HALF, words * each
     each_top, each_bottom = each >> _HALF, each & _LOW
-    cross, other = top * each_bottom, bottom * each_top
-    middle = (bottom * each_bottom >> _HALF) + (cross & _LOW) + (other & _LOW)
-    high = top * each_top + (cross >> _HALF) + (other >> _HALF) + (middle >> _HALF)
-    return high, words * each
+    middle = bottom * each_bottom
+    middle >>= _HALF
+    middle += top * each_bottom  # at most (2^32 - 1) 2^32: none of these sums wraps
+    lower = middle & _LOW
+    lower += bottom * each_top
+    middle >>= _HALF
+    lower >>= _HALF
+    middle += lower
+    middle += top * each_top
+    return middle, words * each
 
 
 def _settled(
@@ -84,8 +107,8 @@ def _read_on(prefix: int, digits: int, bound: int, bits: Bits) -> int:
 
 
 def _sample_integers(bounds: npt.NDArray[Any], bits: Bits, largest: int) -> npt.NDArray[Any]:
-    """The same with Python integers, and at least 24 digits more than the largest bound."""
-    count = -(-(largest.bit_length() + 24) // bits.width) if bits.width == 64 else 1
+    """The same in Python integers, with at least 24 digits more than the largest bound has."""
+    count = _words_read(largest, bits.width)
     prefixes = [0] * bounds.size
     for _ in range(count):
         drawn = bits.words(bounds.size).tolist()

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..core.exact import DEFAULT_BITS, Enclosure
 from ..core.numbers import Exact, exact_epsilon
 from ..errors import GridError
-from .bits import SECURE, Bits, blocks, joined
+from .bits import SECURE, Bits, in_blocks
 from .least import least_ratio, times
 from .pieces import Pieces
 from .regions import Regions
@@ -68,7 +68,7 @@ class HourglassTriangle:
         if size is None:
             u, k = self._pieces.draw(1, bits)
             return tuple(int(value) for value in u[0]), int(k[0])
-        u, k = joined([self._pieces.draw(n, bits) for n in blocks(size)])
+        u, k = in_blocks(self._pieces.draw, size, bits)
         return u, k
 
     @cached_property

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError, OptionError, one_of, shown
+from .column import Column
 from .column import column as column_of
 from .columns import columns_in_memory, columns_of
 from .database import SqlSource
@@ -16,7 +17,8 @@ from .files import FileSet, is_path
 from .kept import Kept
 
 __all__ = [
-    "columns_in_memory", "file_engines", "is_table", "open_source", "open_table", "place_of",
+    "columns_in_memory", "file_engines", "is_table", "lone_column", "open_source", "open_table",
+    "place_of",
 ]  # fmt: skip
 
 
@@ -36,13 +38,20 @@ def place_of(data: Any) -> str:
     return type(data).__qualname__
 
 
+def lone_column(data: Any) -> Column | None:
+    """The column of numbers that the data is, opened; None for a table or several columns."""
+    if is_table(data) or columns_in_memory(data) is not None:
+        return None
+    return column_of(data)
+
+
 def open_source(data: Any, wanted: tuple[str, ...], engine: str | None) -> Source:
     """Open the data; no row is read.
 
     ``wanted`` are the names of all columns that the question needs; empty if the data itself is a
     column of numbers. Several columns in memory are named "0", "1", ...
     """
-    if isinstance(data, Kept):
+    if isinstance(data, Kept | Column):
         return data
     if not wanted:
         return column_of(data)
