@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.keys import sort_key
+from ..core.key_columns import NAMELESS, Keys
 from ..core.totals import Groups, Totals
 from ..core.unit import Unit
+from ..core.wide import Wide
 from ..noise.bits import Bits, SeededBits
 from ..read.engines.base import Source
 from ..read.keys import PublicKeys
@@ -49,7 +50,8 @@ class TotalsQuestion:
             "epsilon": str(self.epsilon),
             "unit": str(self.unit),
         }
-        return json.dumps(facts | self._facts() | self.place, sort_keys=True)
+        facts |= self._facts() | self.place
+        return json.dumps(facts, sort_keys=True, default=PublicKeys.written)
 
     def _facts(self) -> dict[str, Any]:
         """What else tells the statistic's question apart."""
@@ -64,14 +66,13 @@ class TotalsQuestion:
         if self.keys is not None:
             return self.keys.keys, self._noised(self.keys.pick(secret), bits)
         if not self.by:
-            return (), self._noised(secret.only, bits)
+            return NAMELESS, self._noised(secret.only, bits)
         # A group all of whose values are missing has no records: it is never published.
-        rows = np.flatnonzero(np.asarray(secret.count > 0, dtype=bool))
-        noisy = self._noised(secret.take(rows), bits)
-        kept = np.flatnonzero(np.asarray(noisy.sizes >= self.threshold, dtype=bool)).tolist()
-        keys = {i: secret.key(rows[i]) for i in kept}
-        order = sorted(kept, key=lambda i: sort_key(keys[i]))  # never in the data's order
-        return tuple(keys[i] for i in order), noisy.take(order)
+        there = secret.take(np.flatnonzero(secret.count > 0))
+        noisy = self._noised(there.totals, bits)
+        kept = np.flatnonzero(noisy.sizes >= self.threshold)
+        kept = kept[there.keys.take(kept).order()]
+        return there.keys.take(kept), noisy.take(kept)
 
     def _noised(self, totals: Totals, bits: Bits) -> Any:
         """The totals of one group or of many, with the noise on them."""
@@ -83,8 +84,8 @@ class TotalsQuestion:
 
     def rehearse(self) -> None:
         """Noise and write down one record, so that the law and the figures are known to work."""
-        nothing: Any = np.array([0], dtype=object) if self.by else 0
+        nothing: Any = Wide.of(np.zeros(1, dtype=np.int64)) if self.by else 0
         one = Totals(nothing, nothing + 1, (nothing,) * (len(self.query.sums) - 1))
-        keys = (((None,) * len(self.by)),) if self.by else ()
+        keys = Keys.of([(None,) * len(self.by)], len(self.by))
         noisy = self._noised(one, SeededBits(0))
         self.answer((keys, noisy), private=False).to_dict()

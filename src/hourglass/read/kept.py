@@ -51,7 +51,7 @@ class Kept:
         rows: picking them later takes the same time whichever groups are there.
         """
         if keys is not None:
-            groups = _padded(groups, keys)
+            groups = keys.padded(groups)
         elif query.by:
             raise OptionError("totals are kept of groups with public names; give keys=")
         self._totals[query] = groups
@@ -69,9 +69,3 @@ class Kept:
         """The totals that are kept."""
         assert isinstance(query, Hashable)
         return self._totals[query]
-
-
-def _padded(groups: Groups, keys: PublicKeys) -> Groups:
-    totals = keys.pick(groups)
-    names = [list(column) for column in zip(*keys.keys, strict=True)]
-    return Groups(names, totals.cells, totals.count, totals.more)
