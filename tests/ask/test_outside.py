@@ -47,7 +47,7 @@ def sides(data: Any, column: Any, **options: Any) -> Any:
     totals = found.only if question.keys is None else question.keys.pick(found)
     assert question.outside is not None
     parts = totals.more[-len(question.outside.sums) :]
-    return [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
+    return [part.tolist() if hasattr(part, "tolist") else part for part in parts]
 
 
 def wanted(rows: list[Any], lower: Any, upper: Any) -> list[int]:

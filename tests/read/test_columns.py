@@ -94,7 +94,7 @@ def totals(placed: dict[str, Any], asked: Sequence[Asked], **more: Any) -> Any:
         return query, (found.only.sums, found.only.count)
     whole = found.totals
     rows = zip(zip(*whole.sums, strict=True), whole.count, strict=True)
-    keyed = zip(found.all_keys(), rows, strict=True)
+    keyed = zip(found.keys, rows, strict=True)
     return query, {key[0]: row for key, row in keyed if row[1]}
 
 

@@ -17,6 +17,7 @@ import pytest
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.core.grid import Bounds, Grid
+from hourglass.core.key_columns import NAMELESS
 from hourglass.core.totals import Groups
 from hourglass.core.unit import Unit
 from hourglass.read.column import column as memory_column
@@ -68,7 +69,7 @@ def totals(
         return next(pairs)
     return {
         key[0] if len(key) == 1 else key: pair
-        for key, pair in zip(found.all_keys(), pairs, strict=True)
+        for key, pair in zip(found.keys, pairs, strict=True)
         if pair[1]
     }
 
@@ -241,7 +242,7 @@ def test_sums_past_64_bits(tmp_path: Any) -> None:
     for rows in (1, 2**30 - 1, 2**30, 10**14):
         columns = [rows], [rows * (2**32 // HALF)], [HALF - 1]
         for given in (columns, [np.array(column) for column in columns]):
-            (cells,) = Groups.of([], *given).totals.cells
+            (cells,) = Groups.of(NAMELESS, *given).totals.cells
             assert type(cells) is int
             assert cells == rows * 2**32 + HALF - 1
     assert cells > 2**63
@@ -254,7 +255,7 @@ def test_balanced_sums_past_64_bits(rows: int, cell: int) -> None:
     total = rows * (2 * cell - 2**32)
     columns = [rows], [total >> 16], [total & 65535]
     for count, hi, lo in (columns, [np.array(column) for column in columns]):
-        found = Groups.of([], count, hi, lo, balance=[2**32]).totals
+        found = Groups.of(NAMELESS, count, hi, lo, balance=[2**32]).totals
         assert found.cells.tolist() == [rows * cell]
         assert type(found.cells[0]) is int
 

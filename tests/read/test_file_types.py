@@ -171,7 +171,7 @@ def test_keys_of_several_types(tmp_path: Path, engine: str) -> None:
         column="x", **placed, bounds=(0, 1), epsilon=1, by="g", delta=1e-6, grid=1
     )
     found = question.read()
-    counts = dict(zip(found.all_keys(), found.count.tolist(), strict=True))
+    counts = dict(zip(found.keys, found.count.tolist(), strict=True))
     assert {k: n for k, n in counts.items() if k != (None,)} == {(1,): 1, (2,): 3, (2**40,): 1}
 
 

@@ -50,7 +50,7 @@ def read(request: pytest.FixtureRequest) -> Callable[..., Totals]:
         pairs = zip(found.totals.cells.tolist(), found.totals.count.tolist(), strict=True)
         if not by:
             return {None: next(pairs)}
-        keys = (key for (key,) in found.all_keys())
+        keys = (key for (key,) in found.keys)
         return {key: pair for key, pair in zip(keys, pairs, strict=True) if pair[1]}
 
     totals.engine = request.param  # type: ignore[attr-defined]

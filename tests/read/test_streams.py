@@ -122,7 +122,7 @@ def test_a_lazy_frame_is_collected_after_the_charge() -> None:
         question = mean_question(lazy, "x", by=by, keys=["a", "b"], **ASK)
         assert log == []
         found = question.read()
-        assert dict(zip(found.all_keys(), found.count.tolist(), strict=True)) == {
+        assert dict(zip(found.keys, found.count.tolist(), strict=True)) == {
             ("a",): 1,
             ("b",): 2,
         }

@@ -199,7 +199,7 @@ def test_public_keys_of_persons(place: Place) -> None:
     ask: dict[str, Any] = {"column": VALUE, "bounds": (0, 120), "epsilon": 1, "by": GROUP}
     found = mean_question(**place(table), keys=keys, unit=unit, **ask).read()
     pairs = zip(found.totals.cells, found.totals.count, strict=True)
-    answered = {key: pair for (key,), pair in zip(found.all_keys(), pairs, strict=True)}
+    answered = {key: pair for (key,), pair in zip(found.keys, pairs, strict=True)}
     listed = [row for row in named(table) if row[1] in keys]
     assert answered == corpus.reference(listed, GRID, unit)
 

@@ -49,7 +49,7 @@ def totals(placed: dict[str, Any], column: Any = "x", **ask: Any) -> Found:
     question = mean_question(**placed, column=column, bounds=(0, 100), epsilon=1, **ask)
     found = question.read()
     sums = zip(*found.sums, strict=True)
-    keys = found.all_keys() if ask.get("by") else [()]
+    keys = found.keys if ask.get("by") else [()]
     count = [int(c) for c in found.totals.count]
     return {
         key[0] if key else None: (tuple(map(int, part)), records)
@@ -92,7 +92,7 @@ def test_counts_and_sums(engine_place: Any) -> None:
     for ask in asked:
         one = count_question(**engine_place(TABLE), epsilon=1, where=WHERE, **ask).read()
         two = count_question(**engine_place(kept), epsilon=1, **ask).read()
-        keys = [each.all_keys() if ask.get("by") else [()] for each in (one, two)]
+        keys = [each.keys if ask.get("by") else [()] for each in (one, two)]
         counts = [dict(zip(keys[i], each.count, strict=True)) for i, each in enumerate((one, two))]
         assert counts[0] == counts[1]
     whole: dict[str, Any] = {"column": hg.expression("x / n"), "bounds": (0, 9), "epsilon": 1}

@@ -68,7 +68,7 @@ def fair(question: Any, kept: Groups) -> bool:
         drawn = question.mechanism.noise(kept.totals, bits=SeededBits(seed))
         expected = {
             key
-            for key, count, size in zip(kept.all_keys(), kept.count, drawn.sizes, strict=True)
+            for key, count, size in zip(kept.keys, kept.count, drawn.sizes, strict=True)
             if count > 0 and size >= least
         }
         if set(names) != expected or list(names) != sorted(names) or len(noisy.sizes) != len(names):

@@ -107,7 +107,7 @@ def count_question(
     place: dict[str, Any] = {"statistic": LaplaceCount.statistic}
     if is_table(data):
         place |= {"data": place_of(data), "by": names}
-        place["keys"] = public.written() if public else None
+        place["keys"] = public
     if conditions.where is not None:
         place["where"] = conditions.text
     return CountQuestion(

@@ -221,7 +221,7 @@ def _checked(
         place |= {"parse": rules if several else parse, "data": place_of(data), "by": names}
         written = [conditions.written(i, name) for i, name in enumerate(columns)]
         place |= {"column": written if several else written[0]}
-        place["keys"] = public.written() if public else None
+        place["keys"] = public
     if conditions.where is not None:
         place["where"] = conditions.text
     if spread:

@@ -9,9 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..core.keys import sort_key
+from ..core.key_columns import NAMELESS, Keys
 from ..core.totals import Groups, Totals
 from ..core.unit import Unit
+from ..core.wide import Wide
 from ..noise.bits import Bits, SeededBits
 from ..read.engines.base import Source
 from ..read.keys import PublicKeys
@@ -55,7 +56,8 @@ class TotalsQuestion:
             "epsilon": str(self.epsilon),
             "unit": str(self.unit),
         }
-        return json.dumps(facts | self._facts() | self.place, sort_keys=True)
+        facts |= self._facts() | self.place
+        return json.dumps(facts, sort_keys=True, default=PublicKeys.written)
 
     def _facts(self) -> dict[str, Any]:
         """Further facts that distinguish this statistic's question from others."""
@@ -70,18 +72,15 @@ class TotalsQuestion:
         if self.keys is not None:
             return self.keys.keys, self._noised(self.keys.pick(secret), bits)
         if not self.by:
-            return (), self._noised(secret.only, bits)
+            return NAMELESS, self._noised(secret.only, bits)
         noisy = self._noised(secret.totals, bits)
         # A group without records (all its values are missing) is never published. It gets its noise
         # all the same, so that the time depends on the number of rows alone.
         shown = np.asarray(noisy.sizes >= self.threshold, dtype=bool)
         shown &= np.asarray(secret.count > 0, dtype=bool)
-        kept = np.flatnonzero(shown).tolist()
-        keys = {i: secret.key(i) for i in kept}
-        order = sorted(
-            kept, key=lambda i: sort_key(keys[i])
-        )  # in an order that does not depend on that of the data
-        return tuple(keys[i] for i in order), noisy.take(order)
+        kept = np.flatnonzero(shown)
+        kept = kept[secret.keys.take(kept).order()]  # in an order that is not that of the data
+        return secret.keys.take(kept), noisy.take(kept)
 
     def _noised(self, totals: Totals, bits: Bits) -> Any:
         """Add noise to the totals of one group or of many."""
@@ -93,8 +92,8 @@ class TotalsQuestion:
 
     def rehearse(self) -> None:
         """Answer and store totals of one record, so that failures happen before the charge."""
-        nothing: Any = np.array([0], dtype=object) if self.by else 0
+        nothing: Any = Wide.of(np.zeros(1, dtype=np.int64)) if self.by else 0
         one = Totals(nothing, nothing + 1, (nothing,) * (len(self.query.sums) - 1))
-        keys = (((None,) * len(self.by)),) if self.by else ()
+        keys = Keys.of([(None,) * len(self.by)], len(self.by))
         noisy = self._noised(one, SeededBits(0))
         self.answer((keys, noisy), private=False).to_dict()

@@ -1,16 +1,50 @@
-"""Keys as values of their columns, and their order."""
+"""Public keys as values of the columns that they are compared with."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any, Final
 
-from ..errors import OptionError
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["LONGEST", "key_value", "sort_key"]
+from ..errors import OptionError
+from .key_columns import KeyColumn
+
+__all__ = ["LONGEST", "key_column", "key_value"]
 
 #: The longest name of a group or a person, in bytes of UTF-8; a longer text is treated as NULL.
 LONGEST: Final = 4096
+
+
+def key_column(values: Sequence[Any] | npt.NDArray[Any], kind: str, column: str) -> KeyColumn:
+    """One part of all public keys, as the values that a column of this kind holds.
+
+    Whole numbers for a column of them and texts for one of texts are taken as they are, all at
+    once; everything else is looked at one by one.
+    """
+    if kind == "integer" and isinstance(values, range):
+        return KeyColumn.of(np.asarray(values))
+    if isinstance(values, np.ndarray):
+        if kind == "integer" and values.dtype.kind in "iu":
+            return KeyColumn.of(values)
+        values = values.tolist()
+    types = set(map(type, values))
+    if (kind == "integer" and types == {int}) or (
+        kind == "text" and types == {str} and _short(values)
+    ):
+        return KeyColumn.of(values)
+    return KeyColumn.of([key_value(v, kind, column, place) for place, v in enumerate(values)])
+
+
+def _short(texts: Any) -> bool:
+    """Whether all texts can be encoded, and are short enough whatever their letters are."""
+    try:
+        "".join(texts).encode()
+    except ValueError:
+        return False
+    return max(map(len, texts)) <= LONGEST // 4
 
 
 def key_value(value: Any, kind: str, column: str, place: int = 0) -> Any:
@@ -83,8 +117,3 @@ def _date(value: Any) -> date | None:
 
 
 _CONVERT = {"text": _text, "integer": _integer, "boolean": _boolean, "date": _date}
-
-
-def sort_key(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A sort key that orders keys by their values, missing ones last, never in the data's order."""
-    return tuple((part is None, part if part is not None else 0) for part in key)

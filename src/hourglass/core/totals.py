@@ -6,12 +6,16 @@ from them is post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
+
+from .key_columns import NAMELESS, KeyColumn, Keys
+from .wide import ROWS, Wide
 
 __all__ = [
     "CELLS",
@@ -58,7 +62,7 @@ class Totals:
     """The sums that a statistic needs, and the number of records. Secret.
 
     ``cells`` is the first sum, ``more`` are the others in order. They are Python integers or, for
-    groups, NumPy arrays of Python integers, so nothing can overflow.
+    groups, arrays of them or :class:`~hourglass.core.wide.Wide` integers: none can overflow.
     """
 
     cells: Any
@@ -83,40 +87,31 @@ class Totals:
 
 @dataclass(frozen=True, repr=False)
 class Groups:
-    """The result of an engine: key columns, and the totals of each group. Secret.
+    """The result of an engine: the keys, and the totals of each group. Secret.
 
-    A key column is a list or an array; cells and counts are arrays of 64-bit integers if all are
-    below 2^62, otherwise of Python integers.
+    ``count`` is an array of integers; ``cells`` is the first sum, ``more`` are the others, each in
+    a form that no number of records can overflow.
     """
 
-    keys: Sequence[Any]
+    keys: Keys
     cells: Any
     count: Any
     more: tuple[Any, ...] = ()
 
     @classmethod
-    def of(
-        cls, keys: Sequence[Any], count: Any, *halves: Any, balance: Sequence[int] = ()
-    ) -> Groups:
+    def of(cls, keys: Keys, count: Any, *halves: Any, balance: Sequence[int] = ()) -> Groups:
         """From the columns of the result: the count, and the high and low halves of each sum.
 
         A sum over no rows is NULL, which becomes 0. ``balance`` has a number G for each sum: if it
         is not 0, 2t - G was summed for each record.
         """
-        count, *parts = columns = [_integers(column) for column in (count, *halves)]
+        count, *parts = (_integers(column) for column in (count, *halves))
         pairs = list(zip(parts[::2], parts[1::2], strict=True))
-        balance = balance or (0,) * len(pairs)
-        ends = [
-            end
-            for pair, most in zip(pairs, balance, strict=True)
-            for end in ([(count, 2**62 // most)] if most else [(half, 2**46) for half in pair])
+        sums = [
+            _joined(hi, lo, count, most)
+            for (hi, lo), most in zip(pairs, balance or (0,) * len(pairs), strict=True)
         ]
-        small = all(part.max(initial=0) < end for part, end in ends)
-        if not small or any(part.dtype != np.int64 for part in columns):
-            count, *parts = (part.astype(object) for part in columns)
-            pairs = list(zip(parts[::2], parts[1::2], strict=True))
-        sums = [_joined(hi, lo, count, most) for (hi, lo), most in zip(pairs, balance, strict=True)]
-        cells, *more = sums or [np.zeros_like(count)]
+        cells, *more = sums or [Wide.of(np.zeros_like(count))]
         return cls(keys, cells, count, tuple(more))
 
     @property
@@ -127,14 +122,26 @@ class Groups:
     @property
     def totals(self) -> Totals:
         """The totals of all groups."""
-        return self.take(slice(None))
+        count = self.count
+        wide = count if count.dtype == object else Wide.of(count, ROWS)
+        return Totals(self.cells, wide, self.more)
 
-    def take(self, rows: Any) -> Totals:
-        """The totals of some groups as Python integers, so that adding noise cannot overflow."""
-        cells, count, *more = (
-            part[rows].astype(object) for part in (self.cells, self.count, *self.more)
-        )
-        return Totals(cells, count, tuple(more))
+    def take(self, rows: Any) -> Groups:
+        """Some of the groups."""
+        more = tuple(part[rows] for part in self.more)
+        return Groups(self.keys.take(rows), self.cells[rows], self.count[rows], more)
+
+    def placed(self, keys: Keys, places: npt.NDArray[np.intp]) -> Groups:
+        """The groups with these keys, each group in its place: zero where there is none.
+
+        A group whose place is negative is left out.
+        """
+        here = np.flatnonzero(places >= 0)
+        taken, rows, size = self.take(here), places[here], len(keys)
+        count = np.zeros(size, dtype=np.int64)
+        count[rows] = taken.count
+        cells, *more = (part.placed(rows, size) for part in taken.sums)
+        return Groups(keys, cells, count, tuple(more))
 
     @classmethod
     def of_total(cls, totals: Totals) -> Groups:
@@ -142,7 +149,7 @@ class Groups:
         cells, count, *more = (
             np.array([part], dtype=object) for part in (totals.cells, totals.count, *totals.more)
         )
-        return cls([], cells, count, tuple(more))
+        return cls(NAMELESS, cells, count, tuple(more))
 
     @property
     def only(self) -> Totals:
@@ -150,29 +157,20 @@ class Groups:
         more = tuple(int(part[0]) for part in self.more)
         return Totals(int(self.cells[0]), int(self.count[0]), more)
 
-    def key(self, row: int) -> tuple[Any, ...]:
-        """The key of one group, in plain values."""
-        values = (column[row] for column in self.keys)
-        return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
-
-    def all_keys(self) -> Iterator[tuple[Any, ...]]:
-        """The keys of all groups, in plain values."""
-        plain = (c.tolist() if isinstance(c, np.ndarray) else c for c in self.keys)
-        return zip(*plain, strict=True)
-
     @classmethod
     def of_arrow(cls, table: Any, keys: int, balance: Sequence[int] = ()) -> Groups:
         """From an Arrow table whose first ``keys`` columns are keys."""
         columns = table.columns
         numbers = (column.fill_null(0).to_numpy() for column in columns[keys:])
-        names = [_arrow_keys(column) for column in columns[:keys]]
-        return cls.of(names, *numbers, balance=balance)
+        names = [KeyColumn.of_arrow(column) for column in columns[:keys]]
+        return cls.of(Keys(names), *numbers, balance=balance)
 
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[Any]], keys: int, sums: int = 1) -> Groups:
         """From the rows of the result, whose first ``keys`` columns are keys."""
         columns = list(zip(*rows, strict=True)) if rows else [()] * (keys + 1 + 2 * sums)
-        return cls.of([list(column) for column in columns[:keys]], *columns[keys:])
+        names = [KeyColumn.of(column) for column in columns[:keys]]
+        return cls.of(Keys(names), *columns[keys:])
 
     def __repr__(self) -> str:
         return "Groups(secret)"
@@ -181,41 +179,30 @@ class Groups:
         raise TypeError("groups are secret: they are not pickled or copied out of the process")
 
 
-def _joined(hi: Any, lo: Any, count: Any, balance: int) -> Any:
-    """A sum from its halves; see :meth:`Groups.of` for the balance."""
-    whole = hi * HALF
-    whole += lo
-    if balance:
-        whole += count * balance
-        whole >>= 1
-    return whole
+def _joined(hi: Any, lo: Any, count: Any, balance: int) -> Wide:
+    """A sum of its halves; see :meth:`Groups.of` for the balance."""
+    whole = Wide.of_halves(hi, lo, HALF.bit_length() - 1)
+    return (whole + balance * Wide.of(count, ROWS)).halved() if balance else whole
 
 
-def _arrow_keys(column: Any) -> Any:
-    """An array of integers unchanged, otherwise plain Python values."""
-    whole = str(column.type).lstrip("u").startswith("int") and not column.null_count
-    return column.to_numpy() if whole else column.to_pylist()
-
-
-def _integers(column: Any) -> Any:
-    """Integers in an array: of 64 bits if the engine returns such, otherwise Python integers."""
+def _integers(column: Any) -> npt.NDArray[np.int64]:
+    """The 64-bit integers of a column, NULL as 0."""
     if isinstance(column, np.ma.MaskedArray):
         column = column.filled(0)
     if isinstance(column, np.ndarray) and column.dtype.kind == "i":
         return column.astype(np.int64, copy=False)
-    found = np.empty(len(column), dtype=object)
-    found[:] = [int(value or 0) for value in column]
-    return found
+    return np.array([int(value or 0) for value in column], dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class NoisyTotals:
     """The noisy S' and G N' - S', in cells: ``cells / parts`` and ``rest / parts``.
 
-    These are the paper's transformed sums: the distances of the records from the lower bound, and
-    from the upper bound. They are integers, or arrays of integers for groups. With the spread,
-    ``squares`` is the noisy sum of q^2, to which a record adds at most parts * grid / 2. If asked
-    for, ``below`` and ``above`` are the noisy numbers of values outside the bounds.
+    The two are what the paper calls the transformed sums: how much of the records leans to
+    the upper bound, and how much to the lower. Integers, or for groups arrays of them: of 64 bits
+    where all are small, else Python's own (which of the two follows from noisy numbers). With the
+    spread, ``squares`` is the noisy sum of q^2 where a record adds at most parts * grid / 2. If it
+    was asked for, ``below`` and ``above`` are the noisy numbers of values outside the bounds.
     """
 
     cells: Any
@@ -225,6 +212,10 @@ class NoisyTotals:
     squares: Any = None
     below: Any = None
     above: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cells, int):
+            _narrow(self, "cells", "rest", "squares", "below", "above")
 
     @property
     def weight(self) -> Any:
@@ -250,11 +241,21 @@ class NoisyTotals:
         return replace(self, **taken)
 
 
+def _narrow(noisy: Any, *names: str) -> None:
+    """Take wide arrays as the plain ones that they fit into: they are noisy, this is no secret."""
+    for name in names:
+        if isinstance(part := getattr(noisy, name), Wide):
+            object.__setattr__(noisy, name, part.narrow())
+
+
 @dataclass(frozen=True)
 class NoisyCounts:
     """The noisy number of records, which may be negative; or an array for groups."""
 
     counts: Any
+
+    def __post_init__(self) -> None:
+        _narrow(self, "counts")
 
     @property
     def sizes(self) -> Any:

@@ -24,6 +24,7 @@ import numpy as np
 from ..core.exact import Enclosure
 from ..core.grid import Grid
 from ..core.totals import NoisyTotals, Totals
+from ..core.wide import Wide
 from ..errors import one_of
 from ..noise.bits import SECURE, Bits
 from .lattice import Lattice
@@ -238,7 +239,7 @@ def _spelled(grid: Any) -> tuple[Any, ...]:
 
 def draws(totals: Totals, size: int | None) -> int | None:
     """The number of draws for totals: one per group, or as many as were asked for."""
-    return len(totals.count) if isinstance(totals.count, np.ndarray) else size
+    return len(totals.count) if isinstance(totals.count, np.ndarray | Wide) else size
 
 
 def addable(noise: tuple[Any, ...], totals: Totals, most: int) -> tuple[Any, ...]:
@@ -246,6 +247,8 @@ def addable(noise: tuple[Any, ...], totals: Totals, most: int) -> tuple[Any, ...
 
     ``most`` is the most that one record adds.
     """
+    if isinstance(totals.count, Wide):
+        return noise
     if isinstance(totals.count, np.ndarray) or (most * (totals.count + 1)).bit_length() > 60:
         return tuple(z.astype(object) if isinstance(z, np.ndarray) else z for z in noise)
     return noise

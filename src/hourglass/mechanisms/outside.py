@@ -17,11 +17,10 @@ from itertools import product
 from math import prod
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..core.totals import NoisyColumns, NoisyTotals, Sum
+from ..core.totals import NoisyColumns, NoisyTotals, Sum, Totals
 from ..noise import DiscreteLaplace
 from ..noise.bits import SECURE, Bits
+from .base import addable, draws
 from .lattice import Lattice, Part, Point, span
 
 __all__ = ["OutsideCounts"]
@@ -61,9 +60,9 @@ class OutsideCounts:
         return _with(noisy, *drawn)
 
     def _one(self, count: Any, bits: Bits) -> Any:
-        if isinstance(count, np.ndarray):
-            return count + self.law.sample(len(count), bits=bits).astype(object)
-        return count + self.law.sample(bits=bits)
+        one = Totals(0, count)
+        (drawn,) = addable((self.law.sample(draws(one, None), bits=bits),), one, 1)
+        return count + drawn
 
     def lattice(self) -> Lattice:
         """The counts; a record moves at most one of them per column, by one."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.grid import Bounds
+from ..core.key_columns import Keys
 from ..core.totals import Groups
 from ..errors import OptionError
 from .engines.base import Source
@@ -56,7 +57,7 @@ class Kept:
         are never published. The time to add noise does not depend on which groups exist.
         """
         if keys is not None:
-            groups = _listed(groups, keys)
+            groups = keys.padded(groups)
         elif query.by:
             if most is None:
                 raise OptionError("most is missing: how many groups with secret names are kept")
@@ -78,12 +79,6 @@ class Kept:
         return self._totals[query]
 
 
-def _listed(groups: Groups, keys: PublicKeys) -> Groups:
-    totals = keys.pick(groups)
-    names = [list(column) for column in zip(*keys.keys, strict=True)]
-    return Groups(names, totals.cells, totals.count, totals.more)
-
-
 def _filled(groups: Groups, most: int) -> Groups:
     """The groups that have records, padded to ``most`` with groups without records.
 
@@ -97,11 +92,7 @@ def _filled(groups: Groups, most: int) -> Groups:
             f"most={most}: the data has more groups than that; give a number that it can never "
             "reach, or coarser groups"
         )
-    found = [groups.key(row) for row in rows.tolist()]
-    names = [[key[place] for key in found] + [None] * spare for place in range(len(groups.keys))]
-    taken = groups.take(rows)
-    cells, count, *more = (
-        np.concatenate([part, np.zeros(spare, dtype=object)])
-        for part in (taken.cells, taken.count, *taken.more)
-    )
-    return Groups(names, cells, count, tuple(more))
+    parts = len(groups.keys.columns)
+    there = groups.take(rows)
+    padded = Keys.of([*there.keys, *[(None,) * parts] * spare], parts)
+    return there.placed(padded, np.arange(len(rows)))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from glob import glob
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from ..core.keys import key_value, sort_key
+from ..core.key_columns import KeyColumn, Keys
+from ..core.keys import key_column
+from ..core.places import Places
 from ..core.public import Public, is_column
 from ..core.totals import Groups, Totals
 from ..errors import OptionError, guarded_schema, shown
@@ -29,7 +32,11 @@ LISTED: Final = 10_000
 class PublicKeys:
     """The keys to answer, in the order given, each once."""
 
-    keys: tuple[tuple[Any, ...], ...]
+    keys: Keys
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self.keys)
 
     def allowed(self) -> tuple[tuple[Any, ...] | None, ...]:
         """For each column, all values that occur in a key; rows with other values are left out.
@@ -37,11 +44,7 @@ class PublicKeys:
         None if they are not listed in the query: because there are too many, or because one
         contains a NUL character, which not every engine can express.
         """
-        columns = [tuple(dict.fromkeys(column)) for column in zip(*self.keys, strict=True)]
-        return tuple(
-            None if len(column) > LISTED or any("\0" in str(v) for v in column) else column
-            for column in columns
-        )
+        return tuple(_listed(column) for column in self.keys.columns)
 
     def written(self) -> list[list[str | None]]:
         """The keys as text, in which NULL differs from the text 'None'."""
@@ -49,21 +52,23 @@ class PublicKeys:
 
     def nulls(self) -> tuple[bool, ...]:
         """For each column, whether NULL is among the keys."""
-        return tuple(None in column for column in zip(*self.keys, strict=True))
+        return tuple(bool(column.nulls.any()) for column in self.keys.columns)
+
+    def padded(self, groups: Groups) -> Groups:
+        """The groups of all keys in order, with zeros for keys that have no rows."""
+        return groups.placed(self.keys, self._places.find(groups.keys))
 
     def pick(self, groups: Groups) -> Totals:
         """The totals of each key, in order; zero for a key without rows."""
-        where = {key: row for row, key in enumerate(groups.all_keys())}
-        rows = np.fromiter((where.get(key, -1) for key in self.keys), np.intp, len(self.keys))
-        here = np.flatnonzero(rows >= 0)
-        taken = groups.take(rows[here])
-        parts = []
-        for part in (taken.cells, taken.count, *taken.more):
-            whole = np.zeros(len(self.keys), dtype=object)
-            whole[here] = part
-            parts.append(whole)
-        cells, count, *more = parts
-        return Totals(cells, count, tuple(more))
+        return self.padded(groups).totals
+
+
+def _listed(column: KeyColumn) -> tuple[Any, ...] | None:
+    """The values, each once, if a query can list them."""
+    if len(set(column.take(slice(LISTED + 1)).tolist())) > LISTED:
+        return None
+    values = tuple(dict.fromkeys(column.tolist()))
+    return None if len(values) > LISTED or any("\0" in str(v) for v in values) else values
 
 
 def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKeys:
@@ -74,25 +79,48 @@ def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKey
         _check_origin(keys, data)
     unordered = isinstance(keys, set | frozenset)
     if is_path(keys) and Path(keys).suffix == ".txt":
-        rows: Iterable[Any] = _lines(keys, by)
+        found = _of_rows(_lines(keys, by), by)
     elif isinstance(keys, str) and not Path(keys).suffix:
         raise OptionError(
             f"keys={keys!r} is a string; give a list, as in keys=[{keys!r}], or a file"
         )
     elif is_path(keys) or is_table(keys):
-        rows = _table_rows(keys, by)
-    elif isinstance(keys, Iterable):
-        if hasattr(keys, "to_pylist"):  # an Arrow column
-            keys = keys.to_pylist()
-        rows = [key if len(by) > 1 else (key,) for key in keys]
-    else:
+        found = _of_rows(_table_rows(keys, by), by)
+    elif not isinstance(keys, Iterable):
         raise OptionError(f"keys={shown(keys)} is not a list of keys; give a list or a file")
-    found = list(dict.fromkeys(_key(row, by, place) for place, row in enumerate(rows)))
-    if unordered:  # the order of a set differs between processes
-        found.sort(key=sort_key)
-    if not found:
+    elif len(by) == 1:
+        found = Keys([_column(_values(keys), by[0])])
+    else:
+        found = _of_rows(list(keys), by)
+    if not len(found):
         raise OptionError("keys is empty; list the groups, or leave out keys= and give delta=")
-    return PublicKeys(tuple(found))
+    first = Places(found).first
+    own = np.flatnonzero(first == np.arange(len(found)))  # each key once, where it comes first
+    found = found if len(own) == len(found) else found.take(own)
+    # The order of a set differs between processes.
+    return PublicKeys(found.take(found.order()) if unordered else found)
+
+
+def _values(keys: Any) -> Any:
+    """The values of the keys of one column, in a list, or in an array or a range as they are."""
+    if hasattr(keys, "to_pylist"):  # an Arrow column
+        keys = keys.to_pylist()
+    return keys if isinstance(keys, list | range | np.ndarray) else list(keys)
+
+
+def _of_rows(rows: list[Any], by: tuple[Field, ...]) -> Keys:
+    """From keys with a value for each column."""
+    for place, row in enumerate(rows):
+        if not isinstance(row, tuple | list) or len(row) != len(by):
+            raise OptionError(
+                f"keys[{place}] is not a tuple of {len(by)} values, one for each column of by="
+            )
+    columns = zip(*rows, strict=True) if rows else [()] * len(by)
+    return Keys([_column(column, field) for column, field in zip(columns, by, strict=True)])
+
+
+def _column(values: Sequence[Any], field: Field) -> KeyColumn:
+    return key_column(values, field.kind, field.name)
 
 
 def _check_origin(keys: Any, data: Any) -> None:
@@ -112,17 +140,6 @@ def _same_file(keys: Any, data: Any) -> bool:
     """Whether a file is the file of the data, or one of the files of a glob."""
     files = [data] if os.path.exists(data) else glob(os.fspath(data), recursive=True)
     return any(os.path.samefile(keys, name) for name in files)
-
-
-def _key(row: Any, by: tuple[Field, ...], place: int) -> tuple[Any, ...]:
-    if not isinstance(row, tuple | list) or len(row) != len(by):
-        raise OptionError(
-            f"keys[{place}] is not a tuple of {len(by)} values, one for each column of by="
-        )
-    return tuple(
-        key_value(value, field.kind, field.name, place)
-        for value, field in zip(row, by, strict=True)
-    )
 
 
 def _lines(path: Any, by: tuple[Field, ...]) -> list[Any]:

@@ -7,6 +7,7 @@ notes, statement, tables, frames and the stored form are computed here for both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,6 +17,7 @@ import numpy as np
 
 from ..core.exact import to_double
 from ..core.grid import Bounds
+from ..core.key_columns import NAMELESS
 from ..core.totals import NoisyTotals
 from ..core.unit import counts_persons
 from ..errors import OptionError, shown
@@ -25,7 +27,7 @@ from ..estimate.interval import least_count, mean_ends, sum_ends
 from ..estimate.outside import count_ends
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
-from .presented import Presented, figure_names
+from .presented import Presented, figure_names, named_keys
 from .rendering import label
 from .statement import Range, Statement, stated
 from .stored import keys_from, terms_from
@@ -52,7 +54,7 @@ class Answer(Presented):
     private: bool
     _algorithm: MeanMechanism
     by: tuple[str, ...] = ()
-    groups: tuple[tuple[Any, ...], ...] = ((),)
+    groups: Sequence[tuple[Any, ...]] = NAMELESS
     threshold: int | None = None
     column: str | None = None
     where: str | None = None
@@ -179,7 +181,7 @@ class Answer(Presented):
         A column of ``by`` keeps its name. If that is also the name of a figure, the figure's
         column is called private_mean (private_count, ...) instead.
         """
-        keys = {name: [group[i] for group in self.groups] for i, name in enumerate(self.by)}
+        keys = named_keys(self)
         found = self._figures(confidence) | {"few": self.few(fewest)}
         names = figure_names(self.by, list(found))
         return keys | {names[name]: np.atleast_1d(column) for name, column in found.items()}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..estimate.interval import Interval
-from .presented import SHOWN, TOO_FEW, Presented, figure_names
+from .presented import SHOWN, TOO_FEW, Presented, figure_names, named_keys
 from .release import Release
 from .releases import Releases
 from .rendering import label
@@ -60,9 +60,9 @@ class Columns(Presented, Mapping[Any, Any]):
         return found
 
     @property
-    def groups(self) -> tuple[tuple[Any, ...], ...]:
+    def groups(self) -> Sequence[tuple[Any, ...]]:
         """The keys of the groups; a single empty key if the answer is not by group."""
-        found: tuple[tuple[Any, ...], ...] = self._first.groups
+        found: Sequence[tuple[Any, ...]] = self._first.groups
         return found
 
     @property
@@ -175,8 +175,8 @@ class Columns(Presented, Mapping[Any, Any]):
         names = figure_names(self.by, ["column", *figures[0]])
         rows = len(self.groups)
         found: dict[str, Any] = {
-            name: [group[i] for group in self.groups for _ in self.names]
-            for i, name in enumerate(self.by)
+            name: [key for key in column for _ in self.names]
+            for name, column in named_keys(self).items()
         }
         found[names["column"]] = list(self.names) * rows
         for figure in figures[0]:

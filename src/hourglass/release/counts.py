@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import to_double
+from ..core.key_columns import NAMELESS, Keys
 from ..core.totals import NoisyCounts
 from ..core.unit import counts_persons, hidden
 from ..errors import OptionError, shown
@@ -19,7 +20,7 @@ from ..estimate.interval import Interval
 from ..estimate.outside import count_ends
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
-from .presented import TOO_FEW, Presented, figure_names
+from .presented import TOO_FEW, Presented, figure_names, group_names, named_keys
 from .rendering import label, number
 from .statement import Statement, stated
 from .stored import keys_from, stored_rows
@@ -41,7 +42,7 @@ class _Counted(Presented):
     private: bool
     _algorithm: LaplaceCount
     by: tuple[str, ...] = ()
-    groups: tuple[tuple[Any, ...], ...] = ((),)
+    groups: Sequence[tuple[Any, ...]] = NAMELESS
     threshold: int | None = None
     where: str | None = None
 
@@ -91,8 +92,7 @@ class _Counted(Presented):
         found["expected_error"] = np.full(len(self.groups), self.expected_error)
         found["few"] = np.atleast_1d(self.few(fewest))
         names = figure_names(self.by, list(found))
-        keys = {name: [group[i] for group in self.groups] for i, name in enumerate(self.by)}
-        return keys | {names[name]: column for name, column in found.items()}
+        return named_keys(self) | {names[name]: column for name, column in found.items()}
 
     def _stored(self) -> dict[str, Any]:
         counts = self.noisy_totals.counts
@@ -266,10 +266,12 @@ class Counts(_Counted, Mapping[Any, Count]):
 
     _by_group: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", Keys.of(self.groups, len(self.by)))
+
     @cached_property
     def _places(self) -> dict[Any, int]:
-        single = len(self.by) == 1
-        return {(group[0] if single else group): i for i, group in enumerate(self.groups)}
+        return dict(zip(group_names(self), range(len(self)), strict=True))
 
     def __getitem__(self, key: Any) -> Count:
         return Count(

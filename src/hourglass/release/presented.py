@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from ..core.unit import hidden
@@ -16,7 +16,7 @@ from .rendering import (
     text_table,
 )  # fmt: skip
 
-__all__ = ["SHOWN", "TOO_FEW", "Presented", "figure_names"]
+__all__ = ["SHOWN", "TOO_FEW", "Presented", "figure_names", "group_names", "named_keys"]
 
 #: The most rows that are printed; of further groups only the number is shown.
 SHOWN: Final = 60
@@ -160,6 +160,18 @@ class Presented:
         all_notes = [*self._marks(1), *self._notes(), *self._outside_notes(0.95)]
         caption = f"{self._subject}, epsilon = {decimal(self.epsilon)}"
         return html_table(head, rows, caption, self._names) + html_paragraphs(all_notes)
+
+
+def named_keys(answer: Any) -> dict[str, list[Any]]:
+    """The columns of ``by`` with the keys of the groups, as plain values."""
+    return dict(zip(answer.by, answer.groups.lists(), strict=True))
+
+
+def group_names(answer: Any) -> Iterable[Any]:
+    """The names of the groups: values of the column of ``by``, or tuples of several."""
+    groups = answer.groups
+    names: Iterable[Any] = groups.lists()[0] if len(answer.by) == 1 else groups
+    return names
 
 
 def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:

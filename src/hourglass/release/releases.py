@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..core.key_columns import Keys
 from .answer import Answer
 from .combined import Difference, Ratio, Total, compared, total_of
-from .presented import TOO_FEW
+from .presented import TOO_FEW, group_names
 from .release import Release
 from .rendering import label
 from .stored import stored_rows, stored_terms
@@ -59,11 +60,12 @@ class Releases(Answer, Mapping[Any, Release]):
 
     # --- a mapping --------------------------------------------------------------------------
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", Keys.of(self.groups, len(self.by)))
+
     @cached_property
     def _places(self) -> _Places:
-        single = len(self.by) == 1
-        groups = ((group[0] if single else group) for group in self.groups)
-        return _Places((group, i) for i, group in enumerate(groups))
+        return _Places(zip(group_names(self), range(len(self)), strict=True))
 
     def __getitem__(self, key: Any) -> Release:
         return self._release(self._places[key])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..core.grid import Bounds, Grid
+from ..core.key_columns import KeyColumn, Keys
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
 from ..mechanisms.base import remade
@@ -112,11 +113,12 @@ def keys_from(stored: Mapping[str, Any]) -> dict[str, Any]:
         _check_overwritten(by, stored)
         kinds = ["text"] * len(by)
     columns = [
-        [_value(row[name], kind) for row in rows] for name, kind in zip(by, kinds, strict=True)
+        KeyColumn.of([_value(row[name], kind) for row in rows])
+        for name, kind in zip(by, kinds, strict=True)
     ]
     return {
         "by": by,
-        "groups": tuple(zip(*columns, strict=True)),
+        "groups": Keys(columns),
         "threshold": stored["threshold"],
     }
 

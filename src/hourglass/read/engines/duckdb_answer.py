@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...core.key_columns import KeyColumn, Keys
 from ...core.totals import Groups
 from ..column import part_of_arrow
 from ..kernel import total_of_chunks, totals_of_blocks
@@ -35,14 +36,16 @@ def of_arrays(columns: dict[str, Any], query: Question) -> Groups:
     """Totals from NumPy arrays: the keys, the count, the halves of the sums."""
     keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
     numbers = list(columns.values())[len(keys) :]
-    return Groups.of(keys, *numbers, balance=query.balance)
+    return Groups.of(Keys(keys), *numbers, balance=query.balance)
 
 
-def _values(column: Any, field: Field) -> Any:
-    """Key values: an array of integers unchanged, otherwise Python values with NULL as None."""
+def _values(column: Any, field: Field) -> KeyColumn:
+    """The values of a key; masked ones are NULL."""
     if field.kind == "date":
         column = column.astype("datetime64[D]")
-    if isinstance(column, np.ma.MaskedArray):
-        column, absent = column.data.astype(object), np.ma.getmaskarray(column)
-        column[absent] = None
-    return column if column.dtype.kind in "iu" else column.tolist()
+    absent = np.ma.getmaskarray(column)
+    found = KeyColumn.of(np.ma.getdata(column))
+    if found.whole:
+        return KeyColumn(np.where(absent, 0, found.values), absent)
+    found.values[absent] = None
+    return found

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...core.grid import Bounds
+from ...core.key_columns import KeyColumn, Keys
 from ...core.totals import Groups
 from ...errors import DataError, guarded, guarded_schema
 from ..database import SqlSource
@@ -108,10 +109,14 @@ class SQLite:
             rows = self._asked(sql)
         groups = Groups.of_rows(rows, len(query.by), len(query.sums))
         keys = [
-            [None if v is None else bool(v) for v in column] if field.kind == "boolean" else column
-            for column, field in zip(groups.keys, query.by, strict=True)
+            _booleans(column) if field.kind == "boolean" else column
+            for column, field in zip(groups.keys.columns, query.by, strict=True)
         ]
-        return replace(groups, keys=keys)
+        return replace(groups, keys=Keys(keys))
+
+
+def _booleans(column: KeyColumn) -> KeyColumn:
+    return KeyColumn.of([None if v is None else bool(v) for v in column.tolist()])
 
 
 def _number(field: Field, taken: set[str]) -> Field:

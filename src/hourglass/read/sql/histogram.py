@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ...core.key_columns import KeyColumn, Keys
 from ...core.scale import (
     Counts,
     Scale,
@@ -163,10 +164,10 @@ class Histogram:
         """The histogram of a column in memory."""
         column = columns[self.value.name]
         records = histogram_of_chunks(self.scale, column.each_chunk())
-        return Groups([np.arange(len(records))], np.zeros_like(records), records)
+        return Groups.of(Keys([KeyColumn(np.arange(len(records)))]), records)
 
     def counts(self, groups: Groups) -> Counts:
         """The counts by bucket in the result."""
-        buckets = (key for (key,) in groups.all_keys())
-        found: dict[Any, int] = dict(zip(buckets, groups.totals.count, strict=True))
+        buckets = (key for (key,) in groups.keys)
+        found: dict[Any, int] = dict(zip(buckets, groups.count.tolist(), strict=True))
         return counts_from_histogram(self.scale, found)

@@ -1,0 +1,178 @@
+"""Exact integers in arrays, past 64 bits: the totals of many groups.
+
+A sum of cells of 2^32 passes 63 bits from 2^31 records on, and how many records there are is a
+secret. So the form of totals must not depend on them: each is held as high * 2^32 + low in two
+64-bit integers, however small it is. What may wrap is known beforehand: every array carries a
+bound that follows from its type and from the public factors it was multiplied by, and where that
+passes 2^95 the result is an array of Python's integers instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, overload
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LIMIT", "NOISE", "ROWS", "Wide"]
+
+#: No value is as large as this: its high half fits into 64 bits.
+LIMIT: Final = 2**95
+#: No table has more rows than this.
+ROWS: Final = 2**47
+#: No 64-bit draw of noise is larger (the samplers hand out Python's integers instead).
+NOISE: Final = 2**62
+
+_DIGITS: Final = 32
+_LOW: Final = (1 << _DIGITS) - 1
+#: Noisy values are handed out in 64 bits if all are below this: what is added to them or doubled
+#: later cannot wrap.
+_NARROW: Final = 2**60
+
+Integers = npt.NDArray[np.int64]
+
+
+class Wide:
+    """An array of secret integers, each of them at most ``most`` and at least ``-most``.
+
+    It adds up with arrays of 64-bit integers and with integers, and multiplies with integers.
+    No operation looks at a value to decide what to do.
+    """
+
+    __slots__ = ("_high", "_low", "most")
+    __array_ufunc__ = None  # an array on the left of an operator leaves the operation to us
+
+    def __init__(self, high: Integers, low: Integers, most: int) -> None:
+        """From both halves, ``low`` from 0 to 2^32 - 1."""
+        assert most < LIMIT
+        self._high, self._low, self.most = high, low, most
+
+    @classmethod
+    def of(cls, values: Integers, most: int = NOISE) -> Wide:
+        """From 64-bit integers."""
+        return cls(values >> _DIGITS, values & _LOW, most)
+
+    @classmethod
+    def _carried(cls, high: Integers, low: Integers, most: int) -> Wide:
+        """From both halves, where ``low`` has still to be carried over into ``high``."""
+        return cls(high + (low >> _DIGITS), low & _LOW, most)
+
+    @classmethod
+    def of_halves(cls, hi: Integers, lo: Integers, digits: int) -> Wide:
+        """hi * 2^digits + lo: a sum as engines hand it over; ``digits`` is at most 31."""
+        high = hi >> (_DIGITS - digits)
+        low = (hi & (_LOW >> digits)) << digits
+        most = (1 << 63 + digits) + (1 << 63)
+        return cls._carried(high + (lo >> _DIGITS), low + (lo & _LOW), most)
+
+    # --- arithmetic -------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        """Another of them, an array, or an integer."""
+        other = _operand(other)
+        if not isinstance(other, Wide) or self.most + other.most >= LIMIT:
+            return self.exact() + (other.exact() if isinstance(other, Wide) else other)
+        high, low = self._high + other._high, self._low + other._low
+        return Wide._carried(high, low, self.most + other.most)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Wide:
+        """The values with their signs changed."""
+        return Wide._carried(-self._high, -self._low, self.most)
+
+    def __sub__(self, other: Any) -> Any:
+        """Less another of them, an array, or an integer."""
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        """An array or an integer, less these."""
+        return -self + other
+
+    def __mul__(self, factor: int) -> Any:
+        """Times a public integer."""
+        if self.most * abs(factor) >= LIMIT or abs(factor) >= NOISE:
+            return self.exact() * factor
+        if factor < 0:
+            return -self * -factor
+        # The products of the low halves need all 64 bits; whatever wraps in the high half has
+        # come back by the end, since the result fits.
+        product = self._low.view(np.uint64) * np.uint64(factor & _LOW)
+        high = self._high * factor + self._low * (factor >> _DIGITS)
+        high += (product >> np.uint64(_DIGITS)).view(np.int64)
+        return Wide(high, (product & np.uint64(_LOW)).view(np.int64), self.most * factor)
+
+    __rmul__ = __mul__
+
+    def halved(self) -> Wide:
+        """Divided by two, rounded down."""
+        low = (self._low + ((self._high & 1) << _DIGITS)) >> 1
+        return Wide(self._high >> 1, low, self.most)
+
+    # --- as other arrays --------------------------------------------------------------------
+
+    def exact(self) -> npt.NDArray[np.object_]:
+        """As Python's integers."""
+        high: Any = self._high.astype(object)
+        found: npt.NDArray[np.object_] = (high << _DIGITS) + self._low
+        return found
+
+    def narrow(self) -> npt.NDArray[Any]:
+        """As 64-bit integers if all of them fit, else as Python's.
+
+        Which of the two it is tells something about the values: for noisy ones only.
+        """
+        high, end = self._high, _NARROW >> _DIGITS
+        if high.max(initial=0) < end and high.min(initial=0) >= -end:
+            return (high << _DIGITS) + self._low
+        return self.exact()
+
+    def tolist(self) -> list[int]:
+        """As Python's integers in a list."""
+        found: list[int] = self.exact().tolist()
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """As an array of Python's integers."""
+        return self.exact() if dtype is None else self.exact().astype(dtype)
+
+    def placed(self, rows: npt.NDArray[np.intp], size: int) -> Wide:
+        """An array of ``size`` with these values in some rows, and zero in the others."""
+        high, low = np.zeros((2, size), dtype=np.int64)
+        high[rows], low[rows] = self._high, self._low
+        return Wide(high, low, self.most)
+
+    def __len__(self) -> int:
+        return len(self._high)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    @overload
+    def __getitem__(self, rows: int) -> int: ...
+    @overload
+    def __getitem__(self, rows: Any) -> Any: ...
+    def __getitem__(self, rows: Any) -> Any:
+        """One of them as Python's integer, or some of them."""
+        high, low = self._high[rows], self._low[rows]
+        if isinstance(high, np.ndarray):
+            return Wide(high, low, self.most)
+        return (int(high) << _DIGITS) + int(low)
+
+    def __repr__(self) -> str:
+        return "Wide(secret)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("totals are secret: they are not pickled or copied out of the process")
+
+
+def _operand(other: Any) -> Any:
+    """What is added: as a wide array, unless Python's integers are needed anyway."""
+    if isinstance(other, int):
+        if abs(other) >= LIMIT:
+            return other
+        return Wide(np.array([other >> _DIGITS]), np.array([other & _LOW]), abs(other))
+    if isinstance(other, np.ndarray) and other.dtype == np.int64:
+        return Wide.of(other)
+    return other
