@@ -1,4 +1,4 @@
-"""Budgets in ``hg.mean`` and its command: charged before the data is looked at, answered once."""
+"""Budgets in ``hg.mean`` and its command: charged before the data is read, answered once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def budget(place: Place) -> hg.Budget:
 
 
 class Watched:
-    """A column that tells what the ledger said when it was first looked at."""
+    """A column that records the state of the ledger when it is first read."""
 
     def __init__(self, budget: hg.Budget, *, fails: bool = False) -> None:
         self.budget, self.fails = budget, fails
@@ -77,7 +77,7 @@ def test_a_bad_request_costs_nothing(budget: hg.Budget, changes: dict[str, Any])
 
 
 def test_the_same_request_is_answered_once(budget: hg.Budget) -> None:
-    """However often: one charge, one answer, one look at the data."""
+    """However often it is repeated: one charge, one answer, one reading of the data."""
     column = Watched(budget)
     first = ask(budget, column, request="march")
     for _ in range(30):
@@ -127,7 +127,7 @@ def test_a_request_wants_a_budget() -> None:
 
 
 def test_extreme_bounds_can_be_written_down(budget: hg.Budget) -> None:
-    """Past the largest double a sum is the largest double: JSON has no infinity."""
+    """Beyond the largest double a sum is the largest double, since JSON has no infinity."""
     release = ask(budget, [1.7e308] * 5, bounds=(-1.7e308, 1.7e308))
     assert json.loads(json.dumps(release.to_dict(), allow_nan=False))
 

@@ -1,4 +1,4 @@
-"""A mechanism that lives in this file alone works everywhere: nothing else knows its name."""
+"""A mechanism that is defined only in this file works everywhere."""
 
 from __future__ import annotations
 

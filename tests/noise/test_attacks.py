@@ -91,7 +91,7 @@ def test_the_hole_would_be_seen() -> None:
 
 
 class Fixed:
-    """A law that draws what it is told."""
+    """A law that returns given draws."""
 
     def __init__(self, x: int, k: int) -> None:
         self.drawn = x, k
@@ -204,7 +204,7 @@ def _release(_: int) -> tuple[int, int]:
 
 @pytest.mark.slow
 def test_fork() -> None:
-    """64 children of one parent, all with its memory: 64 different answers."""
+    """64 children of one process, with the same memory: 64 different answers."""
     _release(0)
     with multiprocessing.get_context("fork").Pool(64, maxtasksperchild=1) as pool:
         found = pool.map(_release, range(64), chunksize=1)

@@ -1,4 +1,4 @@
-"""What must not say anything: time, forks, seeds."""
+"""Side channels: time, forks, seeds."""
 
 from __future__ import annotations
 

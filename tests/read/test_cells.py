@@ -1,4 +1,4 @@
-"""Cells, names and settings that engines read in ways of their own."""
+"""Cells, names and settings that engines treat differently."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_settings_of_a_database_change_nothing(postgres_url: str) -> None:
 
 
 def test_text_of_another_encoding_names_nobody(postgres_url: str) -> None:
-    """Not every text of such a database can be handed over: refused before the charge."""
+    """Not every text of such a database can be converted, so it is refused before the charge."""
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(
             "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE 'C'"
@@ -215,7 +215,7 @@ def test_why_there_is_no_connection(url: str, reason: str) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_a_nan_that_signals_is_not_told_of(dtype: Any) -> None:
-    """NumPy would warn of it, here as an error; the search for bounds takes it for missing."""
+    """NumPy would warn, which is an error in tests; the search for bounds treats it as missing."""
     odd: Any = {
         np.float16: np.array([0x7C01, 0x3C00], np.uint16).view(np.float16),
         np.float32: np.array([0x7F800001, 0x3F800000], np.uint32).view(np.float32),

@@ -209,7 +209,7 @@ def test_a_generator_is_consumed_once_and_in_chunks() -> None:
 
 
 class FromCapsule:
-    """Speaks Arrow and nothing else."""
+    """Supports only the Arrow interface."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -275,7 +275,7 @@ class Failing(int):
 
 
 class Shy:
-    """An object that does not tell its class."""
+    """An object whose class cannot be determined."""
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:

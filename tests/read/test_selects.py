@@ -1,4 +1,4 @@
-"""A SELECT is asked if it works row by row, and refused where that cannot be seen."""
+"""A SELECT is accepted if it is known to work row by row, and refused otherwise."""
 
 from __future__ import annotations
 

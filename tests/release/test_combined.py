@@ -1,4 +1,5 @@
-"""Totals, differences and ratios of groups: their figures, how wide they are, what they hold."""
+"""Totals, differences and ratios of groups: their figures, and the width and coverage of
+intervals."""
 
 from __future__ import annotations
 
