@@ -315,7 +315,7 @@ def test_no_password_is_ever_shown(before: str, after: str, scheme: str, host: s
         assert "hunter2" not in said
 
 
-def test_repr_holds_no_secret(budget: Budget) -> None:
+def test_repr_contains_no_secret(budget: Budget) -> None:
     assert repr(budget).endswith("budget.db', 'b')")
     assert "open" in repr(budget.reserve("0.1", question="q"))
 

@@ -114,7 +114,7 @@ def test_eight_threads_race(place: Place) -> None:
     assert budget.balance().remaining.epsilon == 0
 
 
-def test_a_thread_waits_no_longer_than_told(tmp_path: Any) -> None:
+def test_a_thread_waits_no_longer_than_the_limit(tmp_path: Any) -> None:
     budget = fresh(SqlitePlace(str(tmp_path / "budget.db")), wait=0.2)
     from hourglass.errors import LedgerBusyError
 

@@ -193,7 +193,7 @@ def test_an_analyst_can_change_nothing(
     assert budget.verify().sound
 
 
-def test_public_holds_no_right(steward: PostgresPlace, analyst: PostgresPlace) -> None:
+def test_public_has_no_rights(steward: PostgresPlace, analyst: PostgresPlace) -> None:
     """Of all functions an analyst may call three, PUBLIC none."""
     called = steward.rows(
         "SELECT p.oid::regprocedure::text, bool_or(a.grantee = 0) FROM pg_proc p, "

@@ -108,7 +108,7 @@ def test_a_failure_after_the_charge_keeps_it_and_names_the_request(budget: hg.Bu
     assert budget.balance().spent.epsilon == Fraction(3, 10)
 
 
-def test_groups_are_one_charge_and_come_back_as_they_were(budget: hg.Budget) -> None:
+def test_groups_are_one_charge_and_are_restored_unchanged(budget: hg.Budget) -> None:
     frame = pd.DataFrame({"g": ["a", "b", "b"], "x": [1.0, 2.0, 3.0]})
     settings: dict[str, Any] = {"bounds": (0, 5), "epsilon": "0.5", "by": "g", "budget": budget}
     first = hg.mean(frame, "x", keys=["a", "b", "c"], request="groups", **settings)
@@ -121,7 +121,7 @@ def test_groups_are_one_charge_and_come_back_as_they_were(budget: hg.Budget) -> 
     assert hg.mean(frame, "x", delta="1e-7", request="secret", **settings).groups == secret.groups
 
 
-def test_a_request_wants_a_budget() -> None:
+def test_a_request_needs_a_budget() -> None:
     with pytest.raises(hg.OptionError, match="budget="):
         ask(None, [0.5], request="march")
 

@@ -149,7 +149,7 @@ def test_it_is_audited_exactly(G: int) -> None:
     assert found[0].figures["loss"] == "3/2"
 
 
-def test_the_audit_sees_a_split_that_spends_too_much() -> None:
+def test_the_audit_detects_a_split_that_spends_too_much() -> None:
     class Overspent(UnevenMean):
         @cached_property
         def count_law(self) -> DiscreteLaplace:

@@ -188,7 +188,7 @@ def test_what_would_be_seen() -> None:
         assert complaints(one, other, asked, added=1, gone=0, clean=[]), name
 
 
-def test_a_swallowed_row_is_seen(temporary: Path) -> None:
+def test_a_swallowed_row_is_detected(temporary: Path) -> None:
     """With ``hg.multiline`` an unclosed quote swallows rows, as documented; the attack detects
     it."""
 

@@ -224,7 +224,7 @@ class FromStream(FromCapsule):
 
 
 @pytest.mark.parametrize("kind", [FromCapsule, FromStream])
-def test_anything_that_speaks_arrow(kind: type[FromCapsule]) -> None:
+def test_anything_with_an_arrow_interface(kind: type[FromCapsule]) -> None:
     source = column(kind(pa.array([1, 2, None])))
     totals = totals_of(source, grid_of(source, Bounds(0, 3)))
     assert (totals.cells, totals.count) == (3, 2)

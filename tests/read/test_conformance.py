@@ -184,7 +184,7 @@ def test_decimals(engine_place: Any, digits: int, scale: int) -> None:
 NO_DATES = [-719163, 2932897, 2**31 - 1, -(2**31) + 1]
 
 
-def test_dates_that_python_has_not_name_no_group(engine_place: Any) -> None:
+def test_dates_outside_pythons_range_are_null(engine_place: Any) -> None:
     """A date outside Python's range is NULL; one row must not cause an error."""
     named = [date(1, 1, 1), date(2026, 3, 1), date(9999, 12, 31)]
     days = pa.array([(day - date(1970, 1, 1)).days for day in named] + NO_DATES, pa.int32())
@@ -196,7 +196,7 @@ def test_dates_that_python_has_not_name_no_group(engine_place: Any) -> None:
     assert totals(placed, Bounds(0, 1), 1) == dict.fromkeys(named, (1, 1))
 
 
-def test_dates_that_python_has_not_on_postgres(postgres_url: str) -> None:
+def test_dates_outside_pythons_range_on_postgres(postgres_url: str) -> None:
     days = ["0001-01-01", "9999-12-31", "infinity", "-infinity", "0044-03-15 BC", "10000-01-01"]
     rows = ", ".join(f"(1.0::float8, '{day}'::date)" for day in days)
     names = f"{identifier(VALUE)}, {identifier(GROUP)}"

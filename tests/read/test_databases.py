@@ -80,7 +80,7 @@ def test_the_file_is_let_go_after_the_answer(clinic: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["duckdb", "sqlite"])
-def test_files_that_are_no_database(tmp_path: Path, scheme: str) -> None:
+def test_files_that_are_not_a_database(tmp_path: Path, scheme: str) -> None:
     broken = tmp_path / "broken"
     broken.write_bytes(b"SECRET" * 1000)
     for path in (broken, tmp_path / "none", tmp_path):

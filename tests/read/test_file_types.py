@@ -186,7 +186,7 @@ def test_a_column_that_one_file_lacks(tmp_path: Path, engine: str) -> None:
         total(placed, by="h", delta=1e-6)
 
 
-def test_other_columns_may_differ_as_they_like(tmp_path: Path, engine: str) -> None:
+def test_other_columns_may_differ(tmp_path: Path, engine: str) -> None:
     one = pa.table({"a": [1], "x": [1.0], "b": ["t"], "c": [[1]]})
     two = pa.table({"x": [2.0], "b": [1.5], "d": [True]})
     assert total(write(tmp_path / "g", engine, one, two))[1] == 2

@@ -177,7 +177,7 @@ def test_no_rows_and_an_array_give_the_same_answer(engine_place: Any) -> None:
         assert found == hg.find_bounds(array, bits=SeededBits(4), **ask)
 
 
-def test_a_row_of_each_person_stands_for_their_rows() -> None:
+def test_one_row_of_each_person_represents_their_rows() -> None:
     """With many rows per person the bounds fit the rows, not the persons' means."""
     dice = np.random.default_rng(8)
     made = pa.table({"x": dice.exponential(1.0, 200_000), "u": np.arange(200_000) % 4_000})

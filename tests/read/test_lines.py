@@ -285,7 +285,7 @@ POISON = {
 @pytest.mark.slow
 @pytest.mark.attack
 @pytest.mark.parametrize("place", ["first", "middle", "last", "at the end of a block"])
-def test_no_line_speaks_for_another(read: Any, tmp_path: Path, place: str) -> None:
+def test_no_line_affects_another(read: Any, tmp_path: Path, place: str) -> None:
     """One poisoned line, or as many as it has line breaks: the others count as before."""
     before, after = {
         "first": (0, 900),

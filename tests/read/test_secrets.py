@@ -163,7 +163,7 @@ def test_the_order_is_that_of_the_keys_never_of_the_data() -> None:
     assert list(found) == ["ann", "bob", "mia", "zoe"]
 
 
-def test_a_key_that_is_no_text_is_missing() -> None:
+def test_a_key_that_is_not_utf8_is_missing() -> None:
     """Invalid UTF-8 in a column of text is NULL, and does not make the query fail."""
     offsets, data = pa.array([0, 1, 1 + len(CANARY) + 1], pa.int32()), f"a{CANARY}".encode()
     bad = pa.StringArray.from_buffers(2, offsets.buffers()[1], pa.py_buffer(data + b"\xff"))

@@ -153,7 +153,7 @@ NASTY_LINES = [
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 @pytest.mark.parametrize("line", NASTY_LINES, ids=range(len(NASTY_LINES)))
-def test_no_line_of_json_speaks_for_another(line: str, place: str, tmp_path: Path) -> None:
+def test_no_line_of_json_affects_another(line: str, place: str, tmp_path: Path) -> None:
     """Whatever one line contains, and wherever it is, the others count as before."""
     rows = ['{"x": 1, "g": "a"}'] * 200
     at = {"first": 0, "middle": 100, "last": 200}[place]

@@ -231,7 +231,7 @@ def names_that(where: str) -> int:
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
-def test_text_that_is_no_utf8_is_missing(engine: str, tmp_path: Path) -> None:
+def test_text_that_is_not_utf8_is_missing(engine: str, tmp_path: Path) -> None:
     file = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [1.0] * len(CELLS), "t": texts(CELLS)}), file)
     for where in ASKED:
@@ -326,7 +326,7 @@ def test_what_is_printed_names_the_filter() -> None:
 
 
 @pytest.mark.parametrize("name", ["hourglass § input 1", "Hourglass § value 1", "hourglass_PAIR"])
-def test_names_of_our_own_are_no_columns(name: str) -> None:
+def test_reserved_names_are_not_columns(name: str) -> None:
     odd = TABLE.append_column(name, pa.array([1.0] * len(PEOPLE)))
     with pytest.raises(hg.DataError, match="rename"):
         totals({"data": odd}, name, where="n + 1 = 2")

@@ -204,7 +204,7 @@ def test_coverage_of_pairs(
 
 @pytest.mark.statistical
 @pytest.mark.slow
-def test_a_difference_half_as_wide_would_be_seen_to_fail() -> None:
+def test_a_difference_half_as_wide_fails_the_coverage_test() -> None:
     assert held(Difference, "yes/no", "1", (400, 150), "mean", 200, narrower=0.4) < enough(200)
 
 

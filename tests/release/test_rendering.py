@@ -62,7 +62,7 @@ def test_a_word_that_is_too_long_is_cut_and_no_number_is() -> None:
     assert len(text_table([" " * 90, "n"], []).splitlines()) == 2
 
 
-def test_one_and_many_are_printed_by_the_same_hand() -> None:
+def test_one_and_many_are_printed_with_the_same_digits() -> None:
     """In each table a group's mean has the digits of that group's release."""
     found = answers(("g",), (("a",), (None,)))
     assert "(missing)" in str(found)
@@ -95,7 +95,7 @@ def test_no_groups_say_why() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(TEXT, TEXT)
-def test_html_holds_names_as_text_alone(name: str, key: str) -> None:
+def test_html_escapes_names(name: str, key: str) -> None:
     tags = set()
 
     class Seen(HTMLParser):
