@@ -335,7 +335,11 @@ def test_it_survives_being_stored() -> None:
 
 def test_what_is_refused() -> None:
     releases = by_month()
-    for keys, told in (([], "at least one"), ([1, 1], "twice"), ([1, 99], "99 is not a group of this answer")):
+    for keys, told in (
+        ([], "at least one"),
+        ([1, 1], "twice"),
+        ([1, 99], "99 is not a group of this answer"),
+    ):
         with pytest.raises(OptionError, match=told):
             releases.total(keys)
     with pytest.raises(OptionError, match="same group"):
