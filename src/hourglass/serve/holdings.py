@@ -68,7 +68,7 @@ class Holding:
         return found
 
     def rehearsals(self) -> Iterator[Paced]:
-        """Every question at every price: rehearsed once, its law is at hand for all."""
+        """Every question at every price; once rehearsed, its law is prepared for all."""
         for choice, epsilon in product(choices(self.dataset), self.dataset.epsilons):
             yield self.paced(choice, epsilon)
 

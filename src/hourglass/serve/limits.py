@@ -24,7 +24,7 @@ class Rates:
     def __init__(
         self, a_minute: Callable[[], float], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """No events so far. How many a minute is asked anew for each event."""
+        """No events so far. The limit per minute is looked up again for each event."""
         self._a_minute = a_minute
         self._clock = clock
         self._lock = threading.Lock()

@@ -45,7 +45,7 @@ class Paced:
     """
 
     def __init__(self, question: Any, groups: int, slot: float = SLOT) -> None:
-        """Around a question for so many groups."""
+        """Wrap a question for this many groups."""
         self.question = question
         self._slot = slot + A_GROUP * groups
         self._rehearsed = False

@@ -130,7 +130,7 @@ class Door:
         return len(self._sessions)
 
     def _forget(self, now: float, person: str) -> None:
-        """Drop sessions that have ended, and the person's oldest where they have too many."""
+        """Drop expired sessions, and the person's oldest if they have too many."""
         ended = [name for name, each in self._sessions.items() if each.ends < now]
         own = [name for name, each in self._sessions.items() if each.person == person]
         for name in ended + own[: max(0, len(own) - _MOST_SESSIONS + 1)]:

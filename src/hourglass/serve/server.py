@@ -33,13 +33,13 @@ log = logging.getLogger("hourglass.serve")
 _HEAD_SECONDS: Final = 10.0
 #: The most connections at once; further ones get an error that asks to retry.
 _MOST_CONNECTIONS: Final = 500
-#: So many of them from one address, so that nobody takes them all.
+#: The most connections from one address, so that nobody can take them all.
 _MOST_FROM_ONE: Final = 250
 _connections: Final[Counter[str]] = Counter()
 #: How many seconds running requests have to finish when the service is stopped.
 _GRACE: Final = 20
-#: A thread that computes lets others have the interpreter after so many seconds. Who holds the
-#: ledger's lock takes it up again after every statement, while all others wait for that lock.
+#: A computing thread yields the interpreter after this many seconds. The thread that holds the
+#: ledger's lock needs it again after every statement, while all others wait for that lock.
 _SWITCH: Final = 0.0005
 
 
@@ -116,7 +116,8 @@ class PatientProtocol(H11Protocol):
         self._await_head()
 
     def _most(self) -> int:
-        """How many connections this client may have: a proxy stands for many people."""
+        """The most connections of this client; a proxy may have more, since it serves many
+        people."""
         app: Any = self.config.app
         proxies = app.proxies() if hasattr(app, "proxies") else ()
         return _MOST_CONNECTIONS if self._from in proxies else _MOST_FROM_ONE

@@ -66,7 +66,7 @@ def price_words(price: Amount) -> str:
 
 
 def delta_words(delta: Fraction) -> str:
-    """A delta as people read it, such as 1e-6: so many zeros cannot be counted."""
+    """A delta as text, such as 1e-6."""
     exact = shown_number(delta)
     return f"{Decimal(exact):e}" if delta and exact.startswith("0.000") else exact
 
