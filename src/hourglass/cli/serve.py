@@ -79,21 +79,21 @@ def run(
 @serve_app.command(cls=Command)
 def new(
     catalogue: Annotated[
-        Path, typer.Argument(help="The file to write; one that is there stays as it is.")
+        Path, typer.Argument(help="The file to write; an existing file is not overwritten.")
     ] = Path("catalogue.toml"),
 ) -> None:
-    """Write a catalogue to begin with, to be filled in with data and people of your own."""
+    """Write a starter catalogue, to be filled in with your own data and people."""
     starter = Path(__file__).parents[1] / "serve" / "templates" / "starter.toml"
     try:
         with catalogue.open("x", encoding="utf-8") as file:
             file.write(starter.read_text(encoding="utf-8"))
     except FileExistsError:
-        raise OptionError(f"{str(catalogue)!r} is there already; name another file") from None
+        raise OptionError(f"{str(catalogue)!r} already exists; name another file") from None
     except OSError as error:
         raise OptionError(
             f"{str(catalogue)!r} cannot be written ({error.strerror}); name another file"
         ) from None
-    print(f"Wrote {catalogue}. Say in it what you offer, then: hourglass serve check {catalogue}")
+    print(f"Wrote {catalogue}. Fill in what you offer, then run: hourglass serve check {catalogue}")
 
 
 @serve_app.command(cls=Command)
