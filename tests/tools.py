@@ -1,4 +1,4 @@
-"""How an attacker looks at the product: the command, the answer, everything that is shown."""
+"""What an attacker sees: the command, the answer, every message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hourglass.read.sql.query import Query, Value
 
 @dataclass(frozen=True)
 class Told:
-    """All that the command told."""
+    """Everything that the command printed."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ class Told:
 
 
 def command(*arguments: object, bits: Bits = SECURE) -> Told:
-    """``hourglass`` with these arguments, in this process; ``bits`` freezes its noise."""
+    """``hourglass`` with these arguments, in this process; ``bits`` fixes its noise."""
     out, err = io.StringIO(), io.StringIO()
     code: Any = 0
     try:
@@ -39,7 +39,7 @@ def command(*arguments: object, bits: Bits = SECURE) -> Told:
 
 
 def everything(error: BaseException) -> str:
-    """All that a person could be shown of an error, its causes and contexts included."""
+    """Everything that an error could show, including its causes and contexts."""
     shown = "".join(traceback.format_exception(error))
     seen: BaseException | None = error
     while seen is not None:

@@ -61,7 +61,7 @@ def test_stored_and_read_back_it_is_the_same(values: Any) -> None:
     assert pickle.loads(pickle.dumps(found)) == found
 
 
-def test_seeded_bits_are_owned_up_to() -> None:
+def test_seeded_bits_are_declared_in_the_answer() -> None:
     assert hg.find_bounds(VALUES, epsilon=1).private
     seeded = hg.find_bounds(VALUES, epsilon=1, bits=SeededBits(1))
     assert not seeded.private
@@ -76,7 +76,7 @@ def test_integers_get_integer_bounds_and_their_own_grid() -> None:
     assert hg.mean(ages, bounds=found, epsilon=1).grid == found.upper - found.lower
 
 
-def test_ones_own_scale() -> None:
+def test_a_user_defined_scale() -> None:
     found = hg.find_bounds(VALUES, epsilon=2, scale=range(0, 200, 10), bits=SeededBits(3))
     assert found.lower % 10 == 0
     assert 40 <= found.upper <= 120
@@ -85,20 +85,20 @@ def test_ones_own_scale() -> None:
     assert 980 <= found.lower < 1000 < found.upper <= 1020
 
 
-def test_the_end_of_the_scale_is_told() -> None:
+def test_the_end_of_the_scale_is_reported() -> None:
     found = hg.find_bounds(VALUES + 1e3, epsilon=2, scale=[0, 1, 10], bits=SeededBits(3))
     assert found.edges == (False, True)
     assert "10 is where the scale ends" in str(found)
 
 
-def test_text_says_price_and_bias() -> None:
+def test_the_text_states_price_and_bias() -> None:
     text = str(hg.find_bounds(VALUES, epsilon="0.3", bits=SeededBits(1)))
     assert "epsilon 0.3" in text
     assert "95 %" in text
 
 
 @pytest.mark.parametrize("nothing", [[], [None, float("nan")], np.zeros(10)])
-def test_no_records_to_speak_of(nothing: Any) -> None:
+def test_hardly_any_records(nothing: Any) -> None:
     found = hg.find_bounds(nothing, epsilon=1, bits=SeededBits(1))
     assert found.lower <= 0 <= found.upper
 

@@ -219,7 +219,7 @@ def test_a_request_is_charged_once_and_answered_the_same(tmp_path: Path, groups:
             hg.mean(TABLE, changed, **{**ask, "bounds": bounds})
 
 
-def test_the_text_of_the_question_tells_columns_apart() -> None:
+def test_the_text_of_the_question_distinguishes_columns() -> None:
     def text(**options: Any) -> str:
         return mean_question(
             TABLE, **{"column": COLUMNS, "bounds": BOUNDS, "epsilon": 1, **options}
@@ -378,7 +378,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, words: list[str], told: 
     assert told in result.err
 
 
-def test_plan_knows_the_number_of_columns() -> None:
+def test_plan_takes_the_number_of_columns() -> None:
     told = command("plan", "--bounds", 0, 1, "--records", 1000, "--epsilon", 1, "--columns", 10)
     assert told.code == 0, told.err
     assert "together" in told.out

@@ -58,7 +58,7 @@ def test_the_same_counts_in_every_place(place: Place, options: dict[str, Any], w
     assert counted(placed["data"], engine=placed.get("engine"), **options) == wanted
 
 
-def test_a_person_counts_in_as_many_groups_as_the_unit_says(place: Place) -> None:
+def test_a_person_counts_in_as_many_groups_as_the_unit_allows(place: Place) -> None:
     placed = place(TABLE)
     unit = hg.per_person("who")
     found = counted(placed["data"], engine=placed.get("engine"), unit=unit, by="g", keys=["a", "b"])
@@ -215,7 +215,7 @@ def test_what_is_refused_costs_nothing(
     assert budget.balance().spent.epsilon == 0
 
 
-def test_an_iterator_that_fails_tells_nothing_of_its_rows() -> None:
+def test_an_iterator_that_fails_reveals_nothing_about_its_rows() -> None:
     def rows() -> Any:
         yield 1
         raise ValueError("canary-7351842")

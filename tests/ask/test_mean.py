@@ -52,7 +52,7 @@ def test_epsilon(epsilon: Any) -> None:
         (1e-6, Fraction(1, 10**6)),
     ],
 )
-def test_epsilon_is_what_it_says(epsilon: Any, exact: Fraction) -> None:
+def test_epsilon_is_exact(epsilon: Any, exact: Fraction) -> None:
     assert hg.mean([0.5], bounds=(0, 1), epsilon=epsilon).epsilon == exact
 
 

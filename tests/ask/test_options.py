@@ -109,7 +109,7 @@ def test_a_column_as_a_unit_is_not_shown(kind: str) -> None:
         assert "4711" not in everything(caught.value)
 
 
-def test_bounds_tell_no_length() -> None:
+def test_bounds_do_not_reveal_a_length() -> None:
     """The length of a column given as bounds would reveal the number of rows."""
     with pytest.raises(hg.BoundsError) as caught:
         hg.mean(TABLE, "x", bounds=[0.5] * 4711, epsilon=1)

@@ -156,7 +156,7 @@ def test_the_price_is_divided_exactly() -> None:
 
 
 @pytest.mark.statistical
-def test_intervals_hold_as_often_as_they_say() -> None:
+def test_intervals_have_their_nominal_coverage() -> None:
     """4,000 answers: below 0.95 less four standard errors with a probability below 1e-4 each if
     they held at just that rate; they hold more often, counts being whole."""
     data = np.repeat([-1.0, 0.5, 2.0], [0, 180, 20])
@@ -176,7 +176,7 @@ DELAYS = pd.DataFrame({"x": RNG.gamma(0.6, 40, 20_000) - 20, "g": RNG.choice(["a
 SURE: dict[str, Any] = {"bounds": (-60, 60), "epsilon": 60, "outside": "1/2"}
 
 
-def test_the_reader_is_told() -> None:
+def test_the_answer_says_how_clamping_biases_it() -> None:
     found = hg.mean(DELAYS, "x", **SURE)
     above = int((DELAYS["x"] > 60).sum())
     assert (found.outside.below, found.outside.above) == (0, above)

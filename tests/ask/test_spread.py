@@ -137,7 +137,7 @@ def test_stored_answers_come_back(tmp_path: Path, groups: dict[str, Any]) -> Non
         hg.mean(TABLE, "x", **ask | {"spread": False}, **groups)
 
 
-def test_tables_and_statements_speak_of_it() -> None:
+def test_tables_and_statements_mention_it() -> None:
     found = hg.mean(TABLE, "x", **SURE)
     assert "\nstd " in str(found)
     assert "triangle" in str(found.statement())

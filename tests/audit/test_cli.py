@@ -59,7 +59,7 @@ number = 3
 """
 
 
-def test_a_function_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_defined_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without noise the promise is broken: exit code 1, and the chart is still drawn."""
     (tmp_path / "own_release.py").write_text(BROKEN)
     monkeypatch.chdir(tmp_path)

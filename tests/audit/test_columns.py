@@ -48,7 +48,7 @@ def test_every_small_box(epsilon: str) -> None:
 
 
 @pytest.mark.enumeration
-def test_a_box_with_a_record_that_jumps_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_box_with_a_record_that_jumps_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     law = hg.HourglassBox(1, [2, 3], [4, 0])
     assert level_steps(box_lattice(law))[0] == {1}
     for moves in ([(2, 3, 0)], [(3, 0, 1)], [(0, -1, 1)], [(1, 1, 2)]):

@@ -50,7 +50,7 @@ def test_of_several_columns_each(visits: Path) -> None:
     assert "y: " in run("mean", visits, "x", "y", *ASK, *words).stdout
 
 
-def test_a_group_that_is_not_published_is_no_failure(visits: Path) -> None:
+def test_a_group_that_is_not_published_is_not_an_error(visits: Path) -> None:
     """With secret names the group may be missing from the answer, which is not an error."""
     words = ["--by", "site", "--delta", "1e-6", "--difference", "a", "nobody"]
     found = run("mean", visits, "x", *ASK, *words, "--total")

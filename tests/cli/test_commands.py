@@ -284,7 +284,7 @@ def test_every_option_is_documented() -> None:
             assert f"`{shown}" in section, f"{name}: {shown} is not in docs/command-line.md"
 
 
-def test_errors_speak_of_options() -> None:
+def test_errors_name_command_line_options() -> None:
     for message, told in (
         ("name the column with by=", "name the column with --by"),
         ("by= takes one of keys= (x), delta=.", "--by takes one of --keys (x), --delta."),

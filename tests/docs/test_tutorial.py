@@ -36,7 +36,7 @@ for language, block in json.load(sys.stdin):
 """
 
 
-def test_the_tutorial_as_it_stands(tmp_path: Path) -> None:
+def test_the_tutorial_runs(tmp_path: Path) -> None:
     """From the first line to the last, except for the installation."""
     import json
 

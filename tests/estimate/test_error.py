@@ -62,7 +62,7 @@ def test_normalised_mse_through_the_public_api(epsilon: str, runs: int) -> None:
     assert abs(errors.mean() - 2 * target) > 0.02 * target
 
 
-def test_every_algorithm_errs_as_its_moments_say() -> None:
+def test_the_error_of_every_algorithm_follows_from_its_moments() -> None:
     for name in ALGORITHMS:
         for epsilon in ("0.5", "3"):
             for bounds in ((0.0, 1.0), (10.0, 11.0)):

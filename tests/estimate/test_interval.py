@@ -84,7 +84,7 @@ def test_mean_coverage_is_at_least_nominal(
 
 
 @pytest.mark.slow
-def test_the_coverage_test_sees_an_interval_too_narrow() -> None:
+def test_the_coverage_test_rejects_an_interval_too_narrow() -> None:
     assert coverage(2, "2", 10, 7, narrower=0.6) < CONFIDENCE
 
 
@@ -329,7 +329,7 @@ def test_no_alpha_is_lost_and_hardly_one_too_many(name: str, cells: int, count: 
     assert not any(excluded(alpha) for alpha in inside)
 
 
-def test_an_impossible_answer_says_nothing() -> None:
+def test_an_impossible_answer_has_the_whole_range_as_interval() -> None:
     """Totals that no dataset makes likely: the set is empty and the whole range is given."""
     algorithm = make("hourglass", Fraction(8), Grid(Bounds(0, 5), 5, True))
     assert mean_shares(algorithm, noisy_pair(5, -500, 1), 0.05) == (0.0, 1.0)

@@ -123,7 +123,7 @@ def test_exact_coverage_is_at_least_nominal(n: int, mu: float) -> None:
 
 @pytest.mark.enumeration
 @pytest.mark.slow
-def test_the_coverage_test_sees_an_interval_too_narrow() -> None:
+def test_the_coverage_test_rejects_an_interval_too_narrow() -> None:
     assert exact_coverage("2", 8, 0.5, narrower=0.6) < 0.8
 
 
@@ -150,7 +150,7 @@ def test_coverage_of_some(name: str, n: int, epsilon: str) -> None:
 
 @pytest.mark.statistical
 @pytest.mark.slow
-def test_the_interval_of_the_records_would_be_seen_to_fail() -> None:
+def test_the_interval_of_the_records_fails_the_coverage_test() -> None:
     """An interval of half the width holds the mean far less often: the tests can tell."""
     found, _ = coverage("yes/no .5", 200, "1", 400, narrower=0.5)
     assert found < 0.95 - 5.5 * math.sqrt(0.95 * 0.05 / 400)
@@ -224,7 +224,7 @@ def test_each_of_several_columns_and_all_at_once() -> None:
         assert found.high - found.low < 0.12
 
 
-def test_a_public_number_of_records_is_used_as_it_is() -> None:
+def test_a_public_number_of_records_is_used_directly() -> None:
     release = hg.mean([0.25] * 400, bounds=(0.0, 1.0), epsilon=1, algorithm="swap")
     assert count_reach(release._algorithm, 0.001) == 0.0
     found = release.interval(0.999999, of="population")

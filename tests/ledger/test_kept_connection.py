@@ -66,7 +66,7 @@ def test_nothing_stays_open_without_the_budget(postgres: PostgresPlace) -> None:
     raise AssertionError("the connection outlived its budget")
 
 
-def test_a_connection_that_was_lost_is_made_anew(postgres: PostgresPlace, budget: Budget) -> None:
+def test_a_lost_connection_is_replaced(postgres: PostgresPlace, budget: Budget) -> None:
     charge(budget, "before")
     end_them(postgres)
     charge(budget, "after")
@@ -144,7 +144,9 @@ def test_a_forked_child_leaves_its_parents_alone(postgres: PostgresPlace, budget
     assert budget.balance().spent.epsilon == 6 * TENTH
 
 
-def test_a_server_that_says_nothing_is_given_up(postgres: PostgresPlace, budget: Budget) -> None:
+def test_a_server_that_does_not_respond_is_given_up(
+    postgres: PostgresPlace, budget: Budget
+) -> None:
     """Options of the socket; they have no effect on a local one, and the server takes them."""
     (found,) = (c for c, _ in _connections(budget)._idle)
     given: dict[str, Any] = found.info.get_parameters()

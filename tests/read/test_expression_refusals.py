@@ -1,4 +1,4 @@
-"""What is not offered is refused: before any charge, at once, and with the place named."""
+"""What is not supported is refused before any charge, immediately, and with its position."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ CANARY = "canary-4711"
     ids=lambda where: repr(where)[:20].replace("\n", " "),
 )  # fmt: skip
 def test_no_message_repeats_a_value(where: Any) -> None:
-    """A whole column, or a cell, that was given by mistake is not printed."""
+    """A whole column or a cell that was given by mistake is not printed."""
     with pytest.raises(HourglassError) as raised:
         hg.mean(FRAME, "x", where=where, bounds=(0, 1), epsilon=1)
     assert CANARY not in str(raised.value)

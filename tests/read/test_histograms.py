@@ -39,7 +39,7 @@ ODD += [-2.2e-308, 1.7976931348623157e308, -1.7976931348623157e308, 0.1, 2.0**53
 
 
 def reals(scale: Scale) -> list[float | None]:
-    """The odd ones, and every candidate as a double, the ones before and after it."""
+    """Special values, and every candidate with the doubles before and after it."""
     points = [float(c) for c in scale.candidates]
     near = [math.nextafter(p, end) for p in points for end in (-math.inf, math.inf)]
     return [*ODD, *points, *near, *points[::3]]
@@ -177,8 +177,8 @@ def test_no_rows_and_an_array_give_the_same_answer(engine_place: Any) -> None:
         assert found == hg.find_bounds(array, bits=SeededBits(4), **ask)
 
 
-def test_a_row_of_each_person_stands_for_their_rows() -> None:
-    """With many rows a person the bounds fit the rows, not the persons' means."""
+def test_one_row_of_each_person_represents_their_rows() -> None:
+    """With many rows per person the bounds fit the rows, not the persons' means."""
     dice = np.random.default_rng(8)
     made = pa.table({"x": dice.exponential(1.0, 200_000), "u": np.arange(200_000) % 4_000})
     found = hg.find_bounds(made, "x", epsilon=1, unit=hg.per_person("u"), bits=SeededBits(1))

@@ -1,4 +1,4 @@
-"""Totals kept in memory: the same as the engine's, for the questions that were read alone."""
+"""Totals kept in memory equal those of the engine, only for the questions that were read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine is one file: a toy that keeps tables as rows in a list, registered here alone."""
+"""An engine is one file: a toy engine with tables as lists of rows, registered only here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Rows:
 
 
 class RowsSource:
-    """It is asked in SQL like every engine: by a SQLite in memory, in whose dialect it speaks."""
+    """It runs SQL like every engine, through an in-memory SQLite database and its dialect."""
 
     name = "toy"
     parse: str | None = None

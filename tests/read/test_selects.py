@@ -1,4 +1,4 @@
-"""A SELECT is asked if it works row by row, and refused where that cannot be seen."""
+"""A SELECT is accepted if it is known to work row by row, and refused otherwise."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def database(tmp_path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-def test_a_trusted_select_is_run_as_it_is(database: str) -> None:
+def test_a_trusted_select_is_run_unchecked(database: str) -> None:
     query = "SELECT x FROM t ORDER BY x LIMIT 10"
     found = hg.mean(hg.sql(database, query, trusted=True), "x", bounds=(0.0, 100.0), epsilon=60)
     assert found.count == 10

@@ -1,4 +1,4 @@
-"""What an engine cannot keep in memory lies in a private directory, and does not stay there."""
+"""Engines spill into a private directory, which is removed afterwards."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-#: Asks by group in a memory so small that the engine must spill, and says when it does.
+#: Asks by group with so little memory that the engine must spill, and reports when it does.
 PROGRAM = """
 import os, signal, sys, threading, time, tempfile
 from pathlib import Path
@@ -178,7 +178,7 @@ def left_behind(place: Path, name: str = "hourglass-spill-left") -> Path:
 
 
 def test_what_is_not_ours_is_left_alone(place: Path, tmp_path: Path) -> None:
-    """Links, other names, directories that others can enter, and what is just being made."""
+    """Links, other names, directories that others can enter, and directories just being created."""
     other = left_behind(tmp_path)
     link = place / "hourglass-spill-link"
     link.symlink_to(other, target_is_directory=True)
@@ -214,7 +214,7 @@ def test_a_sweep_of_a_place_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_datafusion_and_sqlite(place: Path, tmp_path: Path) -> None:
-    """DataFusion is given the same place; SQLite spills to memory alone."""
+    """DataFusion gets the same directory; SQLite keeps temporary data in memory."""
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [1.0] * 3, "g": list("abc")}), path)
     found = hg.mean(path, "x", bounds=(0, 1), epsilon=60, by="g", keys=["a"], engine="datafusion")

@@ -1,4 +1,4 @@
-"""Arrow streams and lazy frames: their types are asked for before the charge, no row is read."""
+"""Arrow streams and lazy frames: before the charge their types are read, but no rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ASK: dict[str, Any] = {"bounds": (0, 9), "epsilon": 60}
 
 
 class Stream:
-    """Rows of another library, which remembers what was asked of it."""
+    """Rows of another library, which records the calls."""
 
     def __init__(self, table: Any) -> None:
         self.table, self.log = table, list[str]()
@@ -43,7 +43,7 @@ class Column(Stream):
 
 
 class Telling:
-    """A producer that tells its type by itself."""
+    """A producer that can return its schema."""
 
     def __init__(self, inner: Stream, kind: Any) -> None:
         self.inner, self.kind = inner, kind

@@ -209,7 +209,8 @@ def test_many_groups_print_some_and_count_the_rest() -> None:
 
 @pytest.mark.parametrize("kind", ["int64", "bool"])
 def test_a_person_counts_with_a_mean_that_need_not_be_whole(kind: str) -> None:
-    """Rounded to whole numbers, 1/2 would count as 1: the mean would be 1 and no interval hold."""
+    """Rounded to whole numbers, 1/2 would count as 1: the mean would be 1 and intervals would
+    miss."""
     rows = pd.DataFrame({"p": np.arange(2000) // 2, "x": np.arange(2000) % 2}).astype({"x": kind})
     asked: Any = {"bounds": (0, 1), "epsilon": 20}
     once = hg.mean(rows, "x", unit=hg.per_person("p"), **asked)
@@ -397,7 +398,7 @@ def test_sqlite_cells_of_another_type_are_missing(tmp_path: Path) -> None:
 
 
 def test_secret_whole_numbers_come_back_as_plain_ones(tmp_path: Path) -> None:
-    """A key that stays NumPy's own would fail in JSON, and only there."""
+    """A key of a NumPy type would fail only in JSON."""
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [1.0] * 400, "g": pa.array([3] * 400, pa.int32())}), path)
     found = hg.mean(path, "x", bounds=(0, 2), epsilon=1, by="g", delta=1e-6)

@@ -1,4 +1,4 @@
-"""``where`` comes before everything else, on tables of every kind; a question keeps its name."""
+"""``where`` is applied before everything else, on tables of every kind."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ FILES = ["csv", "tsv", "jsonl", "parquet", "arrow", "spark csv", "spark jsonl", 
 
 @pytest.mark.parametrize("name", FILES)
 def test_files(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """In a text file a column is read as what it is compared with."""
+    """In a text file a column takes the type of what it is compared with."""
     if "spark" in name:
         request.getfixturevalue("spark_session")
     placed = as_file(name, tmp_path)
@@ -180,7 +180,7 @@ def test_frames(name: str) -> None:
     assert totals(place(TABLE), column, where=WHERE) == totals({"data": TABLE}, column, where=WHERE)
 
 
-#: Numbers that are no times of the years 1 to 9999 in one unit or another.
+#: Numbers that are outside the years 1 to 9999 in one unit or another.
 ENDS = [0, 2**63 - 1, -(2**63) + 1, 10**18, -(10**18), 253402300799, 1709212345, -62135596800]
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -231,7 +231,7 @@ def names_that(where: str) -> int:
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
-def test_text_that_is_no_utf8_is_missing(engine: str, tmp_path: Path) -> None:
+def test_text_that_is_not_utf8_is_missing(engine: str, tmp_path: Path) -> None:
     file = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [1.0] * len(CELLS), "t": texts(CELLS)}), file)
     for where in ASKED:
@@ -326,7 +326,7 @@ def test_what_is_printed_names_the_filter() -> None:
 
 
 @pytest.mark.parametrize("name", ["hourglass § input 1", "Hourglass § value 1", "hourglass_PAIR"])
-def test_names_of_our_own_are_no_columns(name: str) -> None:
+def test_reserved_names_are_not_columns(name: str) -> None:
     odd = TABLE.append_column(name, pa.array([1.0] * len(PEOPLE)))
     with pytest.raises(hg.DataError, match="rename"):
         totals({"data": odd}, name, where="n + 1 = 2")

@@ -1,4 +1,5 @@
-"""Totals, differences and ratios of groups: their figures, how wide they are, what they hold."""
+"""Totals, differences and ratios of groups: their figures, and the width and coverage of
+intervals."""
 
 from __future__ import annotations
 
@@ -203,7 +204,7 @@ def test_coverage_of_pairs(
 
 @pytest.mark.statistical
 @pytest.mark.slow
-def test_a_difference_half_as_wide_would_be_seen_to_fail() -> None:
+def test_a_difference_half_as_wide_fails_the_coverage_test() -> None:
     assert held(Difference, "yes/no", "1", (400, 150), "mean", 200, narrower=0.4) < enough(200)
 
 
@@ -334,7 +335,11 @@ def test_it_survives_being_stored() -> None:
 
 def test_what_is_refused() -> None:
     releases = by_month()
-    for keys, told in (([], "at least one"), ([1, 1], "twice"), ([1, 99], "99 is not a group of this answer")):
+    for keys, told in (
+        ([], "at least one"),
+        ([1, 1], "twice"),
+        ([1, 99], "99 is not a group of this answer"),
+    ):
         with pytest.raises(OptionError, match=told):
             releases.total(keys)
     with pytest.raises(OptionError, match="same group"):

@@ -151,7 +151,7 @@ def test_a_new_catalogue_needs_data_and_a_budget_and_nothing_else(
     assert run("new")[0] == 0
     path = tmp_path / "catalogue.toml"
     text = path.read_text()
-    assert run("new") == (2, "hourglass: 'catalogue.toml' is there already; name another file\n")
+    assert run("new") == (2, "hourglass: 'catalogue.toml' already exists; name another file\n")
     assert run("new", "none/here.toml")[0] == 2
     assert path.read_text() == text
 

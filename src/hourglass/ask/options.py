@@ -25,7 +25,7 @@ __all__ = [
     "written_options",
 ]  # fmt: skip
 
-#: Values of these types, and of no subclass of them, are told apart by how they are written.
+#: Values of these types, but not of subclasses, are distinguished by how they are written.
 _PLAIN: Final = frozenset({type(None), bool, int, float, str, Fraction, Decimal})
 
 
@@ -38,7 +38,7 @@ class WrittenOptions:
 
 
 def written_options(options: Mapping[str, Any]) -> WrittenOptions | None:
-    """The options of a question, to look it up by; None unless all are plain values or pairs."""
+    """The options of a question as a cache key; None unless all are plain values or pairs."""
     for value in options.values():
         for each in value if type(value) in (tuple, list) else (value,):
             if type(each) not in _PLAIN:

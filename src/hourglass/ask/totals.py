@@ -74,8 +74,8 @@ class TotalsQuestion:
         if not self.by:
             return NAMELESS, self._noised(secret.only, bits)
         noisy = self._noised(secret.totals, bits)
-        # A group without records (all its values are missing) is never published. It gets its noise
-        # all the same, so that the time depends on the number of rows alone.
+        # A group without records (all its values are missing) is never published. It still gets
+        # noise, so that the time depends only on the number of rows.
         shown = np.asarray(noisy.sizes >= self.threshold, dtype=bool)
         shown &= np.asarray(secret.count > 0, dtype=bool)
         kept = np.flatnonzero(shown)

@@ -84,9 +84,9 @@ def _ledger_problems(charged: Charged, folder: Path) -> list[str]:
     with suppress(ConnectionError):
         charged(replace(asked, source=Failing("real", values)), budget, "lost")
     if looked and looked[0] < 1:
-        problems.append("the data was looked at before the budget was charged")
+        problems.append("the data was read before the budget was charged")
     if budget.balance().spent.epsilon != 1:
-        problems.append("a look at the data that failed was not charged")
+        problems.append("a reading of the data that failed was not charged")
     question = replace(asked, source=Counting("real", values))
     first = charged(question, budget, "kept").to_dict()
     if any(charged(question, budget, "kept").to_dict() != first for _ in range(20)):
@@ -96,9 +96,9 @@ def _ledger_problems(charged: Charged, folder: Path) -> list[str]:
     looks = len(looked)
     try:
         charged(question, budget, "too much")
-        problems.append("a release was made without room in the budget")
+        problems.append("a release was made although the budget could not cover it")
     except BudgetError:
         pass
     if len(looked) > looks:
-        problems.append("the data was looked at without room in the budget")
+        problems.append("the data was read although the budget could not cover it")
     return problems

@@ -210,7 +210,7 @@ def values_of(texts: list[str] | None) -> list[list[str]]:
 
 
 def spread_out(command: Callable[..., None]) -> Callable[..., None]:
-    """The command as Typer wants it, where parameters that are dataclasses stand for options.
+    """The command in the form that Typer needs, with dataclass parameters expanded into options.
 
     Each field of such a dataclass becomes an option; the command gets the dataclass.
     """

@@ -67,7 +67,7 @@ def mean(
         list[str] | None,
         typer.Option(
             metavar="COLUMN VALUE",
-            help="What a missing value counts as in one of several columns; may be given again.",
+            help="What replaces missing values in one of several columns; may be given again.",
         ),
     ] = None,
     parse: options.Parse = None,

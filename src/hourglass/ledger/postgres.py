@@ -58,7 +58,7 @@ class PostgresStore:
     def __init__(self, url: str, *, wait: float = 10.0, keep: bool = False) -> None:
         """The store at a URL; no connection is made yet.
 
-        Each transaction connects anew, unless ``keep`` says that a connection is kept.
+        Each transaction opens a new connection, unless ``keep`` is set.
         """
         self._wait = float(wait)
         self._connections = Connections(url, self._wait, keep=keep)

@@ -84,7 +84,7 @@ class Store(Protocol):
 def open_store(location: str, *, wait: float, keep: bool = False) -> Store:
     """The store at a path or a postgresql:// URL; nothing is opened yet.
 
-    With ``keep`` a connection to PostgreSQL is kept between transactions. A file is opened anew
+    With ``keep`` a connection to PostgreSQL is kept between transactions. A file is opened again
     each time.
     """
     if not isinstance(location, str) or not location.strip() or "\0" in location:

@@ -83,7 +83,7 @@ class Scan:
     def sample(self, counts: Sequence[int], bits: Bits) -> int:
         """The index of the candidate where the scan stops.
 
-        All noise is drawn before any count is looked at, the same amount whatever the counts.
+        All noise is drawn before any count is used, the same amount whatever the counts.
         """
         threshold = self.target - int(self.threshold.sample(1, bits)[0])
         allowed = threshold + self.question.sample(len(counts), bits).astype(object)

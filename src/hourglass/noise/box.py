@@ -83,7 +83,7 @@ class HourglassBox:
         return x, k
 
     def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """One word for L, one for m and one a column: uniform in the region R(L-m, m).  [B4]"""
+        """One word for L, one for m and one per column: uniform in the region R(L-m, m). [B4]"""
         reach = self._radial.reach(bits.width)
         widest = self._widths(reach)
         kind = object if max(widest) >= MAX_INT64_BOUND else np.int64

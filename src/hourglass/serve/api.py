@@ -1,4 +1,4 @@
-"""The JSON API: what scripts use. Each function takes a call and makes one reply."""
+"""The JSON API for scripts. Each function takes a call and returns one reply."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def datasets(call: Call) -> Response:
 
 
 def plan(call: Call) -> Response:
-    """What a question would cost and be worth; no data is touched."""
+    """The price and the expected accuracy of a question; no data is read."""
     found = call.worth(from_address(call), call.query("records"), call.query("mean"))
     remaining = found.standing.remaining
     return JSONResponse(
@@ -81,12 +81,12 @@ def budget(call: Call) -> Response:
 
 
 def ask(call: Call) -> Response:
-    """A question: charged once, answered, and answered the same ever after."""
+    """Ask a question: it is charged once, and repeating it returns the same answer."""
     fields = call.json()
     if set(fields) - _ASKED or {"dataset", "columns", "epsilon", "request"} - set(fields):
         raise Failure("bad_fields")
     if call.visitor is not None and call.visitor.how == "session":
-        raise Failure("not_signed_in")  # the page's cookie is for the page's own forms
+        raise Failure("not_signed_in")  # the session cookie is only for the page's own forms
     asked = call.asked(
         fields["dataset"],
         fields["columns"],
@@ -107,13 +107,13 @@ def _grouping(by: Any) -> Any:
 
 
 def release(call: Call) -> Response:
-    """An answer that was given before: one's own, or anybody's for readers."""
+    """A stored answer: the caller's own or, for readers, anybody's."""
     where = call.request.path_params
     return JSONResponse(released(call.found(where["key"], where.get("person"))))
 
 
 def from_address(call: Call) -> Asked:
-    """The question that an address spells."""
+    """The question in the query string."""
     return call.asked(
         call.query("dataset"),
         call.queries("column"),
@@ -125,7 +125,7 @@ def from_address(call: Call) -> Asked:
 
 
 def described(state: State, dataset: Dataset) -> dict[str, Any]:
-    """A dataset, in public words."""
+    """The public description of a dataset."""
     holding = state.holdings[dataset.name]
     return {
         "name": dataset.name,
@@ -173,7 +173,7 @@ def _names_of(grouping: Grouping, holding: Holding) -> dict[str, Any]:
 
 
 def stood(name: str, standing: Standing) -> dict[str, Any]:
-    """A standing as exact decimals: of epsilon, and with the ending _delta of delta."""
+    """A standing as exact decimals: of epsilon and, with the suffix _delta, of delta."""
     whole = standing.budget
     amounts = {
         "remaining": standing.remaining,
@@ -188,7 +188,7 @@ def stood(name: str, standing: Standing) -> dict[str, Any]:
 
 
 def released(found: Found) -> dict[str, Any]:
-    """A stored answer, with what paid for it."""
+    """A stored answer, with its charge."""
     charge = found.charge
     return {
         "request": found.key,

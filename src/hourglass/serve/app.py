@@ -34,7 +34,7 @@ _HEADERS: Final = (
 _HTTPS: Final = ("strict-transport-security", "max-age=31536000")
 
 
-#: The files of the page; no path leads to any other.
+#: The static files of the page; no others are served.
 _FILES: Final = {
     "style.css": "text/css",
     "preview.js": "text/javascript",
@@ -52,7 +52,7 @@ def _file(name: str, kind: str) -> Any:
 
 
 class Headers:
-    """Adds the headers; what is not a static file is kept by no cache."""
+    """Adds the headers; only static files may be cached."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         """Around an application."""
@@ -69,7 +69,7 @@ class Headers:
         return proxy.addresses if proxy is not None else ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and its reply back with the headers."""
+        """Pass a request on, and add the headers to its reply."""
         kept = b"max-age=3600" if scope.get("path", "").startswith("/static/") else b"no-store"
 
         async def with_headers(message: Message) -> None:

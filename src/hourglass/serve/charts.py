@@ -1,4 +1,4 @@
-"""Pictures as the numbers that a template needs to draw SVG: places on an axis, and its ticks."""
+"""Charts as the numbers that a template needs to draw SVG: positions on an axis, and its ticks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..release.rendering import number
 
 __all__ = ["Axis", "Mark", "Strip", "Whiskers", "axis_of", "strip"]
 
-#: Pictures are drawn in units of this width; the page scales them.
+#: The width of charts in drawing units; the page scales them.
 WIDTH = 640.0
 #: No label of a row is longer than this; the answer's table has it whole.
 LABEL = 20
@@ -27,7 +27,7 @@ class Axis:
     ticks: tuple[tuple[float, str], ...] = ()
 
     def place(self, value: float) -> float:
-        """Where a value stands, kept on the line."""
+        """The position of a value, clipped to the axis."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.left + min(max(share, 0.0), 1.0) * (self.right - self.left), 1)
 
@@ -47,14 +47,14 @@ def axis_of(values: Sequence[float], left: float = 0.0, right: float = WIDTH) ->
 
 
 def _step(raw: float) -> float:
-    """The round number next to it: 1, 2 or 5 times a power of ten."""
+    """The nearest round number: 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(raw))
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= 0.999 * raw)
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Dots along an axis, stacked where they would cover each other, and a band behind them."""
+    """Dots along an axis, stacked if they would overlap, and a band behind them."""
 
     dots: tuple[tuple[float, float], ...]
     band: tuple[float, float]
@@ -64,7 +64,7 @@ class Strip:
 
 
 def strip(answers: Sequence[float], mean: float, margin: float) -> Strip:
-    """Answers that could come out, around the mean that was pretended."""
+    """Possible answers around the assumed mean."""
     axis = axis_of([*answers, mean - margin, mean + margin], 8, WIDTH - 8)
     stacks: dict[int, int] = {}
     dots = []
@@ -81,7 +81,7 @@ def strip(answers: Sequence[float], mean: float, margin: float) -> Strip:
 
 @dataclass(frozen=True)
 class Mark:
-    """One row of a picture: the mean, the interval of the records, that of the population."""
+    """One row of a chart: the mean, the interval of the records, that of the population."""
 
     label: str
     mean: float
@@ -93,14 +93,14 @@ class Mark:
 
 @dataclass(frozen=True)
 class Whiskers:
-    """Means with their intervals, a row each."""
+    """Means with their intervals, one row each."""
 
     title: str
     marks: tuple[Mark, ...]
 
     @property
     def axis(self) -> Axis:
-        """An axis that holds every interval."""
+        """An axis that covers every interval."""
         ends = [
             end
             for mark in self.marks

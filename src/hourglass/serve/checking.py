@@ -1,4 +1,4 @@
-"""``hourglass serve check``: everything about a catalogue that can be found out without a row."""
+"""``hourglass serve check``: check everything about a catalogue that needs no row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check"]
 
 
 def check(path: Path) -> str:
-    """What the catalogue offers, in words, or a CatalogueError with every problem."""
+    """A description of what the catalogue offers, or a CatalogueError with every problem."""
     found = read_catalogue(path)
     lines = lines_of(path.read_text(encoding="utf-8"))
     problems = []

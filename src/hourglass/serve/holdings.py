@@ -1,7 +1,7 @@
-"""Datasets as the service holds them: totals read once, kept in memory, and never shown.
+"""Registered datasets: their totals are read once, kept in memory, and never shown.
 
-Registering a dataset opens its source, makes every question that its menu offers and reads their
-totals. From then on an answer costs no scan, and takes no time that tells of the data.
+Registering a dataset opens its source, constructs every question that the catalogue allows and
+reads their totals. After that an answer needs no scan, and its time does not depend on the data.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Choice", "Holding", "check_schema", "choices", "register"]
 
 @dataclass(frozen=True)
 class Choice:
-    """A question of the menu, but for its price."""
+    """A question that the catalogue allows, without its price."""
 
     columns: tuple[str, ...]
     grouping: str = ""
@@ -55,7 +55,7 @@ class Holding:
     made: dict[tuple[Choice, Fraction], Paced] = field(default_factory=dict, repr=False)
 
     def question(self, choice: Choice, epsilon: Fraction) -> MeanQuestion:
-        """The question at its price; no total is looked at."""
+        """The question at a price; no total is read."""
         found: MeanQuestion = self.paced(choice, epsilon).question
         return found
 
@@ -68,18 +68,18 @@ class Holding:
         return found
 
     def rehearsals(self) -> Iterator[Paced]:
-        """Every question at every price: rehearsed once, its law is at hand for all."""
+        """Every question at every price; once rehearsed, its law is prepared for all."""
         for choice, epsilon in product(choices(self.dataset), self.dataset.epsilons):
             yield self.paced(choice, epsilon)
 
     def groups(self, grouping: str) -> int:
-        """How many groups an answer has, or about how many where their names are secret."""
+        """The number of groups of an answer, approximate if their names are secret."""
         if not grouping:
             return 1
         return len(self.keys[grouping].keys) if grouping in self.keys else self._of(grouping).about
 
     def noised(self, grouping: str) -> int:
-        """How many groups get noise: a public number, whichever of them are there."""
+        """The number of groups that get noise, which is public whichever groups exist."""
         return self.groups(grouping) if grouping in ("", *self.keys) else self._of(grouping).most
 
     def _of(self, grouping: str) -> Grouping:
@@ -87,7 +87,7 @@ class Holding:
 
 
 def register(dataset: Dataset) -> Holding:
-    """Read the totals of all that a dataset offers."""
+    """Read the totals of all questions that a dataset offers."""
     data = _data(dataset)
     wanted = tuple(
         dict.fromkeys([*dataset.columns, *_keys(dataset), *_person(dataset), *_filtered(dataset)])
@@ -139,7 +139,7 @@ def _data(dataset: Dataset) -> Any:
         assert dataset.table is not None
         return sql(dataset.source, dataset.table)
     if dataset.table is not None:
-        raise OptionError("table is about databases; the source is a file")
+        raise OptionError("table applies to databases, but the source is a file; leave it out")
     return dataset.source
 
 

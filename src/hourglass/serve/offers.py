@@ -18,7 +18,7 @@ from .sections import Section
 
 __all__ = ["dataset"]
 
-#: No grouping has room for more groups with secret names than this.
+#: The most groups with secret names that a grouping may have.
 MOST_KEPT: Final = 100_000
 
 
@@ -91,7 +91,7 @@ def _filter(name: str, section: Section) -> Filter:
 
 
 def _groupings(section: Section, folder: Path) -> dict[str, Grouping]:
-    """The groupings by the columns that they name, which is how questions call them."""
+    """The groupings by their columns, which is how questions refer to them."""
     found: dict[str, Grouping] = {}
     for table, each in section.each(lambda n, s: _grouping(n, s, folder), names=False).items():
         if each.name in found:
@@ -127,7 +127,7 @@ def _grouping(name: str, section: Section, folder: Path) -> Grouping:
 
 
 def _secret(by: tuple[str, ...], title: str, section: Section) -> Grouping:
-    """Groups whose names are secret: shown where their noisy counts reach a threshold."""
+    """Groups whose names are secret, which are shown if their noisy counts reach a threshold."""
     delta = section.number("delta")
     try:
         delta = None if delta is None else exact_delta(delta)
@@ -165,7 +165,7 @@ def _unit(section: Section) -> Unit:
     inner.done()
     if not person:
         if rows or groups != 1:
-            inner.wrong("", "rows and groups are about persons; name their column with person")
+            inner.wrong("", "rows and groups need persons; name their column with person")
         return Unit()
     try:
         return per_person(person, rows=rows or None, groups=groups)

@@ -1,8 +1,8 @@
-"""Answers that leave at fixed instants: the step that touches secrets ends on a beat.
+"""Answers at fixed instants: the step that uses secrets ends at the end of a time slot.
 
-Python's own integers take a little longer to make where they are large, and so the step from kept
-totals to noisy ones takes a few microseconds more or less with the data. A paced question waits,
-after that step, for the end of a slot whose length depends on public numbers alone.
+Python's arithmetic takes slightly longer for large integers, so the time of the step from totals to
+noisy totals depends on the data by a few microseconds. After that step, a paced question waits for
+the end of a slot whose length depends only on public numbers.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ..noise.bits import Bits
 
 __all__ = ["Paced", "Written"]
 
-#: The length of a slot in seconds, and what each group adds: many times what the step takes.
+#: The length of a slot in seconds, and the addition per group: many times the time of the step.
 SLOT: Final = 0.005
 A_GROUP: Final = 20e-6
-#: The last seconds of a slot, many times as long as a process takes to wake up.
+#: The last part of a slot in seconds, many times as long as a thread takes to wake up.
 AWAKE: Final = 0.0005
-#: Who is later than so many seconds waits for the next slot.
+#: If a thread is later than this many seconds, it waits for the next slot.
 LATE: Final = 20e-6
 
 
 @dataclass(frozen=True)
 class Written:
-    """An answer as it is stored and handed out; its figures are computed once."""
+    """An answer as it is stored and returned; its figures are computed once."""
 
     values: dict[str, Any]
 
@@ -38,13 +38,14 @@ class Written:
 
 
 class Paced:
-    """A question, the same in all but when its noisy totals are there; asked any number of times.
+    """A question whose noisy totals are available only at fixed instants; it can be asked
+    repeatedly.
 
-    It is rehearsed once: a rehearsal touches no data, so that each would come out the same.
+    It is rehearsed once, since a rehearsal reads no data and every one would be the same.
     """
 
     def __init__(self, question: Any, groups: int, slot: float = SLOT) -> None:
-        """Around a question for so many groups."""
+        """Wrap a question for this many groups."""
         self.question = question
         self._slot = slot + A_GROUP * groups
         self._rehearsed = False
@@ -55,26 +56,27 @@ class Paced:
         self.subject: str = question.subject
 
     def read(self) -> float:
-        """Note when the slot begins; the totals are taken up within it."""
+        """Record when the slot begins; the totals are read within it."""
         return time.monotonic()
 
     def noise(self, secret: float, bits: Bits) -> Any:
-        """Take up the totals, add the noise, and wait for the end of the slot."""
+        """Read the totals, add the noise, and wait for the end of the slot."""
         noisy = self.question.noise(self.question.read(), bits)
         while self._late(secret) > LATE:
             pass
         return noisy
 
     def _late(self, began: float) -> float:
-        """Wait for the next end of a slot; how many seconds after it this thread was there.
+        """Wait for the next end of a slot; return how many seconds late this thread was.
 
-        On a busy machine a thread may be stopped at any moment. Where it was stopped at the end
-        of a slot, it waits for the next one: when it is stopped may depend on what it did before.
+        On a busy machine a thread may be preempted at any moment. If that happens at the end of a
+        slot, it waits for the next one, since the moment of preemption may depend on its work.
         """
         passed = time.monotonic() - began
         end = began + self._slot * (passed // self._slot + 1)
         while (rest := end - time.monotonic()) > 0:
-            # How late a sleeper wakes depends on how long it slept: the last part is waited awake.
+            # How late a thread wakes up depends on how long it slept, so the last part is a busy
+            # wait.
             if rest > AWAKE:
                 time.sleep(rest - AWAKE)
         return -rest
@@ -86,7 +88,7 @@ class Paced:
             self._rehearsed = True
 
     def answer(self, noisy: Any, *, private: bool) -> Written:
-        """Estimate the answer from the noisy totals alone, and write it down."""
+        """Compute the answer from the noisy totals, and serialise it."""
         return Written(self.question.answer(noisy, private=private).to_dict())
 
     def restore(self, stored: Mapping[str, Any]) -> Written:

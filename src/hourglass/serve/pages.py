@@ -1,4 +1,4 @@
-"""The page: every screen is made on the server and works without JavaScript."""
+"""The web pages, rendered on the server; they work without JavaScript."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def _page(call: Call, name: str, status: int = 200, **values: Any) -> Response:
 
 
 def told_as_page(call: Call, failure: Failure) -> Response:
-    """A failure for a person; who is not signed in is asked to."""
+    """A failure as a page; people who are not signed in are asked to sign in."""
     if failure.code == "not_signed_in" and call.request.method == "GET":
         return RedirectResponse("/login", 303)
     return _page(call, "failure.html", failure.status, failure=failure)
 
 
-# --- coming in ----------------------------------------------------------------------------------
+# --- signing in ----------------------------------------------------------------------------------
 
 
 def login(call: Call) -> Response:
@@ -85,7 +85,7 @@ def login(call: Call) -> Response:
 
 
 def enter(call: Call) -> Response:
-    """A session for whoever has a token or a fresh link."""
+    """Open a session for a token or an unused link."""
     fields, state, door = call.form(), call.state, call.desk.door
     if code := fields.get("code", ""):
         person = door.follow(state.catalogue, code)
@@ -93,7 +93,9 @@ def enter(call: Call) -> Response:
         found = door.by_token(state.catalogue, fields.get("token", "").strip())
         person = found.person if found else None
     if person is None:
-        call.desk.strangers.check(call.address)  # strangers cannot fill the journal's disk
+        call.desk.strangers.check(
+            call.address
+        )  # so that strangers cannot fill the disk of the journal
         call.service.journal.write("refused sign in", None)
         return _page(call, "login.html", 401, code="", wrong=True)
     call.desk.requests.check(person.name)
@@ -132,7 +134,7 @@ def catalogue(call: Call) -> Response:
 
 
 def _asked(call: Call, fields: Any) -> Asked:
-    """The question that the fields of the form spell, the first of the menu where they do not."""
+    """The question in the fields of the form; by default the first that is offered."""
     dataset = call.state.dataset(call.person, call.request.path_params["dataset"])
     sets = {_set_name(each): each for each in _sets(dataset)}
     what = fields.get("what", next(iter(sets)))
@@ -158,14 +160,14 @@ def _set_name(columns: tuple[str, ...]) -> str:
 
 
 def _worth(call: Call, asked: Asked, fields: Any) -> dict[str, Any]:
-    """What the preview shows: all from pretended data."""
+    """The preview, computed from assumed data."""
     found = call.worth(asked, fields.get("records"), fields.get("mean"))
     pictures = [(each, strip(each.answers, each.mean, each.margin)) for each in found.previews]
     return {"asked": asked, "worth": found, "previews": pictures, "exact": shown_number}
 
 
 def question(call: Call) -> Response:
-    """The form of a question, beside what its answer would be worth."""
+    """The form of a question, beside the preview of its answer."""
     fields = dict(call.request.query_params)
     dataset = call.state.dataset(call.person, call.request.path_params["dataset"])
     trouble = None
@@ -193,13 +195,13 @@ def question(call: Call) -> Response:
 
 
 def fragment(call: Call) -> Response:
-    """The preview alone, for the script."""
+    """Only the preview, for the script."""
     fields = dict(call.request.query_params)
     return _page(call, "preview.html", **_worth(call, _asked(call, fields), fields))
 
 
 def confirm(call: Call) -> Response:
-    """The question once more, with its price and a request key, which stays in the address."""
+    """The question again, with its price and a request key, which is part of the URL."""
     fields = dict(call.request.query_params)
     asked = _asked(call, fields)
     if not fields.get("key"):
@@ -242,7 +244,7 @@ def ask(call: Call) -> Response:
 
 
 def answer(call: Call, format_: str = "html") -> Response:
-    """An answer: table, picture, statement, and ways to take it along."""
+    """An answer: table, chart, statement, and downloads."""
     where = call.request.path_params
     found = call.found(where["key"], where["person"])
     if format_ == "csv":
@@ -268,7 +270,7 @@ def answer(call: Call, format_: str = "html") -> Response:
 
 
 def _filter_of(found: Found, dataset: Dataset | None) -> str:
-    """The name of the filter that an answer was asked with, by its one spelling."""
+    """The name of an answer's filter, found by its canonical spelling."""
     first = found.answer.column(found.answer.names[0]) if _several(found) else found.answer
     for each in dataset.filters.values() if dataset else ():
         if first.where == Conditions.of(each.where, ()).text:
@@ -281,7 +283,7 @@ def _several(found: Found) -> bool:
 
 
 def history(call: Call) -> Response:
-    """What one has asked; for readers also what others have."""
+    """The caller's questions; for readers also those of others."""
     person = call.person
     everyone = person.may("reader", "owner") and call.query("who") == "all"
     charges = [
@@ -292,7 +294,7 @@ def history(call: Call) -> Response:
 
 
 def owner(call: Call, verified: Any = None) -> Response:
-    """Who spent what, the anchor of each budget, and the walk over its entries."""
+    """Who spent what, the anchor of each budget, and the verification of its entries."""
     call.needs("owner")
     state, budgets = call.state, []
     for name, entry in state.catalogue.budgets.items():
@@ -312,7 +314,7 @@ def owner(call: Call, verified: Any = None) -> Response:
 
 
 def verify(call: Call) -> Response:
-    """Walk every entry of every budget, and show what is wrong."""
+    """Verify every entry of every budget, and show all faults."""
     call.form()
     call.needs("owner")
     call.service.journal.write("verify", call.person.name)

@@ -1,7 +1,7 @@
-"""What an answer will be worth, before it is asked for: from pretended data, never from the real.
+"""The expected accuracy of an answer before it is asked for, from assumed data, never from real
+data.
 
-The analyst says how many records they expect and where their mean may lie. The law of the noise
-does the rest.
+The analyst gives an assumed number of records and mean; the rest follows from the law of the noise.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from .service import Asked, State
 
 __all__ = ["SIMULATED", "Preview", "Worth", "worth"]
 
-#: How many answers that could come out are shown.
+#: How many possible answers are shown.
 SIMULATED: Final = 20
 _MOST: Final = 10**12
 
 
 @dataclass(frozen=True)
 class Preview:
-    """For one column: answers that could come out, and how far the 95 % interval reaches."""
+    """For one column: possible answers, and the half-width of the 95 % interval."""
 
     column: str
     mean: float
@@ -44,10 +44,10 @@ class Preview:
 
 @dataclass(frozen=True)
 class Worth:
-    """What a question costs and what its answer will be worth.
+    """The price of a question and the expected accuracy of its answer.
 
-    Where the names of groups are secret, ``threshold`` is the noisy count from which on a group is
-    shown, and ``chance`` the probability that one of the pretended size is.
+    If the names of groups are secret, ``threshold`` is the noisy count from which on a group is
+    shown, and ``chance`` the probability that a group of the assumed size is shown.
     """
 
     asked: Asked
@@ -76,7 +76,7 @@ class Worth:
 def worth(
     state: State, person: Person, asked: Asked, records: Any = None, mean: Any = None
 ) -> Worth:
-    """The worth of a question to a person, if the data were as they pretend; no data is touched."""
+    """The preview of a question for a person, for assumed data; no data is read."""
     holding = state.holdings[asked.dataset.name]
     question = holding.question(asked.choice, asked.epsilon)
     groups = holding.groups(asked.choice.grouping)
@@ -127,12 +127,12 @@ def _laws(mechanism: Any, columns: int) -> tuple[MeanMechanism, ...]:
 def _simulated(
     mechanism: Any, laws: tuple[MeanMechanism, ...], records: int, means: tuple[float, ...]
 ) -> list[tuple[float, tuple[float, ...]]]:
-    """For each column the reach of the 95 % interval, and means with noise on them."""
+    """For each column, the half-width of the 95 % interval, and simulated noisy means."""
     cells = [_cells(law, records, mean) for law, mean in zip(laws, means, strict=True)]
     first, *more = cells
     if mechanism.statistic == "spread":
         more = [_squares(laws[0], first, records)]
-    # The same question has the same preview, and another question another one.
+    # Equal questions have equal previews, and different questions different ones.
     base = SIMULATED * crc32(f"{mechanism.epsilon} {records} {means}".encode())
     noisy = [
         mechanism.noise(Totals(first, records, tuple(more)), bits=SeededBits(base + number))
@@ -154,14 +154,15 @@ def _simulated(
 
 
 def _cells(law: MeanMechanism, records: int, mean: float) -> int:
-    """The sum of the cells of so many records with this mean."""
+    """The sum of the cells of this many records with this mean."""
     lower, upper = law.grid.bounds
     share = (Fraction(mean) - Fraction(lower)) / (Fraction(upper) - Fraction(lower))
     return round(share * law.grid.cells * records)
 
 
 def _squares(law: MeanMechanism, cells: int, records: int) -> int:
-    """A sum of squares: the values spread over a sixth of the range, or what the mean allows."""
+    """A sum of squares for a standard deviation of a sixth of the range, or what the mean
+    allows."""
     grid, mean = law.grid.cells, Fraction(cells, records)
     variance = min(Fraction(grid * grid, 36), mean * (grid - mean))
     return round(records * (mean * mean + variance))

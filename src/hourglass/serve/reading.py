@@ -1,4 +1,4 @@
-"""From the text of a catalogue to checked values; every problem is told, with its line."""
+"""Parse and check a catalogue; every problem is reported with its line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SECONDS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
 class CatalogueError(OptionError):
-    """A catalogue that cannot be used; ``problems`` are all that is wrong with it."""
+    """A catalogue that cannot be used; ``problems`` lists everything that is wrong with it."""
 
     def __init__(self, path: Path, problems: Sequence[Problem]) -> None:
         """The message has a line for each problem, beginning with file and line."""
@@ -47,7 +47,7 @@ def read_catalogue(path: Path) -> Catalogue:
 
 
 def read_text(text: str, path: Path) -> Catalogue:
-    """The catalogue that a text spells; files it names are looked for beside ``path``."""
+    """Parse the text of a catalogue; files that it names are relative to ``path``."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -75,7 +75,7 @@ def _syntax(message: str, text: str) -> Problem:
 
 
 def _check_names(found: Catalogue, problems: Problems) -> None:
-    """Whether what is spoken of elsewhere is there."""
+    """Check that all names that are referred to exist."""
     for name, offered in found.datasets.items():
         if offered.budget and offered.budget not in found.budgets:
             problems.add(("datasets", name, "budget"), "there is no [budgets] table of that name")

@@ -1,7 +1,7 @@
-"""The service behind both ways in: the catalogue in force, its data and budgets, and asking.
+"""The service behind the page and the API: the current catalogue, its data and budgets, and asking.
 
-A question goes through the one spine of the house, :func:`hourglass.ask.run.run`: it is charged
-before anything else, and its answer is stored before it is handed out.
+A question goes through :func:`hourglass.ask.run.run`: it is charged before anything else, and its
+answer is stored before it is returned.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of the menu at a price of the list."""
+    """A question that the catalogue allows, at an allowed price."""
 
     dataset: Dataset
     choice: Choice
@@ -45,12 +45,12 @@ class Asked:
 
     @property
     def price(self) -> Amount:
-        """What it costs: groups with secret names also take their delta."""
+        """Its price; groups with secret names also cost their delta."""
         return Amount(self.epsilon, self.grouping.delta if self.grouping else Fraction(0))
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The question in public words, for the journal."""
+        """The public facts about the question, for the journal."""
         return {
             "dataset": self.dataset.name,
             "columns": list(self.choice.columns),
@@ -63,13 +63,13 @@ class Asked:
 
 
 def dataset_of(charge: Charge) -> str:
-    """The name of the dataset that a question was about, from the words that its charge carries."""
+    """The name of the dataset of a question, from the description of its charge."""
     return charge.description.partition(":")[0]
 
 
 @dataclass(frozen=True)
 class Found:
-    """A stored answer, with the charge that paid for it."""
+    """A stored answer with its charge."""
 
     charge: Charge
     answer: Any
@@ -93,14 +93,14 @@ class Found:
 
 @dataclass(frozen=True)
 class State:
-    """A catalogue with all that it names opened; replaced as a whole."""
+    """A catalogue with everything that it names opened; replaced as a whole."""
 
     catalogue: Catalogue
     holdings: dict[str, Holding] = field(repr=False)
     budgets: dict[str, Budget] = field(repr=False)
 
     def dataset(self, person: Person, name: Any) -> Dataset:
-        """A dataset that the person may use; none other can be told from one that is not there."""
+        """A dataset that the person may use; others look as if they did not exist."""
         found = self.catalogue.datasets_of(person)
         if not isinstance(name, str) or name not in found:
             raise Failure("no_such_dataset")
@@ -111,7 +111,7 @@ class State:
         return Account(self.budgets[budget], self.catalogue.budgets[budget], person, dataset)
 
     def standings(self, person: Person) -> dict[str, Standing]:
-        """Where the person stands in each budget that they may know of."""
+        """The person's standing in each budget that they may see."""
         names = self.catalogue.budgets_of(person)
         return {name: self.account(person, name).standing() for name in names}
 
@@ -125,7 +125,7 @@ class State:
         spread: Any,
         epsilon: Any,
     ) -> Asked:
-        """The question, if it is one of the menu at a price of the list."""
+        """The question, if the catalogue allows it at this price."""
         found = self.dataset(person, dataset)
         if not isinstance(columns, list | tuple) or not all(type(c) is str for c in columns):
             raise Failure("bad_fields")
@@ -137,7 +137,7 @@ class State:
         return Asked(found, choice, _epsilon(found, epsilon))
 
     def answer(self, person: Person, key: str, whose: str | None = None) -> Found:
-        """A stored answer: one's own, or anybody's for those who may read all."""
+        """A stored answer: the person's own, or anybody's for those who may read all."""
         whose = whose or person.name
         if whose != person.name and not person.may("reader", "owner"):
             raise Failure("no_such_answer")
@@ -163,10 +163,10 @@ class State:
 
 
 def load(catalogue: Catalogue, before: State | None = None) -> State:
-    """Open the budgets and read the totals; an error if any of it cannot be used.
+    """Open the budgets and read the totals; raises an error if any of them cannot be used.
 
-    Budgets that were open ``before`` stay open: what was seen of a ledger is not forgotten, so
-    that one which is rolled back between two catalogues is refused.
+    Budgets that were open ``before`` stay open, with the verified state of their ledgers, so that
+    a ledger that is rolled back between two catalogues is refused.
     """
     budgets = {}
     for name, entry in catalogue.budgets.items():
@@ -186,31 +186,31 @@ def _opened(entry: BudgetEntry, before: State | None) -> Budget:
     if before is None or known is None or known.ledger != entry.ledger:
         return Budget(entry.ledger, entry.name, keep_connection=True)
     found = before.budgets[entry.name]
-    found.balance()  # an error if the ledger is gone, or is not what it was
+    found.balance()  # raises an error if the ledger is missing or was rolled back
     return found
 
 
 class Service:
-    """What is in force, and what people may do with it."""
+    """The current state, and what people may do with it."""
 
     def __init__(self, state: State, journal: Journal) -> None:
-        """Begin with a catalogue that was loaded."""
+        """Start with a loaded catalogue."""
         self._state = state
         self._changing = threading.Lock()
         self.journal = journal
 
     @property
     def state(self) -> State:
-        """What is in force now; hold on to it for the length of a request."""
+        """The current state; use one state for the whole of a request."""
         return self._state
 
     def replace(self, state: State) -> None:
-        """Put another catalogue, or the same with fresh totals, in force."""
+        """Replace the state by another catalogue, or the same with new totals."""
         with self._changing:
             self._state = state
 
     def ask(self, state: State, person: Person, asked: Asked, key: Any) -> Written:
-        """The answer: charged, noised, stored; under a key that was used, the stored one."""
+        """Charge, add noise, answer and store; under a used key, return the stored answer."""
         if not person.may("analyst"):
             raise Failure("not_allowed")
         if not isinstance(key, str) or _KEY.fullmatch(key) is None:

@@ -1,4 +1,4 @@
-"""Answers as the page shows and hands them out: tables, pictures, CSV, and the same in Python."""
+"""Answers on the page: tables, charts, CSV, and the Python code for the same answer."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = [
     "table_of",
 ]  # fmt: skip
 
-#: The population's interval is computed for so many rows at most: each takes its time.
+#: The most rows for which the population's interval, which is slow, is computed.
 _MOST_WIDE: Final = 60
-#: So many rows are drawn, and so many are shown.
+#: The most rows that are drawn, and that are shown.
 _MOST_DRAWN: Final = 40
 _MOST_SHOWN: Final = 200
 
@@ -35,7 +35,7 @@ _MOST_SHOWN: Final = 200
 class Table:
     """A table of texts; the first ``names`` columns are names, the others numbers.
 
-    ``left_out`` so many rows are not shown.
+    ``left_out`` is the number of rows that are not shown.
     """
 
     head: tuple[str, ...]
@@ -45,7 +45,7 @@ class Table:
 
 
 def table_of(answer: Any) -> Table:
-    """The answer as people read it, with both intervals of each mean."""
+    """The answer as a table, with both intervals of each mean."""
     whole = len(answer.groups) * (len(answer.names) if isinstance(answer, Columns) else 1)
     rows = list(islice(_rows(answer), _MOST_SHOWN))
     wide = whole <= _MOST_WIDE
@@ -60,19 +60,19 @@ def table_of(answer: Any) -> Table:
 
 
 def price_words(price: Amount) -> str:
-    """A price as people read it: its epsilon, and its delta where it has one."""
+    """A price as text: its epsilon, and its delta if it has one."""
     words = f"epsilon {shown_number(price.epsilon)}"
     return f"{words} and delta {delta_words(price.delta)}" if price.delta else words
 
 
 def delta_words(delta: Fraction) -> str:
-    """A delta as people read it, such as 1e-6: so many zeros cannot be counted."""
+    """A delta as text, such as 1e-6."""
     exact = shown_number(delta)
     return f"{Decimal(exact):e}" if delta and exact.startswith("0.000") else exact
 
 
 def chance_words(chance: float) -> str:
-    """A probability as people read it."""
+    """A probability as text."""
     if chance > 0.999:
         return "over 99.9 %"
     return "under 0.1 %" if chance < 0.001 else f"{100 * chance:.1f} %"
@@ -109,7 +109,7 @@ def _figures(one: Release, wide: bool) -> list[str]:
 
 
 def picture(answer: Any) -> list[Whiskers]:
-    """A picture for each column; none where there are too many groups."""
+    """A chart for each column; none if there are too many groups."""
     found: dict[str, list[Mark]] = {}
     if len(answer.groups) > _MOST_DRAWN:
         return []
@@ -132,7 +132,7 @@ def as_csv(answer: Any) -> str:
 
 
 def python_of(found: Found, url: str, filter_: str = "") -> str:
-    """The lines of Python that bring the same answer, at no charge."""
+    """Python code that returns the same answer at no charge."""
     answer = found.answer
     columns = list(answer.names) if isinstance(answer, Columns) else answer.column
     by = f", by={list(answer.by) if len(answer.by) > 1 else answer.by[0]!r}" if answer.by else ""

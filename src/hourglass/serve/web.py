@@ -1,4 +1,4 @@
-"""What both ways in share: who calls, what they send, and how a failure is told."""
+"""What the page and the API share: authentication, parsing of requests, reporting of failures."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ __all__ = ["Call", "Desk", "Work"]
 
 log = logging.getLogger("hourglass.serve")
 _GENEROUS: Final = 20
-#: So many requests are worked on at once. More would keep those from the interpreter that hold the
-#: ledger's lock, for whom all others wait.
+#: The most requests that are processed at once. More would slow down the thread that holds the
+#: ledger's lock, for which all others wait.
 _THREADS: Final = 8
 
 
@@ -55,7 +55,7 @@ class Desk:
 
 @dataclass(frozen=True)
 class Call:
-    """A request, with who makes it and what is in force as it begins."""
+    """A request, with its caller and the state at its beginning."""
 
     request: Request
     desk: Desk
@@ -70,7 +70,7 @@ class Call:
 
     @property
     def person(self) -> Any:
-        """Who calls; a Failure where nobody is signed in."""
+        """The caller; raises a Failure if nobody is signed in."""
         if self.visitor is None:
             raise Failure("not_signed_in")
         return self.visitor.person
@@ -81,25 +81,25 @@ class Call:
         return self.request.client.host if self.request.client else ""
 
     def needs(self, *roles: str) -> None:
-        """A Failure where the caller has none of these roles."""
+        """Raise a Failure unless the caller has one of these roles."""
         if not self.person.may(*roles):
             raise Failure("not_allowed")
 
     def asked(self, *question: Any) -> Asked:
-        """The question that the caller spells: dataset, columns, by, filter, spread, epsilon."""
+        """The caller's question: dataset, columns, by, filter, spread, epsilon."""
         return self.state.asked(self.person, *question)
 
     def worth(self, asked: Asked, records: Any, mean: Any) -> Worth:
-        """What a question would cost the caller, and what its answer would be worth."""
+        """The price of a question for the caller, and the expected accuracy of its answer."""
         return worth(self.state, self.person, asked, records, mean)
 
     def ask(self, asked: Asked, key: Any) -> Any:
-        """The answer, charged to the caller; so many a minute, and no more."""
+        """The answer, charged to the caller; the rate is limited."""
         self.desk.questions.check(self.person.name)
         return self.service.ask(self.state, self.person, asked, key)
 
     def found(self, key: str, whose: str | None = None) -> Found:
-        """An answer that was given before: the caller's own, or anybody's for readers."""
+        """A stored answer: the caller's own or, for readers, anybody's."""
         return self.state.answer(self.person, key, whose)
 
     def query(self, name: str, default: str = "") -> str:
@@ -124,7 +124,7 @@ class Call:
         return found
 
     def form(self) -> dict[str, str]:
-        """The fields of a form, which must be one of our own for this visitor."""
+        """The fields of a form, which must have been made by us for this visitor."""
         fields = _fields(self.body)
         if self.visitor is not None and not self.desk.door.is_form_key(
             self.visitor, fields.get("form_key", "")
@@ -146,7 +146,7 @@ Told = Callable[[Call, Failure], Response]
 
 
 def told_as_json(call: Call, failure: Failure) -> Response:
-    """A failure for a program."""
+    """A failure as JSON."""
     headers = {"WWW-Authenticate": "Bearer"} if failure.status == 401 else {}
     return JSONResponse(failure.to_dict(), failure.status, headers)
 
@@ -154,7 +154,7 @@ def told_as_json(call: Call, failure: Failure) -> Response:
 def endpoint(
     desk: Desk, path: str, work: Work, *, tell: Told = told_as_json, public: bool = False
 ) -> Callable[[Request], Awaitable[Response]]:
-    """A handler: checks who calls and from where, reads the body, works in a thread."""
+    """A handler: authenticates the caller, checks the origin, reads the body, runs in a thread."""
 
     async def handle(request: Request) -> Response:
         started, state = time.perf_counter(), desk.service.state
@@ -181,7 +181,7 @@ def endpoint(
 
 
 def _note(path: str, reply: Response, call: Call, started: float) -> None:
-    """Count and log a reply, by the pattern of its address and not by the address."""
+    """Count and log a reply, by the pattern of its route instead of the URL."""
     call.desk.metrics.served(path, reply.status_code)
     facts = {
         "method": call.request.method,
@@ -194,7 +194,7 @@ def _note(path: str, reply: Response, call: Call, started: float) -> None:
 
 
 def check_host(request: Request, state: State) -> None:
-    """Refuse names that are not ours (another site's may be made to lead here), and detours."""
+    """Refuse foreign host names (DNS rebinding), and connections that bypass the proxy."""
     settings = state.catalogue.settings
     allowed = {settings.host, "localhost", "127.0.0.1", "::1"}
     if settings.url:
@@ -204,16 +204,16 @@ def check_host(request: Request, state: State) -> None:
     except ValueError:
         named = None
     if request.scope["path"] == "/healthz":
-        return  # for probes on the machine itself, whatever they call it
+        return  # for health checks on the machine itself, under any host name
     if named not in allowed:
         raise Failure("wrong_host")
     address = request.client.host if request.client else ""
     if settings.proxy is not None and address not in settings.proxy.addresses:
-        raise Failure("not_by_proxy")  # what passes by the proxy is not encrypted
+        raise Failure("not_by_proxy")  # connections that bypass the proxy are not encrypted
 
 
 def _check_origin(request: Request, call: Call) -> None:
-    """Refuse what a page of another site made a browser send."""
+    """Refuse requests that another site caused a browser to send."""
     if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         raise Failure("cross_site")
     settings = call.state.catalogue.settings
@@ -234,7 +234,7 @@ def _site(url: str) -> tuple[str, str, int] | None:
 
 
 def cookie_name(state: State) -> str:
-    """The session's cookie; by https it is bound to this very host."""
+    """The name of the session cookie; with https it is bound to this host."""
     return "__Host-hourglass" if state.catalogue.settings.secure else "hourglass"
 
 

@@ -130,7 +130,7 @@ class _Check:
                 yield from self._operator(part)
 
     def _operator(self, part: Any) -> Iterator[str]:
-        """What an engine takes for a subquery or a function, and SQLGlot for a column."""
+        """What an engine treats as a subquery or a function, but SQLGlot as a column."""
         sql = self.sql
         if isinstance(part, sql.In) and part.args.get("field") and self.dialect != "duckdb":
             yield "a table after IN, which is a subquery"

@@ -117,7 +117,7 @@ def expanded(
 
 @lru_cache(maxsize=64)
 def _pieces(pattern: str) -> tuple[tuple[re.Pattern[str], int], ...]:
-    """What stands before, between and after the % of a pattern, each with its length."""
+    """The parts before, between and after the % of a pattern, each with its length."""
     found, characters = [("", 0)], iter(pattern)
     for character in characters:
         if character == "%":
