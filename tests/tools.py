@@ -8,6 +8,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from hourglass.cli import main
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Totals
@@ -15,6 +17,14 @@ from hourglass.noise.bits import SECURE, Bits
 from hourglass.read.column import Column
 from hourglass.read.schema import Field
 from hourglass.read.sql.query import Query, Value
+
+
+def long(*cases: Any) -> list[Any]:
+    """Cases of a parametrised test that ``make test-long`` runs and ``make test`` does not."""
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.long)
+        for case in cases
+    ]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
@@ -143,17 +144,17 @@ def test_the_coverage_test_rejects_an_interval_too_narrow() -> None:
     ],
 )
 def test_coverage_of_some(name: str, n: int, epsilon: str) -> None:
-    """400 samples, 5.5 standard errors below nominal: false alarms below 1e-6 in all."""
-    found, _ = coverage(name, n, epsilon, 400)
-    assert found >= 0.95 - 5.5 * math.sqrt(0.95 * 0.05 / 400)
+    """160 samples: fewer have a probability of 5e-8, below 1e-6 in all."""
+    found, _ = coverage(name, n, epsilon, 160)
+    assert 160 * found >= stats.binom.ppf(5e-8, 160, 0.95) - 0.5
 
 
 @pytest.mark.statistical
 @pytest.mark.slow
 def test_the_interval_of_the_records_fails_the_coverage_test() -> None:
     """An interval of half the width holds the mean far less often: the tests can tell."""
-    found, _ = coverage("yes/no .5", 200, "1", 400, narrower=0.5)
-    assert found < 0.95 - 5.5 * math.sqrt(0.95 * 0.05 / 400)
+    found, _ = coverage("yes/no .5", 200, "1", 160, narrower=0.5)
+    assert 160 * found < stats.binom.ppf(5e-8, 160, 0.95) - 0.5
 
 
 @pytest.mark.statistical
@@ -161,9 +162,9 @@ def test_the_interval_of_the_records_fails_the_coverage_test() -> None:
 @pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "hourglass"])
 @pytest.mark.parametrize("name", ["yes/no .5", "two points"])
 def test_coverage_of_every_mechanism(algorithm: str, name: str) -> None:
-    """200 samples, 6 standard errors below nominal: false alarms below 1e-6 in all."""
-    found, _ = coverage(name, 200, "1", 200, algorithm=algorithm)
-    assert found >= 0.95 - 6 * math.sqrt(0.95 * 0.05 / 200)
+    """80 samples: fewer have a probability of 5e-8, below 1e-6 in all."""
+    found, _ = coverage(name, 200, "1", 80, algorithm=algorithm)
+    assert 80 * found >= stats.binom.ppf(5e-8, 80, 0.95) - 0.5
 
 
 @pytest.mark.parametrize(("name", "n", "epsilon"), [("uniform", 20, "1"), ("yes/no .02", 200, "4")])
