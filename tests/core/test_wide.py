@@ -107,5 +107,4 @@ def test_as_a_sequence() -> None:
     assert found[1] == -6
     assert type(found[1]) is int
     assert found[np.array([2, 0])].tolist() == [2**40, 5]
-    assert found.placed(np.array([3, 0, 2]), 5).tolist() == [-6, 0, 2**40, 5, 0]
     assert np.array(found, dtype=object).tolist() == [5, -6, 2**40]

@@ -77,10 +77,9 @@ def test_groups_with_secret_names_are_filled_up_to_a_public_number() -> None:
         found.keep(direct.query, groups, most=3)
     found.keep(direct.query, groups, most=9)
     filled = mean_question(found, "visits", epsilon="1/7", **options).read()
-    there = list(groups.keys)
-    assert list(filled.keys) == there + [(None,)] * 5
+    assert list(filled.keys) == [*groups.keys] + [(None,)] * 5
     assert filled.count.tolist() == groups.count.tolist() + [0] * 5
-    assert filled.cells.tolist() == groups.cells.tolist() + [0] * 5
+    assert filled.totals.cells.tolist() == groups.totals.cells.tolist() + [0] * 5
 
 
 def test_kept_totals_stay_where_they_are() -> None:

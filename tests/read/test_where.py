@@ -48,7 +48,7 @@ KEPT = [
 def totals(placed: dict[str, Any], column: Any = "x", **ask: Any) -> Found:
     question = mean_question(**placed, column=column, bounds=(0, 100), epsilon=1, **ask)
     found = question.read()
-    sums = zip(*found.sums, strict=True)
+    sums = zip(*found.totals.sums, strict=True)
     keys = found.keys if ask.get("by") else [()]
     count = [int(c) for c in found.totals.count]
     return {

@@ -98,7 +98,9 @@ def test_what_is_kept_has_the_same_size_whatever_the_groups(tmp_path: Path) -> N
     shapes = set()
     for sizes in (few, many):
         kept = holding(tmp_path, sizes).question(Choice(("x",), "name"), Fraction(1)).read()
-        shapes.add((len(kept.cells), kept.cells.dtype, len(kept.count), len(kept.keys[0])))
+        arrays = [kept.count, *(half for part in kept.halves for half in (part.hi, part.lo))]
+        arrays += [column.values for column in kept.keys.columns]
+        shapes.add(tuple((len(array), array.dtype) for array in arrays))
     assert len(shapes) == 1
     with pytest.raises(OptionError, match="most=49") as refused:
         holding(tmp_path, many, most=49)

@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from ..core.key_columns import NAMELESS, Keys
-from ..core.totals import Groups, Totals
+from ..core.totals import Groups, Totals, joined
 from ..core.unit import Unit
 from ..core.wide import Wide
-from ..noise.bits import Bits, SeededBits
+from ..noise.bits import BLOCK, Bits, SeededBits
 from ..read.engines.base import Source
 from ..read.keys import PublicKeys
 from ..read.sql.query import Query
@@ -70,17 +70,19 @@ class TotalsQuestion:
     def noise(self, secret: Groups, bits: Bits) -> tuple[Any, Any]:
         """The keys to publish, and their noisy totals."""
         if self.keys is not None:
-            return self.keys.keys, self._noised(self.keys.pick(secret), bits)
+            return self.keys.keys, self._noised_groups(self.keys.padded(secret), bits)
         if not self.by:
             return NAMELESS, self._noised(secret.only, bits)
-        noisy = self._noised(secret.totals, bits)
+        noisy = self._noised_groups(secret, bits)
         # A group without records (all its values are missing) is never published. It still gets
         # noise, so that the time depends only on the number of rows.
-        shown = np.asarray(noisy.sizes >= self.threshold, dtype=bool)
-        shown &= np.asarray(secret.count > 0, dtype=bool)
-        kept = np.flatnonzero(shown)
-        kept = kept[secret.keys.take(kept).order()]  # in an order that is not that of the data
+        kept = np.flatnonzero((noisy.sizes >= self.threshold) & (secret.count > 0))
+        kept = kept[secret.keys.take(kept).order()]  # the order of the data is not published
         return secret.keys.take(kept), noisy.take(kept)
+
+    def _noised_groups(self, groups: Groups, bits: Bits) -> Any:
+        """Add noise to the totals of groups, in blocks that stay in the cache."""
+        return joined([self._noised(totals, bits) for totals in groups.blocks(BLOCK)])
 
     def _noised(self, totals: Totals, bits: Bits) -> Any:
         """Add noise to the totals of one group or of many."""

@@ -68,7 +68,7 @@ class KeyColumn:
     def nulls(self) -> npt.NDArray[np.bool_]:
         """Where NULL is."""
         if not self.whole:
-            return np.fromiter((v is None for v in self.values), np.bool_, len(self.values))
+            return np.array(np.equal(self.values, None), dtype=np.bool_)  # type: ignore[call-overload]
         return np.zeros(len(self.values), np.bool_) if self.absent is None else self.absent
 
     def tolist(self) -> list[Any]:
@@ -114,7 +114,7 @@ class Keys(Sequence[tuple[Any, ...]]):
 
     def take(self, rows: Any) -> Keys:
         """Those of some groups."""
-        size = len(np.arange(self._size)[rows])
+        size = None if self.columns else len(np.empty(self._size)[rows])
         return Keys([column.take(rows) for column in self.columns], size)
 
     def order(self) -> Rows:

@@ -1,4 +1,4 @@
-"""Public keys as values of the columns that they are compared with."""
+"""Public keys as values of their columns."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LONGEST: Final = 4096
 
 
 def key_column(values: Sequence[Any] | npt.NDArray[Any], kind: str, column: str) -> KeyColumn:
-    """One part of all public keys, as the values that a column of this kind holds.
+    """One part of all public keys, as values of a column of this kind.
 
-    Whole numbers for a column of them and texts for one of texts are taken as they are, all at
-    once; everything else is looked at one by one.
+    Integers for a column of integers and strings for a column of text are checked all at once;
+    other values are converted one by one.
     """
-    if kind == "integer" and isinstance(values, range):
-        return KeyColumn.of(np.asarray(values))
+    if isinstance(values, range) and abs(values.start) < 2**62 > abs(values.stop):
+        values = np.arange(values.start, values.stop, values.step)
     if isinstance(values, np.ndarray):
         if kind == "integer" and values.dtype.kind in "iu":
             return KeyColumn.of(values)
@@ -39,7 +39,7 @@ def key_column(values: Sequence[Any] | npt.NDArray[Any], kind: str, column: str)
 
 
 def _short(texts: Any) -> bool:
-    """Whether all texts can be encoded, and are short enough whatever their letters are."""
+    """Whether all strings are valid, and short enough whatever their characters are."""
     try:
         "".join(texts).encode()
     except ValueError:

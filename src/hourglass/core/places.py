@@ -25,23 +25,25 @@ _NOWHERE: Final = -1
 
 
 class Places:
-    """Public keys, and where each of them stands.
-
-    ``first`` is for each of the keys the first place where it stands: its own, unless it is the
-    copy of another.
-    """
+    """Public keys, and where each of them stands; a key that is there twice, at its first place."""
 
     def __init__(self, keys: Keys) -> None:
         """Of keys with one column or more."""
         self._size = len(keys)
         self._columns = [_lookup(column) for column in keys.columns]
         self._pairs: list[_Integers] = []
-        first, *rest = self._each(keys)
-        for place in rest:
-            pairs = self._paired(first, place)
-            self._pairs.append(_Integers(pairs))
-            first = self._pairs[-1].find(pairs)
-        self.first: Rows = first
+        if len(self._columns) > 1:
+            first, *rest = self._each(keys)
+            for place in rest:
+                pairs = self._paired(first, place)
+                self._pairs.append(_Integers(pairs))
+                first = self._pairs[-1].find(pairs)
+
+    @property
+    def distinct(self) -> Rows:
+        """The places of all keys, in order, without those of copies."""
+        places: Rows = (self._pairs or self._columns)[-1].distinct
+        return places
 
     def find(self, keys: Keys) -> Rows:
         """For each key its place among the public ones, or -1 where it is none of them."""
@@ -73,6 +75,11 @@ class _Values:
         last = len(column.values) - 1
         self._places = dict(zip(column.tolist()[::-1], range(last, -1, -1), strict=True))
 
+    @property
+    def distinct(self) -> Rows:
+        """The first places of all values."""
+        return np.sort(np.fromiter(self._places.values(), np.intp, len(self._places)))
+
     def find(self, column: KeyColumn) -> Rows:
         """The place of each value, or -1."""
         values = column.tolist()
@@ -97,6 +104,13 @@ class _Integers:
         else:
             self._sorted, first = np.unique(values, return_index=True)
             self._places = here[first]
+
+    @property
+    def distinct(self) -> Rows:
+        """The first places of all integers, and that of NULL."""
+        found = np.zeros(len(self._column.values) + 1, dtype=np.bool_)
+        found[self._places] = found[self._null] = True
+        return np.flatnonzero(found[:-1])
 
     def find(self, column: KeyColumn) -> Rows:
         """The place of each integer, or -1."""

@@ -6,7 +6,7 @@ from them is post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -23,12 +23,16 @@ __all__ = [
     "MOST",
     "MOST_SQUARE",
     "Groups",
+    "Halves",
     "NoisyColumns",
     "NoisyCounts",
     "NoisyTotals",
     "Sum",
     "Totals",
+    "joined",
 ]
+
+Rows = npt.NDArray[np.intp]
 
 #: Sums are returned as HALF * hi + lo: neither half can exceed 2^63 below 1e14 rows.
 HALF: Final = 65536
@@ -62,7 +66,8 @@ class Totals:
     """The sums that a statistic needs, and the number of records. Secret.
 
     ``cells`` is the first sum, ``more`` are the others in order. They are Python integers or, for
-    groups, arrays of them or :class:`~hourglass.core.wide.Wide` integers: none can overflow.
+    groups, :class:`~hourglass.core.wide.Wide` arrays or NumPy arrays of Python integers, so nothing
+    can overflow.
     """
 
     cells: Any
@@ -86,17 +91,37 @@ class Totals:
 
 
 @dataclass(frozen=True, repr=False)
-class Groups:
-    """The result of an engine: the keys, and the totals of each group. Secret.
+class Halves:
+    """One sum of each group as the engine returns it: HALF * hi + lo, 64-bit integers. Secret.
 
-    ``count`` is an array of integers; ``cells`` is the first sum, ``more`` are the others, each in
-    a form that no number of records can overflow.
+    If ``balance`` is a number G and not 0, 2t - G was summed for each record.
     """
 
+    hi: npt.NDArray[np.int64]
+    lo: npt.NDArray[np.int64]
+    balance: int = 0
+
+    def take(self, rows: Any) -> Halves:
+        """The sums of some groups."""
+        return Halves(self.hi[rows], self.lo[rows], self.balance)
+
+    def placed(self, places: Rows, size: int) -> Halves:
+        """The sums of ``size`` groups; see :meth:`Groups.placed`."""
+        return Halves(_placed(self.hi, places, size), _placed(self.lo, places, size), self.balance)
+
+    def whole(self, count: Wide) -> Any:
+        """The sums of t."""
+        whole = Wide.of_halves(self.hi, self.lo, HALF.bit_length() - 1)
+        return (whole + self.balance * count).halved() if self.balance else whole
+
+
+@dataclass(frozen=True, repr=False)
+class Groups:
+    """The result of an engine: the keys, counts and sums of all groups. Secret."""
+
     keys: Keys
-    cells: Any
-    count: Any
-    more: tuple[Any, ...] = ()
+    count: npt.NDArray[np.int64]
+    halves: tuple[Halves, ...]
 
     @classmethod
     def of(cls, keys: Keys, count: Any, *halves: Any, balance: Sequence[int] = ()) -> Groups:
@@ -106,56 +131,47 @@ class Groups:
         is not 0, 2t - G was summed for each record.
         """
         count, *parts = (_integers(column) for column in (count, *halves))
-        pairs = list(zip(parts[::2], parts[1::2], strict=True))
-        sums = [
-            _joined(hi, lo, count, most)
-            for (hi, lo), most in zip(pairs, balance or (0,) * len(pairs), strict=True)
-        ]
-        cells, *more = sums or [Wide.of(np.zeros_like(count))]
-        return cls(keys, cells, count, tuple(more))
-
-    @property
-    def sums(self) -> tuple[Any, ...]:
-        """All sums, in the order in which they were asked for."""
-        return (self.cells, *self.more)
+        each = zip(parts[::2], parts[1::2], balance or (0,) * (len(parts) // 2), strict=True)
+        return cls(keys, count, tuple(Halves(*sum_) for sum_ in each))
 
     @property
     def totals(self) -> Totals:
         """The totals of all groups."""
-        count = self.count
-        wide = count if count.dtype == object else Wide.of(count, ROWS)
-        return Totals(self.cells, wide, self.more)
+        count = Wide.of(self.count, ROWS)
+        cells, *more = [part.whole(count) for part in self.halves] or [0 * count]
+        return Totals(cells, count, tuple(more))
+
+    def blocks(self, size: int) -> Iterator[Totals]:
+        """The totals of all groups in blocks of ``size``; at least one block."""
+        for start in range(0, max(1, len(self.count)), size):
+            rows = slice(start, start + size)
+            halves = tuple(part.take(rows) for part in self.halves)
+            yield Groups(NAMELESS, self.count[rows], halves).totals
 
     def take(self, rows: Any) -> Groups:
         """Some of the groups."""
-        more = tuple(part[rows] for part in self.more)
-        return Groups(self.keys.take(rows), self.cells[rows], self.count[rows], more)
+        halves = tuple(part.take(rows) for part in self.halves)
+        return Groups(self.keys.take(rows), self.count[rows], halves)
 
-    def placed(self, keys: Keys, places: npt.NDArray[np.intp]) -> Groups:
-        """The groups with these keys, each group in its place: zero where there is none.
+    def placed(self, keys: Keys, places: Rows) -> Groups:
+        """One group for each of these keys: each group moves to its place, the others are zero.
 
-        A group whose place is negative is left out.
+        Groups whose place is -1 are left out.
         """
-        here = np.flatnonzero(places >= 0)
-        taken, rows, size = self.take(here), places[here], len(keys)
-        count = np.zeros(size, dtype=np.int64)
-        count[rows] = taken.count
-        cells, *more = (part.placed(rows, size) for part in taken.sums)
-        return Groups(keys, cells, count, tuple(more))
+        halves = tuple(part.placed(places, len(keys)) for part in self.halves)
+        return Groups(keys, _placed(self.count, places, len(keys)), halves)
 
     @classmethod
     def of_total(cls, totals: Totals) -> Groups:
         """One group without a name."""
-        cells, count, *more = (
-            np.array([part], dtype=object) for part in (totals.cells, totals.count, *totals.more)
-        )
-        return cls(NAMELESS, cells, count, tuple(more))
+        halves = (half for part in totals.sums for half in divmod(part, HALF))
+        return cls.of(NAMELESS, [totals.count], *([half] for half in halves))
 
     @property
     def only(self) -> Totals:
-        """The totals of the only group, as Python integers."""
-        more = tuple(int(part[0]) for part in self.more)
-        return Totals(int(self.cells[0]), int(self.count[0]), more)
+        """The totals of the one group that there is, as Python's integers."""
+        cells, *more = (part[0] for part in self.totals.sums)
+        return Totals(cells, int(self.count[0]), tuple(more))
 
     @classmethod
     def of_arrow(cls, table: Any, keys: int, balance: Sequence[int] = ()) -> Groups:
@@ -179,10 +195,10 @@ class Groups:
         raise TypeError("groups are secret: they are not pickled or copied out of the process")
 
 
-def _joined(hi: Any, lo: Any, count: Any, balance: int) -> Wide:
-    """A sum of its halves; see :meth:`Groups.of` for the balance."""
-    whole = Wide.of_halves(hi, lo, HALF.bit_length() - 1)
-    return (whole + balance * Wide.of(count, ROWS)).halved() if balance else whole
+def _placed(values: npt.NDArray[np.int64], places: Rows, size: int) -> npt.NDArray[np.int64]:
+    found = np.zeros(size + 1, dtype=np.int64)
+    found[places] = values  # -1 is the last entry, which is cut off
+    return found[:size]
 
 
 def _integers(column: Any) -> npt.NDArray[np.int64]:
@@ -242,7 +258,7 @@ class NoisyTotals:
 
 
 def _narrow(noisy: Any, *names: str) -> None:
-    """Take wide arrays as the plain ones that they fit into: they are noisy, this is no secret."""
+    """Replace wide arrays by NumPy arrays; their type depends on noisy values only."""
     for name in names:
         if isinstance(part := getattr(noisy, name), Wide):
             object.__setattr__(noisy, name, part.narrow())
@@ -282,3 +298,19 @@ class NoisyColumns:
     def take(self, rows: Any) -> NoisyColumns:
         """The noisy totals of some groups, or of one."""
         return NoisyColumns(tuple(column.take(rows) for column in self.columns))
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """The noisy totals or counts of all groups, from those of blocks of groups."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, NoisyColumns):
+        columns = zip(*(part.columns for part in parts), strict=True)
+        return NoisyColumns(tuple(map(joined, columns)))
+    each = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name, value in vars(first).items()
+        if isinstance(value, np.ndarray)
+    }
+    return replace(first, **each)

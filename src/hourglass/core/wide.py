@@ -137,12 +137,6 @@ class Wide:
         """As an array of Python's integers."""
         return self.exact() if dtype is None else self.exact().astype(dtype)
 
-    def placed(self, rows: npt.NDArray[np.intp], size: int) -> Wide:
-        """An array of ``size`` with these values in some rows, and zero in the others."""
-        high, low = np.zeros((2, size), dtype=np.int64)
-        high[rows], low[rows] = self._high, self._low
-        return Wide(high, low, self.most)
-
     def __len__(self) -> int:
         return len(self._high)
 

@@ -85,14 +85,12 @@ def _filled(groups: Groups, most: int) -> Groups:
     If there were more than ``most`` groups, the choice of those to drop would depend on the data,
     and no noise would hide it. So they are refused.
     """
-    rows = np.flatnonzero(np.asarray(groups.count > 0, dtype=bool))
-    spare = most - len(rows)
-    if spare < 0:
+    there = groups.take(np.flatnonzero(groups.count > 0))
+    rows, width = len(there.keys), len(there.keys.columns)
+    if rows > most:
         raise OptionError(
             f"most={most}: the data has more groups than that; give a number that it can never "
             "reach, or coarser groups"
         )
-    parts = len(groups.keys.columns)
-    there = groups.take(rows)
-    padded = Keys.of([*there.keys, *[(None,) * parts] * spare], parts)
-    return there.placed(padded, np.arange(len(rows)))
+    keys = Keys.of([*there.keys, *[(None,) * width] * (most - rows)], width)
+    return there.placed(keys, np.arange(rows))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from glob import glob
 from pathlib import Path
 from typing import Any, Final
@@ -33,10 +32,7 @@ class PublicKeys:
     """The keys to answer, in the order given, each once."""
 
     keys: Keys
-
-    @cached_property
-    def _places(self) -> Places:
-        return Places(self.keys)
+    places: Places = field(repr=False, compare=False)
 
     def allowed(self) -> tuple[tuple[Any, ...] | None, ...]:
         """For each column, all values that occur in a key; rows with other values are left out.
@@ -55,8 +51,8 @@ class PublicKeys:
         return tuple(bool(column.nulls.any()) for column in self.keys.columns)
 
     def padded(self, groups: Groups) -> Groups:
-        """The groups of all keys in order, with zeros for keys that have no rows."""
-        return groups.placed(self.keys, self._places.find(groups.keys))
+        """One group for each key, in order; zero for a key without rows."""
+        return groups.placed(self.keys, self.places.find(groups.keys))
 
     def pick(self, groups: Groups) -> Totals:
         """The totals of each key, in order; zero for a key without rows."""
@@ -64,7 +60,7 @@ class PublicKeys:
 
 
 def _listed(column: KeyColumn) -> tuple[Any, ...] | None:
-    """The values, each once, if a query can list them."""
+    """The distinct values, if a query can list them; see :meth:`PublicKeys.allowed`."""
     if len(set(column.take(slice(LISTED + 1)).tolist())) > LISTED:
         return None
     values = tuple(dict.fromkeys(column.tolist()))
@@ -94,22 +90,24 @@ def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKey
         found = _of_rows(list(keys), by)
     if not len(found):
         raise OptionError("keys is empty; list the groups, or leave out keys= and give delta=")
-    first = Places(found).first
-    own = np.flatnonzero(first == np.arange(len(found)))  # each key once, where it comes first
-    found = found if len(own) == len(found) else found.take(own)
-    # The order of a set differs between processes.
-    return PublicKeys(found.take(found.order()) if unordered else found)
+    if unordered:  # the order of a set differs between processes
+        found = found.take(found.order())
+    places = Places(found)
+    if len(places.distinct) < len(found):
+        found = found.take(places.distinct)
+        places = Places(found)
+    return PublicKeys(found, places)
 
 
 def _values(keys: Any) -> Any:
-    """The values of the keys of one column, in a list, or in an array or a range as they are."""
+    """The keys of one column, as a list, a range or an array."""
     if hasattr(keys, "to_pylist"):  # an Arrow column
         keys = keys.to_pylist()
     return keys if isinstance(keys, list | range | np.ndarray) else list(keys)
 
 
 def _of_rows(rows: list[Any], by: tuple[Field, ...]) -> Keys:
-    """From keys with a value for each column."""
+    """Keys from rows with a value for each column."""
     for place, row in enumerate(rows):
         if not isinstance(row, tuple | list) or len(row) != len(by):
             raise OptionError(

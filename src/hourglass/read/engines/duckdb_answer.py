@@ -40,7 +40,7 @@ def of_arrays(columns: dict[str, Any], query: Question) -> Groups:
 
 
 def _values(column: Any, field: Field) -> KeyColumn:
-    """The values of a key; masked ones are NULL."""
+    """The values of a key column; NULL is masked in the result."""
     if field.kind == "date":
         column = column.astype("datetime64[D]")
     absent = np.ma.getmaskarray(column)
