@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from . import core, engines, files, ledger
+from . import core, engines, files, groups, ledger
 from .figures import Figure, machine, printed, replace_section, table
 
 ROWS: Final = 10**7
@@ -23,6 +23,7 @@ ROWS: Final = 10**7
 def _engines() -> Iterator[Figure]:
     with TemporaryDirectory() as folder:
         yield from engines.figures(ROWS, 5, engines.PARTS[:-1], Path(folder))
+        yield from groups.figures(Path(folder), ROWS, 3, ["integer", "text"])
 
 
 #: The title of each part, and what runs.

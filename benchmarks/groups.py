@@ -12,7 +12,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ import duckdb
 
 import hourglass as hg
 
-from .engines import Work, in_turns, line
+from .engines import Work, in_turns, ratio
+from .figures import Figure, printed
 
 BOUNDS = (0, 100)
 #: How many groups there are, and the largest ratio that is wanted.
@@ -46,7 +47,7 @@ def names(kind: str, groups: int) -> Any:
     return range(groups) if kind == "integer" else [f"group {i}" for i in range(groups)]
 
 
-def compared(path: Path, kind: str, groups: int, turns: int) -> None:
+def compared(path: Path, kind: str, groups: int, turns: int) -> Figure:
     """The release and AVG, turn by turn."""
     keys = names(kind, groups)
 
@@ -60,11 +61,12 @@ def compared(path: Path, kind: str, groups: int, turns: int) -> None:
 
     ours, theirs = in_turns(release, average, turns)
     goal = GOALS[groups] if kind == "integer" else None
-    line(f"{groups:,} groups, {kind} keys", ours, theirs, goal)
+    what = f"whole release, {groups:,} public groups, {kind} keys"
+    return ratio(what, ours, theirs, goal)
 
 
-def memory(path: Path, kind: str, groups: int) -> None:
-    """Peak memory: of the release, and of AVG."""
+def memory(path: Path, kind: str, groups: int) -> Figure:
+    """Peak memory: of the release, and in brackets of AVG."""
     call = f"hg.mean({str(path)!r}, 'x', bounds={BOUNDS}, epsilon=1, by='g', keys=keys).means"
     text = f"SELECT g, AVG(x) FROM read_parquet('{path}') GROUP BY g"
     peaks = []
@@ -76,7 +78,17 @@ def memory(path: Path, kind: str, groups: int) -> None:
         )
         told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
         peaks.append(int(told.stdout) // 1024)
-    print(f"{'  peak memory':<44}{peaks[0]:>7} MiB{peaks[1]:>7} MiB", flush=True)
+    ours, theirs = peaks
+    return Figure(f"peak memory, {groups:,} groups, {kind} keys", ours, f"MB (AVG {theirs})")
+
+
+def figures(folder: Path, rows: int, turns: int, kinds: Sequence[str]) -> Iterator[Figure]:
+    """Every number of groups, with each kind of keys."""
+    for kind in kinds:
+        for groups in GOALS:
+            path = written(folder, kind, rows, groups)
+            yield compared(path, kind, groups, turns)
+            yield memory(path, kind, groups)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -87,12 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--folder", type=Path, default=None)
     chosen = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:
-        print(f"{chosen.rows:,} rows{'':<34}{'ours':>9}  {'AVG':>9}  {'ratio':>6}")
-        for kind in chosen.kinds:
-            for groups in GOALS:
-                path = written(chosen.folder or Path(temporary), kind, chosen.rows, groups)
-                compared(path, kind, groups, chosen.turns)
-                memory(path, kind, groups)
+        folder = chosen.folder or Path(temporary)
+        list(printed(figures(folder, chosen.rows, chosen.turns, chosen.kinds)))
 
 
 if __name__ == "__main__":

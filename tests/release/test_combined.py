@@ -207,7 +207,8 @@ CASES = [
 def test_coverage_of_pairs(kind: Any, case: Any, of: str) -> None:
     """Without the part for sampling, a population's interval would hold a fifth of them."""
     samples = 40 if of == "population" else 80
-    assert held(kind, *case, of, samples) >= enough(samples)
+    grid, epsilon, sizes = case
+    assert held(kind, grid, epsilon, sizes, of, samples) >= enough(samples)
 
 
 @pytest.mark.statistical
