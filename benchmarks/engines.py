@@ -173,7 +173,7 @@ def whole(path: Path, turns: int) -> Iterator[Figure]:
         ask = partial(hg.mean, path, "x", bounds=BOUNDS, epsilon=1, **more)
 
         def release(ask: Callable[[], Any] = ask, by: str | None = by) -> Work:
-            return lambda: ask().columns()["mean"] if by else ask()
+            return lambda: ask().means if by else ask()
 
         ours, theirs = in_turns(release, partial(average, text), turns)
         yield _ratio(f"duckdb: whole release, {name}", ours, theirs, goal)
