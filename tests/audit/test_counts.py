@@ -19,6 +19,7 @@ def test_the_laws() -> None:
     assert [(finding.holds, finding.figures["loss"]) for finding in findings] == [(True, "1/2")] * 3
 
 
+@pytest.mark.long  # ``hourglass audit all`` runs it in test_cli.py
 def test_the_public_calls_pass(tmp_path: Path) -> None:
     """A poison row moves the count by one and one of the two sides at most, and nothing else."""
     findings = list(greybox_counts(Fraction(1), tmp_path))
