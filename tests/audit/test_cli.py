@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,10 @@ def run(*arguments: str) -> Any:
 
 
 @pytest.mark.slow
-def test_all_as_json() -> None:
-    """All kinds of checks, on one grid: test_exact.py has the others."""
-    result = run("all", "--samples", "100000", "--grid", "5", "--format", "json")
-    assert result.exit_code == 0, result.output
-    answer = json.loads(result.stdout)
+@pytest.mark.xdist_group("audit all")
+def test_all_as_json(audited: dict[str, Any]) -> None:
+    """All kinds of checks."""
+    answer = audited
     assert answer["verdict"] == "holds"
     assert {finding["check"] for finding in answer["findings"]} == {
         "exact",
@@ -59,6 +57,7 @@ number = 3
 """
 
 
+@pytest.mark.slow
 def test_a_user_defined_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without noise the promise is broken: exit code 1, and the chart is still drawn."""
     (tmp_path / "own_release.py").write_text(BROKEN)

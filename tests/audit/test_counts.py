@@ -19,6 +19,7 @@ def test_the_laws() -> None:
     assert [(finding.holds, finding.figures["loss"]) for finding in findings] == [(True, "1/2")] * 3
 
 
+@pytest.mark.long  # ``hourglass audit all`` runs it in test_cli.py
 def test_the_public_calls_pass(tmp_path: Path) -> None:
     """A poisoned row changes the count by one and at most one of the two sides, and nothing
     else."""

@@ -57,8 +57,8 @@ def test_the_public_function_itself() -> None:
         return found.sum, found.count
 
     data, neighbour = np.zeros(5), np.array([0.0] * 5 + [1.0])
-    bound = lower_bound(one_by_one(release), data, neighbour, samples=8_000)
-    assert 0.5 < bound.epsilon <= 1
+    bound = lower_bound(one_by_one(release), data, neighbour, samples=4_000)
+    assert 0.3 < bound.epsilon <= 1
 
 
 def test_a_release_that_promises_too_much() -> None:

@@ -123,7 +123,7 @@ def test_two_records_are_too_many() -> None:
     assert found.figures["pair"] == "two more"
 
 
-@pytest.mark.slow
+@pytest.mark.long  # ``hourglass audit all`` runs it on a coarse grid, in test_cli.py
 @pytest.mark.parametrize("number", range(8))
 def test_tables(number: int, tmp_path: Any) -> None:
     """Files, frames, a relation and a database: the same pairs, the same verdict."""
@@ -133,7 +133,7 @@ def test_tables(number: int, tmp_path: Any) -> None:
     assert found.holds, found.detail
 
 
-@pytest.mark.slow
+@pytest.mark.long  # ``hourglass audit all`` runs it in test_cli.py
 def test_filters_and_expressions(tmp_path: Any) -> None:
     """A row that divides by zero or overflows in the filter or the value reveals nothing."""
     found = list(audit_conditions(Fraction(1), tmp_path))
@@ -157,8 +157,12 @@ def test_nan_among_numbers_in_parquet(tmp_path: Any) -> None:
         assert found.totals.count.tolist() == [2]
 
 
+@pytest.mark.long  # ``hourglass audit all`` runs it in test_cli.py
 def test_what_stands_around() -> None:
     assert all(found.holds for found in audit_around(Fraction(1)))
+
+
+def test_thresholds_of_secret_keys() -> None:
     assert all(found.holds for found in audit_keys(Fraction(1)))
     law, delta = hg.Hourglass(1, 8), Fraction(1, 10**6)
     least = threshold(law, delta)
