@@ -1,8 +1,7 @@
-"""The keys of groups, as columns: one for each column that is grouped by.
+"""The keys of groups as columns, one for each ``by`` column.
 
-Groups may be many, and most of their names are never looked at. So names stay in arrays from the
-engine's answer to the published one; tuples of plain Python values are made of those that are
-asked for.
+There may be many groups, and most of their names are never accessed. So names stay in arrays from
+the engine's result to the published answer; tuples of Python values are created on access.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ Rows = npt.NDArray[np.intp]
 class KeyColumn:
     """One value for each group.
 
-    ``values`` are 64-bit integers, or else plain Python values, None for NULL. Among integers
-    ``absent`` marks NULL; it is None where there can be none.
+    ``values`` are 64-bit integers or plain Python values with None for NULL. For integers,
+    ``absent`` marks NULL; it is None if there can be none.
     """
 
     values: npt.NDArray[Any]
@@ -84,7 +83,7 @@ class KeyColumn:
         return KeyColumn(self.values[rows], None if self.absent is None else self.absent[rows])
 
     def order(self) -> Rows:
-        """The rows in the order of their values, NULL last; rows of one value as they stand."""
+        """A stable order of the rows by their values, NULL last."""
         if self.whole:
             return np.lexsort((self.values, self.nulls))
         last = self.nulls
@@ -93,16 +92,16 @@ class KeyColumn:
 
 
 class Keys(Sequence[tuple[Any, ...]]):
-    """The keys of all groups: a sequence of tuples, held as columns. It equals a tuple of them."""
+    """The keys of all groups: a sequence of tuples, stored as columns; equal to a tuple of them."""
 
     def __init__(self, columns: Sequence[KeyColumn], size: int | None = None) -> None:
-        """Without columns there is one group without a name, unless ``size`` says otherwise."""
+        """Without columns there is one unnamed group, unless ``size`` is given."""
         self.columns = tuple(columns)
         self._size = size if size is not None else len(columns[0].values) if columns else 1
 
     @classmethod
     def of(cls, rows: Sequence[tuple[Any, ...]], columns: int) -> Keys:
-        """From tuples of so many plain values."""
+        """From tuples of plain values."""
         if isinstance(rows, Keys):
             return rows
         parts = zip(*rows, strict=True) if rows else [()] * columns
@@ -118,7 +117,7 @@ class Keys(Sequence[tuple[Any, ...]]):
         return Keys([column.take(rows) for column in self.columns], size)
 
     def order(self) -> Rows:
-        """The groups in the order of their keys: never in the data's order."""
+        """The groups in the order of their keys, never in the order of the data."""
         rows = np.arange(self._size)
         for column in reversed(self.columns):
             rows = rows[column.take(rows).order()]
@@ -136,7 +135,7 @@ class Keys(Sequence[tuple[Any, ...]]):
         if isinstance(row, slice):
             return self.take(row)
         if not -self._size <= row < self._size:
-            raise IndexError(f"there are {self._size} groups, none of them number {row}")
+            raise IndexError(f"there are {self._size} groups; {row} is out of range")
         row %= self._size
         return next(iter(self.take(slice(row, row + 1))))
 

@@ -1,8 +1,8 @@
-"""Where keys stand in a list of public keys: found for all groups of an answer at once.
+"""Look up the positions of keys in a list of public keys, for all groups of a result at once.
 
-What is built, and how, follows from the public keys alone. A column of integers is looked up in a
-table where they lie close together, else by sorting; all other values in a dictionary. Of several
-columns, what is known of the first ones is one integer, which is looked up with the next one.
+The lookup structure depends only on the public keys. Integers are looked up in a table if they are
+dense, otherwise by sorting; all other values in a dictionary. With several columns, the position
+for the first ones is one integer, which is looked up together with the next column.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ __all__ = ["Places"]
 
 Rows = npt.NDArray[np.intp]
 
-#: Integers are looked up in a table if it has at most so many entries for each of them.
+#: Integers are looked up in a table if it has at most this many entries per integer.
 _ENTRIES: Final = 4
-#: The place of what is not among the public keys.
+#: The position of a key that is not public.
 _NOWHERE: Final = -1
 
 
 class Places:
-    """Public keys, and where each of them stands; a key that is there twice, at its first place."""
+    """Public keys and their positions; a duplicate has the position of its first occurrence."""
 
     def __init__(self, keys: Keys) -> None:
-        """Of keys with one column or more."""
+        """For keys with one or more columns."""
         self._size = len(keys)
         self._columns = [_lookup(column) for column in keys.columns]
         self._pairs: list[_Integers] = []
@@ -41,24 +41,24 @@ class Places:
 
     @property
     def distinct(self) -> Rows:
-        """The places of all keys, in order, without those of copies."""
+        """The positions of all keys, in order, without duplicates."""
         places: Rows = (self._pairs or self._columns)[-1].distinct
         return places
 
     def find(self, keys: Keys) -> Rows:
-        """For each key its place among the public ones, or -1 where it is none of them."""
+        """For each key its position among the public ones, or -1."""
         found, *rest = self._each(keys)
         for lookup, place in zip(self._pairs, rest, strict=True):
             found = lookup.find(self._paired(found, place))
         return found
 
     def _each(self, keys: Keys) -> list[Rows]:
-        """For each column the place of the first public key that has the same value there."""
+        """For each column, the position of the first public key with the same value."""
         pairs = zip(self._columns, keys.columns, strict=True)
         return [lookup.find(column) for lookup, column in pairs]
 
     def _paired(self, first: Rows, second: Rows) -> KeyColumn:
-        """Two places as one integer; -1 if either is nowhere."""
+        """Two positions as one integer; -1 if either is -1."""
         pairs = first.astype(np.int64) * self._size + second
         pairs[(first < 0) | (second < 0)] = _NOWHERE
         return KeyColumn(pairs)
@@ -88,7 +88,7 @@ class _Values:
 
 
 class _Integers:
-    """The first place of each integer, by a table or by sorting; that of NULL is kept apart."""
+    """The first position of each integer, by a table or by sorting; NULL is handled separately."""
 
     def __init__(self, column: KeyColumn) -> None:
         self._column = column
@@ -100,7 +100,7 @@ class _Integers:
         self._near = self._span <= _ENTRIES * len(values)
         if self._near:
             self._places = np.full(self._span + 1, _NOWHERE, dtype=np.intp)
-            self._places[values[::-1] - self._low] = here[::-1]  # of copies, the first stays
+            self._places[values[::-1] - self._low] = here[::-1]  # of duplicates, the first is kept
         else:
             self._sorted, first = np.unique(values, return_index=True)
             self._places = here[first]
@@ -114,7 +114,7 @@ class _Integers:
 
     def find(self, column: KeyColumn) -> Rows:
         """The place of each integer, or -1."""
-        if not column.whole:  # integers of more than 64 bits among them, or decimals
+        if not column.whole:  # includes integers of more than 64 bits, or decimals
             return _Values(self._column).find(column)
         found = (self._in_table if self._near else self._in_order)(column.values)
         if column.absent is not None:
@@ -122,13 +122,13 @@ class _Integers:
         return found
 
     def _in_table(self, values: npt.NDArray[np.int64]) -> Rows:
-        """By the table, whose last entry is for all that lie outside it."""
+        """By the table, whose last entry is for everything outside it."""
         outside = np.uint64(self._span)
         offsets = np.minimum((values - self._low).view(np.uint64), outside)  # negative is large
         return self._places[offsets.view(np.int64)]
 
     def _in_order(self, values: npt.NDArray[np.int64]) -> Rows:
-        """By sorting, so that what is searched one after the other lies close together."""
+        """By sorting, so that consecutive searches are close together."""
         order = np.argsort(values)
         values = values[order]
         at = np.minimum(np.searchsorted(self._sorted, values), len(self._sorted) - 1)

@@ -154,9 +154,9 @@ class Groups:
         return Groups(self.keys.take(rows), self.count[rows], halves)
 
     def placed(self, keys: Keys, places: Rows) -> Groups:
-        """One group for each of these keys: each group moves to its place, the others are zero.
+        """The groups at the given positions, with zeros at all others.
 
-        Groups whose place is -1 are left out.
+        Groups whose position is -1 are left out.
         """
         halves = tuple(part.placed(places, len(keys)) for part in self.halves)
         return Groups(keys, _placed(self.count, places, len(keys)), halves)
@@ -169,7 +169,7 @@ class Groups:
 
     @property
     def only(self) -> Totals:
-        """The totals of the one group that there is, as Python's integers."""
+        """The totals of the only group, as Python integers."""
         cells, *more = (part[0] for part in self.totals.sums)
         return Totals(cells, int(self.count[0]), tuple(more))
 
@@ -214,11 +214,11 @@ def _integers(column: Any) -> npt.NDArray[np.int64]:
 class NoisyTotals:
     """The noisy S' and G N' - S', in cells: ``cells / parts`` and ``rest / parts``.
 
-    The two are what the paper calls the transformed sums: how much of the records leans to
-    the upper bound, and how much to the lower. Integers, or for groups arrays of them: of 64 bits
-    where all are small, else Python's own (which of the two follows from noisy numbers). With the
-    spread, ``squares`` is the noisy sum of q^2 where a record adds at most parts * grid / 2. If it
-    was asked for, ``below`` and ``above`` are the noisy numbers of values outside the bounds.
+    These are the paper's transformed sums: the distances of the records from the lower bound, and
+    from the upper bound. They are integers or, for groups, arrays: of 64 bits if all are small,
+    otherwise of Python integers (the choice depends only on noisy numbers). With the spread,
+    ``squares`` is the noisy sum of q^2, to which a record adds at most parts * grid / 2. If asked
+    for, ``below`` and ``above`` are the noisy numbers of values outside the bounds.
     """
 
     cells: Any

@@ -1,10 +1,10 @@
-"""Exact integers in arrays, past 64 bits: the totals of many groups.
+"""Arrays of exact integers beyond 64 bits, for the totals of many groups.
 
-A sum of cells of 2^32 passes 63 bits from 2^31 records on, and how many records there are is a
-secret. So the form of totals must not depend on them: each is held as high * 2^32 + low in two
-64-bit integers, however small it is. What may wrap is known beforehand: every array carries a
-bound that follows from its type and from the public factors it was multiplied by, and where that
-passes 2^95 the result is an array of Python's integers instead.
+A sum of cells of 2^32 exceeds 63 bits from 2^31 records on, and the number of records is secret. So
+the representation of totals must not depend on them: each is stored as high * 2^32 + low in two
+64-bit integers, however small it is. Overflow is excluded in advance: every array carries a bound
+that follows from its type and the public factors it was multiplied by, and if that exceeds 2^95 the
+result is an array of Python integers instead.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 __all__ = ["LIMIT", "NOISE", "ROWS", "Wide"]
 
-#: No value is as large as this: its high half fits into 64 bits.
+#: All values are below this, so that their high halves fit into 64 bits.
 LIMIT: Final = 2**95
 #: No table has more rows than this.
 ROWS: Final = 2**47
-#: No 64-bit draw of noise is larger (the samplers hand out Python's integers instead).
+#: The largest 64-bit draw of noise (beyond it, samplers return Python integers).
 NOISE: Final = 2**62
 
 _DIGITS: Final = 32
@@ -34,10 +34,10 @@ Integers = npt.NDArray[np.int64]
 
 
 class Wide:
-    """An array of secret integers, each of them at most ``most`` and at least ``-most``.
+    """An array of secret integers from ``-most`` to ``most``.
 
-    It adds up with arrays of 64-bit integers and with integers, and multiplies with integers.
-    No operation looks at a value to decide what to do.
+    It supports addition of 64-bit arrays and integers, and multiplication by integers. No operation
+    depends on a value to decide what to do.
     """
 
     __slots__ = ("_high", "_low", "most")
@@ -55,12 +55,12 @@ class Wide:
 
     @classmethod
     def _carried(cls, high: Integers, low: Integers, most: int) -> Wide:
-        """From both halves, where ``low`` has still to be carried over into ``high``."""
+        """From both halves, if ``low`` must still be carried into ``high``."""
         return cls(high + (low >> _DIGITS), low & _LOW, most)
 
     @classmethod
     def of_halves(cls, hi: Integers, lo: Integers, digits: int) -> Wide:
-        """hi * 2^digits + lo: a sum as engines hand it over; ``digits`` is at most 31."""
+        """hi * 2^digits + lo: a sum as engines return it; ``digits`` is at most 31."""
         high = hi >> (_DIGITS - digits)
         low = (hi & (_LOW >> digits)) << digits
         most = (1 << 63 + digits) + (1 << 63)
@@ -96,8 +96,8 @@ class Wide:
             return self.exact() * factor
         if factor < 0:
             return -self * -factor
-        # The products of the low halves need all 64 bits; whatever wraps in the high half has
-        # come back by the end, since the result fits.
+        # The products of the low halves need all 64 bits; any overflow in the high half cancels by
+        # the end, since the result fits.
         product = self._low.view(np.uint64) * np.uint64(factor & _LOW)
         high = self._high * factor + self._low * (factor >> _DIGITS)
         high += (product >> np.uint64(_DIGITS)).view(np.int64)
@@ -113,15 +113,15 @@ class Wide:
     # --- as other arrays --------------------------------------------------------------------
 
     def exact(self) -> npt.NDArray[np.object_]:
-        """As Python's integers."""
+        """As an array of Python integers."""
         high: Any = self._high.astype(object)
         found: npt.NDArray[np.object_] = (high << _DIGITS) + self._low
         return found
 
     def narrow(self) -> npt.NDArray[Any]:
-        """As 64-bit integers if all of them fit, else as Python's.
+        """As 64-bit integers if all of them fit, otherwise as Python integers.
 
-        Which of the two it is tells something about the values: for noisy ones only.
+        Which of the two it is reveals something about the values, so use it only for noisy ones.
         """
         high, end = self._high, _NARROW >> _DIGITS
         if high.max(initial=0) < end and high.min(initial=0) >= -end:
@@ -129,12 +129,12 @@ class Wide:
         return self.exact()
 
     def tolist(self) -> list[int]:
-        """As Python's integers in a list."""
+        """As a list of Python integers."""
         found: list[int] = self.exact().tolist()
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """As an array of Python's integers."""
+        """As an array of Python integers."""
         return self.exact() if dtype is None else self.exact().astype(dtype)
 
     def __len__(self) -> int:
@@ -148,7 +148,7 @@ class Wide:
     @overload
     def __getitem__(self, rows: Any) -> Any: ...
     def __getitem__(self, rows: Any) -> Any:
-        """One of them as Python's integer, or some of them."""
+        """One value as a Python integer, or some of them."""
         high, low = self._high[rows], self._low[rows]
         if isinstance(high, np.ndarray):
             return Wide(high, low, self.most)
@@ -162,7 +162,7 @@ class Wide:
 
 
 def _operand(other: Any) -> Any:
-    """What is added: as a wide array, unless Python's integers are needed anyway."""
+    """The operand as a wide array, unless Python integers are needed anyway."""
     if isinstance(other, int):
         if abs(other) >= LIMIT:
             return other
