@@ -33,48 +33,48 @@ build/serve/.installed: pyproject.toml constraints.txt
 	build/serve/bin/python $(PIP_INSTALL) -e '.[serve]'
 	@touch $@
 
-serve-demo: $(SERVE)/.installed  ## the page and the API on the example data; prints the link, ends with Ctrl-C
+serve-demo: $(SERVE)/.installed  ## run the service on the example data; prints a sign-in link, stop with Ctrl-C
 	@mkdir -p build/serve-demo
 	@cp examples/catalogue.toml examples/visits.parquet build/serve-demo/
 	@test -e build/serve-demo/visits.ledger || $(SERVE)/bin/hourglass budget init visits-2026 --epsilon 5 \
 	  --ledger build/serve-demo/visits.ledger >/dev/null
 	$(SERVE)/bin/hourglass serve build/serve-demo/catalogue.toml
 
-test: check  ## everything: style, types, imports, then the whole suite
+test: check  ## everything: style, types, imports, then the whole test suite
 	$(PYTEST) --durations=15
 
-test-fast: $(STAMP)  ## the inner loop, in a minute: no servers, no Spark, nothing marked slow
+test-fast: $(STAMP)  ## for the inner loop, about a minute: no servers, no Spark, no slow tests
 	$(PYTEST) -m 'not slow and not long' --engine duckdb --engine sqlite
 
-test-long: $(STAMP)  ## the statistical tests at ten times the samples
+test-long: $(STAMP)  ## the statistical tests with ten times the samples
 	$(BIN)/python -m pytest -m long
 
-test-lowest:  ## every engine and the units with the lowest versions that pyproject.toml allows
+test-lowest:  ## the engine tests with the lowest versions that pyproject.toml allows
 	$(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c tests/lowest.txt -e '.[dev]'
 	build/lowest/bin/python -m pytest -W default -p no:cacheprovider tests/read tests/ask tests/release
 
-check: $(STAMP)  ## ruff, mypy --strict and the one-way flow of imports
+check: $(STAMP)  ## ruff, mypy --strict and import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(STAMP)  ## let ruff format and mend
+format: $(STAMP)  ## format and fix with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP)  ## speed and memory, as ratios taken side by side
+bench: $(STAMP)  ## benchmarks of speed and memory, as ratios of interleaved runs
 	$(BIN)/python -m benchmarks
 
-peers: $(STAMP)  ## accuracy and speed beside other libraries, in about half an hour; writes docs/comparison.md
+peers: $(STAMP)  ## compare accuracy and speed with other libraries, about half an hour; writes docs/comparison.md
 	$(BIN)/python -m benchmarks.peers
 
-test-peers: $(STAMP)  ## the ways into OpenDP and dp_accounting, against the real packages
+test-peers: $(STAMP)  ## test the adapters for OpenDP and dp_accounting with the real packages
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check opendp
 	$(BIN)/python -m pytest tests/contrib tests/peers
 
-paper: $(STAMP)  ## every experiment and picture of the paper, at its own size
+paper: $(STAMP)  ## every experiment and figure of the paper, at full size
 	$(BIN)/hourglass paper --out paper
 
 # The generator is not needed by any test: it has an environment of its own.
@@ -86,12 +86,12 @@ build/docs/.installed: pyproject.toml constraints.txt
 docs: build/docs/.installed  ## the documentation site, in build/site/html
 	build/docs/bin/python docs/site/build.py build/site
 
-proof:  ## check the privacy proof of proof/Bodies.v by machine, with Coq 8.16 or later
+proof:  ## check the privacy proof in proof/Bodies.v with Coq 8.16 or later
 	@command -v coqc >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  && apt-get update -qq && apt-get install -y -qq coq >/dev/null; } \
 	  || { echo "coqc is not installed; install it with: sudo apt-get install coq"; exit 1; }
 	@mkdir -p build/proof && cp proof/Bodies.v build/proof/
 	cd build/proof && coqc -q Bodies.v
 
-clean:  ## remove what the targets made
+clean:  ## remove what the targets created
 	rm -rf $(VENV) build paper spark-warehouse .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

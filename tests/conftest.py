@@ -19,7 +19,7 @@ from hypothesis import settings
 from hourglass.noise.bits import Words
 from tests.read import places
 
-#: What is written says when: the same moment in every test, since outputs are compared.
+#: Outputs contain the time, so it is fixed for all tests that compare them.
 os.environ["SOURCE_DATE_EPOCH"] = "1700000000"
 
 settings.register_profile("house", deadline=None)
@@ -31,7 +31,7 @@ class ScriptEndedError(Exception):
 
 
 class ScriptedBits:
-    """Hands out the given words, one after the other, and says when they run out."""
+    """Returns the given words, one after the other, and raises an error when they run out."""
 
     private = False
 
@@ -79,7 +79,7 @@ def golden() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def bodies() -> dict[str, Any]:
-    """Values of the laws of bodies, computed elsewhere in 60 digits."""
+    """Values of the laws of bodies, computed independently with 60 digits."""
     found: dict[str, Any] = json.loads((Path(__file__).parent / "bodies.json").read_text())
     return found
 
@@ -167,7 +167,7 @@ def engine_place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
 
 @contextmanager
 def _alone(wanted: bool) -> Iterator[None]:
-    """DuckDB as it is without PyArrow, which hands columns over to NumPy."""
+    """DuckDB without PyArrow, through which it would hand columns over to NumPy."""
     with pytest.MonkeyPatch.context() as patch:
         if wanted:
             patch.setattr("hourglass.read.engines.duckdb._arrow_is_here", lambda: False)
@@ -241,17 +241,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def check_needed(config: pytest.Config, engine: str) -> None:
-    """A test that starts an engine unseen would run where it was not wanted, and once a worker."""
+    """A test that starts an engine without declaring it would run when the engine was not
+    selected."""
     if engine not in config.stash[NEEDED]:
         pytest.fail(f'this test starts {engine}: mark it with pytest.mark.engine("{engine}")')
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep to the engines asked for; one worker has the Spark session, which it starts once.
+    """Select the engines asked for; one worker has the Spark session and starts it once.
 
-    Tests that start Spark in a process of its own say so with a group of their own: they need not
-    wait for that worker.
+    Tests that start Spark in a separate process have a group of their own and need not wait for
+    that worker.
     """
     wanted = set(config.getoption("--engine"))
     kept: list[pytest.Item] = []

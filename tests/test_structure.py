@@ -1,4 +1,4 @@
-"""What the code promises about itself: no floats in the core, one door, one proof."""
+"""Properties of the code itself: no floats in noise/, one source of randomness, one proof."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ROOT = Path(__file__).parents[1]
 ENGINE_EXTRAS = ("datafusion", "plot", "postgres", "spark")
 NOISE = sorted((SOURCE / "noise").glob("*.py"))
 
-#: Anything that would bring in floats, or randomness by another door.
+#: Anything that would bring in floats, or randomness from another source.
 FORBIDDEN_NAMES = {"float", "float64", "float32", "double", "math", "random", "secrets", "cmath"}
 FORBIDDEN_ATTRIBUTES = {"random", "rand", "default_rng", "exp", "log", "sqrt", "float64"}
 
 
 def offences(tree: ast.AST) -> Iterator[str]:
-    """What a module of the core may not say, with its line."""
+    """What a module may not contain, with its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, float | complex):
             yield f"line {node.lineno}: the constant {node.value}"
@@ -60,7 +60,7 @@ def test_the_check_would_see_a_float(text: str) -> None:
 
 
 def test_divisions_in_the_core_are_of_enclosures() -> None:
-    """NumPy's true division makes floats: no array in the core is divided but by //."""
+    """NumPy's true division makes floats, so arrays may be divided only by //."""
     for path in NOISE:
         if path.name in ("bits.py", "uniform.py"):
             tree = ast.parse(path.read_text())
@@ -68,7 +68,7 @@ def test_divisions_in_the_core_are_of_enclosures() -> None:
 
 
 def test_one_door_for_randomness() -> None:
-    """os.urandom is called once in the whole package, and nothing else draws at all."""
+    """os.urandom is called once in the whole package, and no other source of randomness is used."""
     doors = []
     for path in SOURCE.rglob("*.py"):
         for number, line in enumerate(path.read_text().splitlines(), 1):

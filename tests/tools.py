@@ -1,4 +1,4 @@
-"""How an attacker looks at the product: the command, the answer, everything that is shown."""
+"""What an attacker sees: the command, the answer, every message."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
+
+import pytest
 
 from hourglass.cli import main
 from hourglass.core.grid import Bounds, Grid
@@ -17,9 +19,17 @@ from hourglass.read.schema import Field
 from hourglass.read.sql.query import Query, Value
 
 
+def long(*cases: Any) -> list[Any]:
+    """Cases of a parametrised test that ``make test-long`` runs and ``make test`` does not."""
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.long)
+        for case in cases
+    ]
+
+
 @dataclass(frozen=True)
 class Told:
-    """All that the command told."""
+    """Everything that the command printed."""
 
     code: int
     out: str
@@ -27,7 +37,7 @@ class Told:
 
 
 def command(*arguments: object, bits: Bits = SECURE) -> Told:
-    """``hourglass`` with these arguments, in this process; ``bits`` freezes its noise."""
+    """``hourglass`` with these arguments, in this process; ``bits`` fixes its noise."""
     out, err = io.StringIO(), io.StringIO()
     code: Any = 0
     try:
@@ -39,7 +49,7 @@ def command(*arguments: object, bits: Bits = SECURE) -> Told:
 
 
 def everything(error: BaseException) -> str:
-    """All that a person could be shown of an error, its causes and contexts included."""
+    """Everything that an error could show, including its causes and contexts."""
     shown = "".join(traceback.format_exception(error))
     seen: BaseException | None = error
     while seen is not None:

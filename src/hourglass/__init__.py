@@ -1,12 +1,12 @@
-"""Private statistics with the least error known, on data wherever it lives.
+"""Differentially private means, sums and counts with the smallest possible error.
 
-A value goes one way through the house:
+Data flows through the packages in one direction:
 
-    ask        ask/         a question is checked and prepared; no row has been read
-    charge     ledger/      its price is reserved in a budget
-    read       read/        exact integer totals, computed where the data lives: secret
-    noise      mechanisms/  an exact law of noise/ on the totals: from here on safe
-    answer     release/     mean, sum and count with their intervals, by way of estimate/
+        ask        ask/         a question is checked and prepared; no row has been read
+    charge     ledger/      its price is charged to a budget
+    read       read/        exact, secret integer totals, computed where the data is
+    noise      mechanisms/  an exact law from noise/ is added to the totals, which makes them safe
+    answer     release/     mean, sum and count with intervals, computed by estimate/
 """
 
 from .ask.bounds import find_bounds

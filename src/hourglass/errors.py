@@ -8,8 +8,8 @@ HourglassError
 │   ├── DataError           the data is of a kind that has no mean: text, dates, nested
 │   └── OptionError         another argument has a value that is not offered
 ├── BudgetError             the ledger refused the charge (exit code 3)
-│   ├── BudgetExceededError     more was asked than remains; says requested, spent, remaining
-│   ├── BudgetExistsError       a budget of that name is there already
+    │   ├── BudgetExceededError     the price exceeds what remains; has requested, spent, remaining
+    │   ├── BudgetExistsError       a budget of that name already exists
 │   ├── RequestReusedError      the request key belongs to another question
 │   ├── ChargeClosedError       an earlier version gave the charge back
 │   └── LedgerError             the ledger itself cannot be used
@@ -24,9 +24,9 @@ HourglassError
 ├── GatewayError            a gateway refused or does not answer; its code says why (exit code 3)
 └── SourceError             the data could not be read (exit code 4)
 
-A message names the argument, the value given, the rule and the remedy. It never quotes a
-cell of the data: a value is named by :func:`shown`, and an error that stands for a foreign one,
-whose message may quote cells, is raised by :class:`guarded` or ``from None``.
+A message names the argument, the value given, the rule and the remedy. It never quotes a cell of
+the data: values are formatted by :func:`shown`, and an error that replaces a foreign one, whose
+message may quote cells, is raised by :class:`guarded` or ``from None``.
 """
 
 from __future__ import annotations
@@ -79,10 +79,7 @@ class HourglassError(Exception):
 
 
 class RequestError(HourglassError, ValueError):
-    """The question cannot be answered as asked: found before anything is read or charged.
-
-    The one exception is an element of an untyped list that is no number, found on reading it.
-    """
+    """The question cannot be answered as asked; raised before anything is read or charged."""
 
     exit_code = 2
 
@@ -108,13 +105,13 @@ class OptionError(RequestError):
 
 
 class BudgetError(HourglassError):
-    """The ledger refused the charge; the data was not looked at."""
+    """The ledger refused the charge; the data was not read."""
 
     exit_code = 3
 
 
 class BudgetExceededError(BudgetError):
-    """More was asked than remains; nothing was charged."""
+    """The price exceeds what remains; nothing was charged."""
 
     def __init__(
         self,
@@ -131,7 +128,7 @@ class BudgetExceededError(BudgetError):
         self.remaining = remaining
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel between processes whole."""
+        """Keep all attributes when pickled."""
         return _exceeded, (str(self), self.requested, self.spent, self.remaining)
 
 
@@ -145,7 +142,7 @@ def _exceeded(
 
 
 class BudgetExistsError(BudgetError):
-    """A budget of that name is in the ledger already; it was not changed."""
+    """The ledger already has a budget of that name; it was not changed."""
 
 
 class RequestReusedError(BudgetError):
@@ -153,7 +150,7 @@ class RequestReusedError(BudgetError):
 
 
 class ChargeClosedError(BudgetError):
-    """An earlier version of hourglass gave the charge back: it can take no answer."""
+    """An earlier version of hourglass gave the charge back, so no answer can be stored for it."""
 
 
 class LedgerError(BudgetError):
@@ -169,7 +166,7 @@ class LedgerUnsafeError(LedgerError):
 
 
 class LedgerVersionError(LedgerError):
-    """The database is not a ledger, or one whose schema this version does not know."""
+    """The database is not a ledger, or has a schema that this version does not know."""
 
 
 class LedgerCorruptError(LedgerError):
@@ -203,7 +200,7 @@ class GatewayError(HourglassError):
         self.code = code
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel between processes whole."""
+        """Keep all attributes when pickled."""
         return _refused, (str(self), self.code)
 
 
@@ -217,17 +214,17 @@ class SourceError(HourglassError):
     exit_code = 4
 
 
-# --- how a message names what was given -----------------------------------------------------------
+# --- how a message shows a value -----------------------------------------------------------
 
 _LONGEST: Final = 60
 _SCALARS: Final = (bool, int, float, complex, str, bytes, Fraction, Decimal, date, type(None))
 
 
 def shown(value: Any) -> str:
-    """A scalar as Python prints it, cut to 60 characters; anything else by its type.
+    """The ``repr`` of a scalar, cut to 60 characters; of anything else, only its type.
 
-    An option can be given a whole column by mistake (``by=frame.city``), and the text of a column
-    holds its cells. So a message never prints more of a value than this.
+    An option can be given a whole column by mistake (``by=frame.city``), and the ``repr`` of a
+    column contains its cells. So a message never shows more of a value than this.
     """
     if isinstance(value, PurePath):
         value = str(value)
@@ -250,10 +247,10 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> None:
 
 
 class guarded:  # noqa: N801 - used as a statement
-    """``with guarded(what):`` a foreign error in the block becomes a SourceError.
+    """``with guarded(what):`` turns a foreign error in the block into a SourceError.
 
     Engines quote cells in their messages, so nothing of the foreign error is kept: neither its
-    words nor, as cause or context, the error itself.
+    message nor the error itself as cause or context.
     """
 
     def __init__(self, what: str) -> None:
@@ -262,7 +259,7 @@ class guarded:  # noqa: N801 - used as a statement
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> None:
-        del error, trace  # a tool that prints the variables of a frame would print them
+        del error, trace  # otherwise a tool that prints local variables would print them
         if (
             kind is not None
             and issubclass(kind, Exception)
@@ -271,14 +268,14 @@ class guarded:  # noqa: N801 - used as a statement
             raise_alone(self.told(kind.__name__))
 
     def told(self, kind: str) -> HourglassError:
-        """What is raised in the place of a foreign error of that kind."""
+        """The error to raise in place of a foreign error of that type."""
         return SourceError(
             f"{self.what} ({kind}); the engine's own message may quote data and is withheld"
         )
 
 
 class guarded_schema(guarded):  # noqa: N801
-    """The same where no row is read: what goes wrong is wrong with the request."""
+    """Like :class:`guarded`, where no row is read: a failure is a fault of the request."""
 
     def told(self, kind: str) -> HourglassError:
         """A DataError."""
@@ -286,7 +283,7 @@ class guarded_schema(guarded):  # noqa: N801
 
 
 def raise_alone(error: BaseException) -> NoReturn:
-    """Raise an error without the one that is being handled as its context."""
+    """Raise an error without the one being handled as its context."""
     try:
         raise error
     finally:

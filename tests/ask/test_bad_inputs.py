@@ -52,7 +52,7 @@ def visits(tmp_path: Path) -> Path:
 
 
 def ask(path: Path, *more: object, bits: Any = SECURE, **options: Any) -> Any:
-    """``hourglass mean`` with good options, but for those given."""
+    """``hourglass mean`` with valid options, except for those given."""
     given_ = {"bounds": (0, 10), "epsilon": 1, **options}
     words: list[object] = []
     for name, value in given_.items():
@@ -203,7 +203,7 @@ CELLS: list[tuple[Any, tuple[int, int]]] = [
 
 @pytest.mark.parametrize(("cell", "moved"), CELLS, ids=lambda x: repr(x)[:24])
 def test_cells(cell: Any, moved: tuple[int, int]) -> None:
-    """What one cell adds to the noisy totals, with the noise frozen."""
+    """What one cell adds to the noisy totals, with the noise held fixed."""
     noisy = [
         hg.mean(rows, bounds=(0.0, 10.0), epsilon=1, grid=8, bits=SeededBits(1)).noisy_totals
         for rows in ([3.0], [3.0, cell])
@@ -291,7 +291,7 @@ def test_typed_columns(
 
 
 def test_integers_past_2_to_the_53_are_exact(tmp_path: Path) -> None:
-    """One step apart, where doubles no longer tell them apart, noise frozen."""
+    """One step apart, where doubles can no longer distinguish them, with the noise held fixed."""
     path = tmp_path / "t.parquet"
     bounds = (2**63, 2**63 + 8)
     cells = []
@@ -392,7 +392,7 @@ def test_a_column_that_is_not_there(visits: Path, budget: Budget) -> None:
 
 
 def test_two_columns_of_one_name(tmp_path: Path, budget: Budget) -> None:
-    nested = pa.array([{"x": [1.0]}])  # the names inside of a column are its own affair
+    nested = pa.array([{"x": [1.0]}])  # the names inside a nested column do not matter
     table = pa.Table.from_arrays(
         [nested, pa.array([1.0]), pa.array([2.0]), pa.array([3.0])], names=["s", "x", "x", "y"]
     )
@@ -447,7 +447,7 @@ def test_odd_csv(text: str, tmp_path: Path) -> None:
 
 
 def test_keys(visits: Path) -> None:
-    """Not listed: dropped. Listed and empty: noise."""
+    """Groups that are not listed are dropped; listed groups without rows get noise."""
     found = hg.mean(visits, "age", by="clinic", keys=["north", "west"], **GOOD)
     assert list(found) == ["north", "west"]
     told = ask(visits, by="clinic", keys="north,west", format="csv")
@@ -579,7 +579,8 @@ atheris.Fuzz()
 
 @pytest.mark.long
 def test_fuzz(tmp_path: Path) -> None:
-    """Coverage-guided (hourglass-dp[fuzz]): a value or our error, and every file is read."""
+    """Coverage-guided (hourglass-dp[fuzz]): a value or one of our errors, and every file is
+    read."""
     pytest.importorskip("atheris", reason="atheris is not installed: hourglass-dp[fuzz]")
     words = [sys.executable, "-c", FUZZ, str(tmp_path / "t.csv"), "-max_total_time=60"]
     told = subprocess.run(words, capture_output=True, check=False, text=True, cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""Asking for bounds: what is accepted, what is refused, what the answer says."""
+"""Questions for bounds: what is accepted, what is refused, what the answer says."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def test_what_was_found_is_passed_on_as_bounds() -> None:
 
 
 def test_the_shares_that_are_expected_outside() -> None:
-    """From what the search aims at: no further look at the data, and so no further epsilon."""
+    """They follow from the target of the search, without reading the data, so they cost no
+    epsilon."""
     found = hg.find_bounds(VALUES, epsilon="0.3", bits=SeededBits(1))
     below, above = found.target
     assert found.shares_outside(1000) == (below / 1000, above / 1000)
@@ -60,7 +61,7 @@ def test_stored_and_read_back_it_is_the_same(values: Any) -> None:
     assert pickle.loads(pickle.dumps(found)) == found
 
 
-def test_seeded_bits_are_owned_up_to() -> None:
+def test_seeded_bits_are_declared_in_the_answer() -> None:
     assert hg.find_bounds(VALUES, epsilon=1).private
     seeded = hg.find_bounds(VALUES, epsilon=1, bits=SeededBits(1))
     assert not seeded.private
@@ -75,7 +76,7 @@ def test_integers_get_integer_bounds_and_their_own_grid() -> None:
     assert hg.mean(ages, bounds=found, epsilon=1).grid == found.upper - found.lower
 
 
-def test_ones_own_scale() -> None:
+def test_a_user_defined_scale() -> None:
     found = hg.find_bounds(VALUES, epsilon=2, scale=range(0, 200, 10), bits=SeededBits(3))
     assert found.lower % 10 == 0
     assert 40 <= found.upper <= 120
@@ -84,20 +85,20 @@ def test_ones_own_scale() -> None:
     assert 980 <= found.lower < 1000 < found.upper <= 1020
 
 
-def test_the_end_of_the_scale_is_told() -> None:
+def test_the_end_of_the_scale_is_reported() -> None:
     found = hg.find_bounds(VALUES + 1e3, epsilon=2, scale=[0, 1, 10], bits=SeededBits(3))
     assert found.edges == (False, True)
     assert "10 is where the scale ends" in str(found)
 
 
-def test_text_says_price_and_bias() -> None:
+def test_the_text_states_price_and_bias() -> None:
     text = str(hg.find_bounds(VALUES, epsilon="0.3", bits=SeededBits(1)))
     assert "epsilon 0.3" in text
     assert "95 %" in text
 
 
 @pytest.mark.parametrize("nothing", [[], [None, float("nan")], np.zeros(10)])
-def test_no_records_to_speak_of(nothing: Any) -> None:
+def test_hardly_any_records(nothing: Any) -> None:
     found = hg.find_bounds(nothing, epsilon=1, bits=SeededBits(1))
     assert found.lower <= 0 <= found.upper
 
@@ -123,9 +124,9 @@ def test_no_records_to_speak_of(nothing: Any) -> None:
         ({"values": np.array([True])}, hg.BoundsError, "booleans"),
         ({"values": np.zeros((2, 2))}, hg.DataError, "one column at a time"),
         ({"values": "text"}, hg.DataError, "table"),
-        ({"unit": hg.per_person("u")}, hg.OptionError, "unit= is about tables"),
-        ({"parse": "real"}, hg.OptionError, "parse= is about tables"),
-        ({"engine": "duckdb"}, hg.OptionError, "engine= is about tables"),
+        ({"unit": hg.per_person("u")}, hg.OptionError, "unit= applies only to tables"),
+        ({"parse": "real"}, hg.OptionError, "parse= applies only to tables"),
+        ({"engine": "duckdb"}, hg.OptionError, "engine= applies only to tables"),
     ],
 )
 def test_bad_requests(change: dict[str, Any], error: Any, word: str) -> None:
@@ -149,13 +150,13 @@ TABLE = pa.table({"x": [1.0], "b": [True], "t": ["a"], "u": ["p"]})
         ({"column": "t"}, hg.DataError, "parse='real'"),
         ({"parse": "roman"}, hg.OptionError, "parse='roman'"),
         ({"engine": "abacus"}, hg.OptionError, "engine='abacus'"),
-        ({"engine": "spark"}, hg.OptionError, "asked through duckdb"),
-        ({"unit": "u"}, hg.OptionError, "no unit"),
+        ({"engine": "spark"}, hg.OptionError, "cannot read this table; use duckdb"),
+        ({"unit": "u"}, hg.OptionError, "not a unit"),
         ({"unit": hg.per_person("nobody")}, hg.DataError, "nobody"),
-        ({"unit": hg.per_person("x")}, hg.DataError, "persons are named"),
+        ({"unit": hg.per_person("x")}, hg.DataError, "persons are identified"),
         ({"unit": hg.per_person("u", groups=2)}, hg.OptionError, "groups=2"),
         ({"unit": hg.per_person("u", rows=10**5), "epsilon": "0.01"}, hg.EpsilonError, "rows="),
-        ({"scale": range(2001)}, hg.BoundsError, "up to 2000"),
+        ({"scale": range(2001)}, hg.BoundsError, "at most 2000"),
     ],
 )
 def test_bad_requests_of_tables(change: dict[str, Any], error: Any, word: str) -> None:
@@ -165,7 +166,7 @@ def test_bad_requests_of_tables(change: dict[str, Any], error: Any, word: str) -
 
 
 def test_nothing_is_read_before_it_is_asked_for() -> None:
-    """A stream can be read once: it is whole after the check, and used up by the answer."""
+    """A stream can be read only once: the check leaves it untouched, and the answer consumes it."""
     stream = TABLE.to_reader()
     request = bounds_question(stream, "x", epsilon=1)
     assert stream.read_next_batch().num_rows == 1

@@ -1,4 +1,4 @@
-"""A request key over every place a table can live in: the same question is the same question."""
+"""Request keys with every kind of table: repeating a question returns its stored answer."""
 
 from __future__ import annotations
 
@@ -31,3 +31,20 @@ def test_a_request_is_answered_once_wherever_the_table_lives(place: Place, tmp_p
     assert ask().to_dict() == first.to_dict()
     assert bounds() == found
     assert len(budget.history()) == 2
+
+
+@pytest.mark.parametrize("text", ["a" * 5_000, "a\nb", "\u200b", "\x1b[2J", "é " * 120, "'' "])
+def test_any_filter_can_be_charged(text: str, tmp_path: Path) -> None:
+    """A ledger describes a charge in a short printable text, however a filter is written."""
+    budget = hg.create_budget(str(tmp_path / "budget.db"), "b", epsilon=3)
+    table = pa.table({"x": [1.0], "t": ["a"]})
+    ask: dict[str, Any] = {"epsilon": 1, "budget": budget}
+    where: Any = f"t = '{text}'"
+    hg.count(table, where=where, **ask)
+    hg.mean(table, "x", where=where, bounds=(0, 1), **ask)
+    hg.find_bounds(table, "x", where=where, **ask)
+    told = [charge.description for charge in budget.history()]
+    assert [line.split(" where t = ")[0] for line in told] == [
+        "number of rows", "mean of x", "bounds of x",
+    ]  # fmt: skip
+    assert all(line.isprintable() and len(line) <= 200 for line in told)

@@ -29,7 +29,7 @@ TABLE = pd.DataFrame({
 })  # fmt: skip
 BOUNDS = {"delay": (-60, 300), "late": (0, 1), "distance": (0, 5000)}
 COLUMNS = list(BOUNDS)
-SURE: dict[str, Any] = {"bounds": BOUNDS, "epsilon": 60}  # next to no noise
+SURE: dict[str, Any] = {"bounds": BOUNDS, "epsilon": 60}  # hardly any noise
 
 
 def clamped(frame: pd.DataFrame = TABLE) -> dict[str, float]:
@@ -142,7 +142,7 @@ def test_lists_of_columns() -> None:
         assert found["1"].mean == pytest.approx(5, abs=0.01)
     with pytest.raises(hg.DataError, match="length"):
         hg.mean([np.array(a), np.array([1.0])], bounds=(0, 10), epsilon=60)
-    # A list of numbers in which something else stands is a column all the same.
+    # A list of numbers that also contains something else is still one column.
     assert hg.mean([0.5, np.array([1.0, 2.0])], bounds=(0, 1), epsilon=60).count == 1
 
 
@@ -168,9 +168,9 @@ def test_lists_of_columns() -> None:
         ({"missing": {"z": 0}}, "missing: key 1 of the dict"),
         ({"grid": {"delay": 0}}, "grid=0"),
         ({"parse": {"delay": "maybe"}}, "parse="),
-        ({"algorithm": "laplace"}, "one column by itself"),
+        ({"algorithm": "laplace"}, "one column without spread"),
         ({"algorithm": "laplacian"}, "not one of hourglass"),
-        ({"estimator": "jeffreys"}, "one column by itself"),
+        ({"estimator": "jeffreys"}, "one column without spread"),
     ],
 )
 def test_bad_options_are_refused_before_the_charge(
@@ -186,7 +186,7 @@ def test_bad_options_are_refused_before_the_charge(
 
 @pytest.mark.slow
 def test_as_many_columns_as_one_question_takes() -> None:
-    """Numbers far beyond the range of doubles on the way, none of them in the answer."""
+    """Intermediate numbers exceed the range of doubles, but none of them reaches the answer."""
     columns = np.ones((100, 64)) * np.linspace(0, 1, 64)
     answer = hg.mean(columns, [str(i) for i in range(64)], bounds=(0, 1), epsilon=50)
     for i in range(64):
@@ -219,7 +219,7 @@ def test_a_request_is_charged_once_and_answered_the_same(tmp_path: Path, groups:
             hg.mean(TABLE, changed, **{**ask, "bounds": bounds})
 
 
-def test_the_text_of_the_question_tells_columns_apart() -> None:
+def test_the_text_of_the_question_distinguishes_columns() -> None:
     def text(**options: Any) -> str:
         return mean_question(
             TABLE, **{"column": COLUMNS, "bounds": BOUNDS, "epsilon": 1, **options}
@@ -244,7 +244,7 @@ def test_the_text_of_the_question_tells_columns_apart() -> None:
 
 
 def answers(d: int, epsilon: str, n: int, mean: float, draws: int) -> list[hg.Columns]:
-    """So many answers of d columns; the data is read once, then noised as the product does."""
+    """Many answers of d columns: the data is read once, and noise is added as in releases."""
     data = np.full((n, d), mean)
     question = mean_question(data, bounds=(0.0, 1.0), epsilon=epsilon)
     secret = question.read()
@@ -254,7 +254,7 @@ def answers(d: int, epsilon: str, n: int, mean: float, draws: int) -> list[hg.Co
 
 
 def measured(d: int, epsilon: str, draws: int) -> tuple[float, float, float]:
-    """n^2 MSE through the product at n = 10,000, its standard error, and the closed form."""
+    """n^2 MSE of releases at n = 10,000, its standard error, and the closed form."""
     n, mean = 10_000, 0.5
     found = np.array([[r[name].mean for name in r] for r in answers(d, epsilon, n, mean, draws)])
     squares = (n * (found - mean)) ** 2
@@ -266,7 +266,7 @@ def measured(d: int, epsilon: str, draws: int) -> tuple[float, float, float]:
 @pytest.mark.statistical
 @pytest.mark.parametrize(("d", "epsilon"), [(2, "1"), (3, "4"), (10, "0.1")])
 def test_the_error_is_the_closed_form(d: int, epsilon: str) -> None:
-    """Within 6 standard errors; 40 % more would be seen. False alarms: 1e-8."""
+    """Within 6 standard errors; an error 40 % larger is rejected. False-alarm rate: 1e-8."""
     found, error, wanted = measured(d, epsilon, 3000)
     assert abs(found - wanted) < 6 * error
     assert abs(found - 1.4 * wanted) > 6 * error
@@ -331,7 +331,8 @@ def test_simultaneous_intervals_are_wider_and_say_their_confidence() -> None:
 
 
 def test_the_spine_answers_it() -> None:
-    """The same question through run, with seeded bits: not private, and said so."""
+    """The same question through ``run`` with seeded bits: the answer says that it is not
+    private."""
     questions = [mean_question(TABLE, COLUMNS, bounds=BOUNDS, epsilon=1) for _ in range(2)]
     one, other = (run(question, bits=hg.SeededBits(3)) for question in questions)
     question = questions[0]
@@ -364,7 +365,7 @@ def test_the_command_takes_several_columns(tmp_path: Path) -> None:
     [
         (["delay", "distance", "--bounds-of", "delay", "0"], "--bounds-of takes 3 values"),
         (["delay", "distance", "--bounds-of", "delay", "0", "9"], "'distance' has no bounds"),
-        (["delay", "--bounds-of", "delay", "0", "9"], "is about several columns"),
+        (["delay", "--bounds-of", "delay", "0", "9"], "needs several columns"),
         (["delay", "late", "--bounds", "0", "9", "--missing-of", "x", "1"], "missing: key 3"),
         (["delay", "--bounds", "0", "9", "--missing-of", "delay", "1"], "--missing"),
     ],
@@ -377,7 +378,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, words: list[str], told: 
     assert told in result.err
 
 
-def test_plan_knows_the_number_of_columns() -> None:
+def test_plan_takes_the_number_of_columns() -> None:
     told = command("plan", "--bounds", 0, 1, "--records", 1000, "--epsilon", 1, "--columns", 10)
     assert told.code == 0, told.err
     assert "together" in told.out

@@ -1,4 +1,4 @@
-"""``hg.count``: rows and persons, counted exactly everywhere and noised by the geometric law."""
+"""``hg.count``: rows and persons, counted exactly on every engine, with discrete Laplace noise."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FRAME = TABLE.to_pandas()
 
 
 def counted(data: Any, **options: Any) -> Any:
-    """The exact counts: of the keys a, b, z and NULL where they are asked for by group."""
+    """The exact counts; by group, those of the keys a, b, z and NULL."""
     question = count_question(data, epsilon=1, **options)
     found = question.read()
     return found.only.count if question.keys is None else question.keys.pick(found).count.tolist()
@@ -52,12 +52,13 @@ def counted(data: Any, **options: Any) -> Any:
     ids=str,
 )
 def test_the_same_counts_in_every_place(place: Place, options: dict[str, Any], wanted: Any) -> None:
-    """Every row counts, whatever its cells hold; one without a person is left out of persons."""
+    """Every row counts, whatever its cells contain; rows without a person are not counted as
+    persons."""
     placed = place(TABLE)
     assert counted(placed["data"], engine=placed.get("engine"), **options) == wanted
 
 
-def test_a_person_counts_in_as_many_groups_as_the_unit_says(place: Place) -> None:
+def test_a_person_counts_in_as_many_groups_as_the_unit_allows(place: Place) -> None:
     placed = place(TABLE)
     unit = hg.per_person("who")
     found = counted(placed["data"], engine=placed.get("engine"), unit=unit, by="g", keys=["a", "b"])
@@ -66,7 +67,7 @@ def test_a_person_counts_in_as_many_groups_as_the_unit_says(place: Place) -> Non
 
 
 def test_a_line_of_a_text_file_is_a_row(tmp_path: Path) -> None:
-    """By the rule for text files: empty lines and repeated headers are no records."""
+    """By the rule for text files, empty lines and repeated headers are not records."""
     text = b'x,g\n1,a\n\n,\n"1\n2,b,extra\nx,g\n\xff\n3'
     (tmp_path / "t.csv").write_bytes(text)
     assert counted(tmp_path / "t.csv") == 5
@@ -117,7 +118,7 @@ def test_a_record_moves_the_level_by_one(epsilon: Fraction) -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(1), Fraction(5)])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_intervals_are_as_narrow_as_the_law_allows(epsilon: Fraction, confidence: float) -> None:
-    """The noise stays within the reach with the confidence; within one less it does not."""
+    """The noise stays within the reach with the given confidence, but not within one less."""
     law = LaplaceCount(epsilon).law
     found = hg.Count(
         noisy_totals=hg.count([], epsilon=1).noisy_totals, epsilon=epsilon, delta=Fraction(0),
@@ -193,11 +194,11 @@ def test_stored_answers_come_back(tmp_path: Path, groups: dict[str, Any]) -> Non
     ("data", "options", "words"),
     [
         (FRAME, {}, "epsilon=None is not a number"),
-        (FRAME, {"epsilon": 1, "by": "h"}, "one of keys= .* and delta="),
+        (FRAME, {"epsilon": 1, "by": "h"}, "either keys= .* or delta="),
         (FRAME, {"epsilon": 1, "by": "h", "keys": ["a"]}, "no such column"),
-        (FRAME, {"epsilon": 1, "keys": ["a"]}, "are about groups"),
-        ([1], {"epsilon": 1, "unit": hg.per_person("who")}, "list is no table"),
-        ([1], {"epsilon": 1, "by": "g", "keys": ["a"]}, "list is no table"),
+        (FRAME, {"epsilon": 1, "keys": ["a"]}, "need groups"),
+        ([1], {"epsilon": 1, "unit": hg.per_person("who")}, "list is not a table"),
+        ([1], {"epsilon": 1, "by": "g", "keys": ["a"]}, "list is not a table"),
         ("nothing.parquet", {"epsilon": 1}, "no such file"),
         (b"rows", {"epsilon": 1}, "has no rows"),
         (7, {"epsilon": 1}, "has no rows"),
@@ -214,7 +215,7 @@ def test_what_is_refused_costs_nothing(
     assert budget.balance().spent.epsilon == 0
 
 
-def test_an_iterator_that_fails_tells_nothing_of_its_rows() -> None:
+def test_an_iterator_that_fails_reveals_nothing_about_its_rows() -> None:
     def rows() -> Any:
         yield 1
         raise ValueError("canary-7351842")

@@ -1,4 +1,4 @@
-"""Every bad request that concerns arrays: a typed error, before any value is looked at."""
+"""Invalid questions about arrays: a typed error, before any value is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import hourglass as hg
 
 
 class Untouchable:
-    """A column that fails the test if anybody looks at it."""
+    """A column that fails the test if it is read."""
 
     def __iter__(self) -> Any:
         raise AssertionError("the data was looked at before the request was checked")
@@ -52,7 +52,7 @@ def test_epsilon(epsilon: Any) -> None:
         (1e-6, Fraction(1, 10**6)),
     ],
 )
-def test_epsilon_is_what_it_says(epsilon: Any, exact: Fraction) -> None:
+def test_epsilon_is_exact(epsilon: Any, exact: Fraction) -> None:
     assert hg.mean([0.5], bounds=(0, 1), epsilon=epsilon).epsilon == exact
 
 

@@ -1,4 +1,4 @@
-"""What an option may be, what a message may show of it, and when two questions are the same."""
+"""Valid options, what messages show of invalid ones, and when two questions are equal."""
 
 from __future__ import annotations
 
@@ -63,9 +63,10 @@ OPTIONS = [
 @pytest.mark.parametrize("kind", columns())
 @pytest.mark.parametrize("option", OPTIONS)
 def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
-    """Anything but a plain scalar is named by its type alone, whatever the option.
+    """Of anything but a plain scalar, messages show only the type, for every option.
 
-    However short it is: a column of two rows is no pair of bounds, and one of one row no number.
+    This holds for short columns too: a column of two rows is not a pair of bounds, and one of one
+    row is not a number.
     """
     for rows in (1, 2, 3):
         given = columns(rows)[kind]
@@ -76,11 +77,11 @@ def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
             ask["delta"] = "1e-6"
         names = ("list", "tuple", "set", "dict", "iterator")
         if option == "keys" and kind.endswith("text") and kind.startswith(names):
-            assert list(hg.mean(TABLE, **ask))  # a list of names is what keys= is for
+            assert list(hg.mean(TABLE, **ask))  # keys= takes a list of names
             continue
         if option == "bounds" and rows == 2 and kind in ("list of numbers", "tuple of numbers"):
             given = ask["bounds"] = given[::-1]
-            assert hg.mean(TABLE, **ask).bounds.upper == NUMBER  # as is a pair for bounds=
+            assert hg.mean(TABLE, **ask).bounds.upper == NUMBER  # bounds= takes a pair
             continue
         with pytest.raises(hg.HourglassError) as caught:
             hg.mean(TABLE, **ask)
@@ -108,8 +109,8 @@ def test_a_column_as_a_unit_is_not_shown(kind: str) -> None:
         assert "4711" not in everything(caught.value)
 
 
-def test_bounds_tell_no_length() -> None:
-    """A column given as bounds would tell how many rows there are."""
+def test_bounds_do_not_reveal_a_length() -> None:
+    """The length of a column given as bounds would reveal the number of rows."""
     with pytest.raises(hg.BoundsError) as caught:
         hg.mean(TABLE, "x", bounds=[0.5] * 4711, epsilon=1)
     assert "4711" not in str(caught.value)
@@ -189,7 +190,8 @@ print(json.dumps(told))
 
 @pytest.mark.slow
 def test_a_question_does_not_depend_on_what_was_asked_before() -> None:
-    """Equal bounds of other types, signs or origins, in either order, each in a fresh process."""
+    """Equal bounds with different types, signs or origins, in either order, each in a fresh
+    process."""
     kinds = ["int", "float", "below", "mixed", "found"]
     first, second = (
         json.loads(
@@ -234,7 +236,7 @@ def test_a_set_of_keys_is_one_question_in_every_process() -> None:
 
 
 def test_an_old_text_stays_the_same() -> None:
-    """Questions of ledgers that are in use: a changed text would not find its stored answer."""
+    """Questions in existing ledgers: with a changed text, a stored answer would not be found."""
     (told,) = texts({"by": "g", "keys": ["a", "b"]})
     assert json.loads(told) == {
         "algorithm": "hourglass",
@@ -281,7 +283,7 @@ def hard_questions() -> list[dict[str, Any]]:
     return [
         {"bounds": b, "epsilon": e, "algorithm": a}
         for b, e, a in itertools.product(bounds, epsilons, algorithms)
-        if a == "hourglass" or b in bounds[:5:2]  # a charge waits for the disk twice
+        if a == "hourglass" or b in bounds[:5:2]  # a charge syncs the disk twice
     ]
 
 
@@ -290,7 +292,7 @@ def hard_questions() -> list[dict[str, Any]]:
 def test_a_question_fails_before_the_charge_or_not_at_all(
     budget: hg.Budget, rows: list[float]
 ) -> None:
-    """Odd bounds and epsilons, every algorithm: refused with nothing spent, or answered."""
+    """Unusual bounds and epsilons, every algorithm: refused with nothing spent, or answered."""
     spent = Fraction(0)
     answered = 0
     for ask in hard_questions():
@@ -328,7 +330,7 @@ ASKS: dict[str, Any] = {
 def test_what_fails_without_data_fails_before_the_charge(
     budget: hg.Budget, monkeypatch: pytest.MonkeyPatch, ask: str, broken: str
 ) -> None:
-    """Each step after the reading is tried out first: one that cannot work costs nothing."""
+    """Each step after reading is tried beforehand, so that one that cannot work costs nothing."""
 
     def fails(*_: Any, **__: Any) -> Any:
         raise OverflowError("too large")

@@ -1,7 +1,7 @@
-"""Attacks that do not look at the noise: errors, messages, plans, groups, logs.
+"""Attacks on everything but the noise: errors, messages, plans, groups, logs.
 
-Every way that a table comes in is asked twice, with and without one poisoned row. What may
-differ is the noise; with the noise frozen, what follows from the totals.
+Every kind of table is queried twice, with and without one poisoned row. Only the noise may differ
+or, with the noise held fixed, what follows from the totals.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ CASES = [(place, poison) for place, poisons in PLACES for poison in poisons]
 
 
 def seen(place: Place, rows: list[Any], folder: Path, caplog: Any) -> dict[str, Any]:
-    """Status, shape of the answer, charge, log: all but the noise."""
+    """Everything observable but the noise: status, shape of the answer, charge, log."""
     caplog.clear()
     name = f"b{len(list(folder.glob('*.ledger')))}"
     ledger = str(folder / f"{name}.ledger")
@@ -127,7 +127,9 @@ def seen(place: Place, rows: list[Any], folder: Path, caplog: Any) -> dict[str, 
 def test_error_oracle(
     place: Place, poison: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)  # below it DataFusion tells its plans, with the file's name
+    caplog.set_level(
+        logging.INFO
+    )  # below this level DataFusion logs its plans, with the file's name
     clean = seen(place, NUMBERS, tmp_path, caplog)
     poisoned = seen(place, [*NUMBERS, poison], tmp_path, caplog)
     assert "error" not in clean
@@ -136,7 +138,7 @@ def test_error_oracle(
 
 @pytest.mark.parametrize("odd", [CANARY, {CANARY: 1}, 1j, b"5", [1.0], object(), CANARY.split])
 def test_a_list_with_something_else_in_it(odd: Any) -> None:
-    """A list declares no type: an element that is not a number is missing, with no word of it."""
+    """A list declares no type: an element that is not a number is silently missing."""
     for kind in (list, iter, lambda rows: np.array(rows, dtype=object)):
         answers = [
             hg.mean(kind(rows), bounds=(0, 1), epsilon=1, bits=SeededBits(1)).to_dict()
@@ -152,7 +154,7 @@ def test_a_list_with_something_else_in_it(odd: Any) -> None:
 @pytest.mark.parametrize("extra", [(), ("--by", "g", "--keys", "a,z"), ("--missing", "3")])
 @pytest.mark.parametrize("format_", ["table", "json", "csv", "yaml"])
 def test_canary(tmp_path: Path, extra: tuple[str, ...], format_: str) -> None:
-    """A cell that no number is, as value and as group: in no output, and not in the ledger."""
+    """A distinctive cell, as value and as group, appears in no output and not in the ledger."""
     path = tmp_path / "t.csv"
     path.write_text(f"x,g\n1,a\n{CANARY},{CANARY}\n2,a\n")
     ledger = tmp_path / "b.db"
@@ -168,14 +170,14 @@ def test_canary(tmp_path: Path, extra: tuple[str, ...], format_: str) -> None:
 
 
 def test_canary_in_an_error(tmp_path: Path) -> None:
-    """An engine that fails on a cell and quotes it is not repeated."""
+    """If an engine fails on a cell and quotes it, the quotation is not passed on."""
     source = duckdb.connect().sql(
         f"SELECT CAST(v AS DOUBLE) AS x FROM (VALUES ('1'), ('{CANARY}')) AS t(v)"
     )
     with pytest.raises(hg.SourceError) as caught:
         hg.mean(source, "x", bounds=(0, 1), epsilon=1)
     assert CANARY not in everything(caught.value)
-    with pytest.raises(duckdb.Error, match=CANARY):  # left to itself it would be
+    with pytest.raises(duckdb.Error, match=CANARY):  # without our handling it would be
         source.fetchall()
 
 
@@ -186,7 +188,7 @@ def test_canary_in_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("poison", ["abc", "0.5", "1e400", "2026-01-01", "", str(2**70)])
 @pytest.mark.parametrize("place", [csv, json_lines])
 def test_type_inference(place: Place, poison: str, tmp_path: Path) -> None:
-    """Text files have no types: the plan is the same whatever their last row says."""
+    """Text files have no types: the plan is the same whatever their last row contains."""
     plans = set()
     for rows in (["1", "2"] * 3000, [*["1", "2"] * 3000, poison]):
         source = place(rows, tmp_path)
@@ -196,7 +198,7 @@ def test_type_inference(place: Place, poison: str, tmp_path: Path) -> None:
 
 
 def test_type_inference_of_frames() -> None:
-    """A list of integers and one half: the grid does not change. Nor with objects."""
+    """One 0.5 in a list of integers does not change the grid, nor in an array of objects."""
     for rows in ([1, 2, 3], [1, 2, 0.5], [1, None, 3]):
         assert hg.mean(rows, bounds=(0, 10), epsilon=1).grid == 2**32
         objects = np.array(rows, dtype=object)
@@ -211,7 +213,8 @@ def table(names: list[str]) -> pa.Table:
 
 
 def test_presence_of_a_public_group() -> None:
-    """Listed and empty: answered, as noise. Not listed: dropped. The order is the list's."""
+    """Listed groups without rows get noise, others are dropped, and the order is that of the
+    list."""
     ask: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "by": "g"}
     keys = ["b", "nobody", "a"]
     names = ["a"] * 5 + ["b"] * 5
@@ -228,10 +231,10 @@ def test_presence_of_a_public_group() -> None:
 
 @pytest.mark.slow
 def test_presence_of_a_secret_group() -> None:
-    """A group of one shows with a probability of at most delta: here 1e-3, in 100 runs.
+    """A group of one is published with a probability of at most delta: here 1e-3, in 100 runs.
 
     More than 4 of 100 at that rate has a probability below 1e-7. Power: a group far above the
-    threshold always shows, and so would the group of one without the threshold.
+    threshold is always published, and so would be the group of one without the threshold.
     """
     names = ["big"] * 60 + ["one"]
     source = table(names)
@@ -248,7 +251,7 @@ def test_presence_of_a_secret_group() -> None:
 
 @pytest.mark.parametrize("format_", ["table", "json", "csv", "yaml"])
 def test_progress_and_logs(tmp_path: Path, format_: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Rows that do not count (missing, unlisted) leave every byte as it was, noise frozen."""
+    """With the noise held fixed, rows that do not count (missing, unlisted) change no byte."""
     caplog.set_level(logging.DEBUG)
     told = []
     recorded = RecordingBits()
@@ -262,7 +265,7 @@ def test_progress_and_logs(tmp_path: Path, format_: str, caplog: pytest.LogCaptu
     assert told[0].code == 0
     assert told[0] == told[1]
     assert told[0].err == ""
-    # Other tests may have started Spark in this process, whose driver logs what it lets go of.
+    # Other tests may have started Spark in this process, whose driver logs what it releases.
     assert not [record for record in caplog.records if not record.name.startswith("py4j")]
 
 
@@ -270,7 +273,7 @@ def test_progress_and_logs(tmp_path: Path, format_: str, caplog: pytest.LogCaptu
 
 
 def test_parallel_composition(tmp_path: Path) -> None:
-    """Two releases over overlapping parts of the data cost the sum, and no less."""
+    """Two releases on overlapping parts of the data cost their sum."""
     create_budget(str(tmp_path / "b.db"), "b", epsilon=1)
     budget = Budget(str(tmp_path / "b.db"), "b")
     rows = table(["a"] * 10 + ["b"] * 10)
@@ -291,7 +294,7 @@ def test_a_person_in_two_groups() -> None:
 
         request = mean_question(people, "x", unit=unit, **ask)
         found = request.keys.pick(request.read())  # type: ignore[union-attr]
-        return int(found.count.sum())
+        return sum(found.count)
 
     assert counted(hg.per_person("id")) == 2
     assert counted(hg.per_person("id", groups=2)) == 4

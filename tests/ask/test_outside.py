@@ -26,7 +26,7 @@ from tests.read.places import Place
 from tests.tools import command
 
 INF, NAN = float("inf"), float("nan")
-#: The bounds, their neighbours among the doubles, and what is nowhere.
+#: The bounds, the doubles next to them, and missing values.
 REALS = [
     0.0, -0.0, -5e-324, np.nextafter(0.0, -1), 1.0, np.nextafter(1.0, 2), np.nextafter(1.0, 0),
     INF, -INF, NAN, None, 0.5, -3.0, 7.0, 1e308, -1e308,
@@ -41,13 +41,13 @@ ASK: dict[str, Any] = {"bounds": (0.0, 1.0), "epsilon": 1, "outside": "1/10"}
 
 
 def sides(data: Any, column: Any, **options: Any) -> Any:
-    """The exact numbers of values below and above; of several groups or columns, lists of them."""
+    """The exact numbers of values below and above; lists for several groups or columns."""
     question = mean_question(data, column, **ASK | options)
     found = question.read()
     totals = found.only if question.keys is None else question.keys.pick(found)
     assert question.outside is not None
     parts = totals.more[-len(question.outside.sums) :]
-    return [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
+    return [part.tolist() if hasattr(part, "tolist") else part for part in parts]
 
 
 def wanted(rows: list[Any], lower: Any, upper: Any) -> list[int]:
@@ -139,7 +139,7 @@ def test_a_record_moves_the_counts_of_a_column_by_one_in_all(columns: int) -> No
     found = exact_audit(law)  # type: ignore[arg-type]
     assert found.holds
     assert found.figures["loss"] == "1/10"
-    # The whole share on each of the columns would not do, nor a record on both sides.
+    # The whole share on each column would be rejected, and so would a record on both sides.
     assert not exact_finding(law.lattice(), claimed=law.epsilon * Fraction(99, 100)).holds
 
 
@@ -156,7 +156,7 @@ def test_the_price_is_divided_exactly() -> None:
 
 
 @pytest.mark.statistical
-def test_intervals_hold_as_often_as_they_say() -> None:
+def test_intervals_have_their_nominal_coverage() -> None:
     """4,000 answers: below 0.95 less four standard errors with a probability below 1e-4 each if
     they held at just that rate; they hold more often, counts being whole."""
     data = np.repeat([-1.0, 0.5, 2.0], [0, 180, 20])
@@ -176,7 +176,7 @@ DELAYS = pd.DataFrame({"x": RNG.gamma(0.6, 40, 20_000) - 20, "g": RNG.choice(["a
 SURE: dict[str, Any] = {"bounds": (-60, 60), "epsilon": 60, "outside": "1/2"}
 
 
-def test_the_reader_is_told() -> None:
+def test_the_answer_says_how_clamping_biases_it() -> None:
     found = hg.mean(DELAYS, "x", **SURE)
     above = int((DELAYS["x"] > 60).sum())
     assert (found.outside.below, found.outside.above) == (0, above)
@@ -269,9 +269,9 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def departures() -> pd.DataFrame:
-    """Delays of the shape of a year of departures: most early, few of them very late.
+    """Delays distributed like a year of departures: most early, a few very late.
 
-    Without a random number: quantiles of three parts of the whole, dealt out to the months.
+    Deterministic: quantiles of a mixture of three parts, distributed over the months.
     """
     early, late, very = ((np.arange(size) + 0.5) / size for size in (12_000, 6000, 3000))
     early, late, very = 13 * np.sqrt(early) - 15, 60 * late, 60 - 85 * np.log(1 - very)
@@ -280,7 +280,8 @@ def departures() -> pd.DataFrame:
 
 
 def test_the_story_of_the_flights(tmp_path: Path) -> None:
-    """An interval that is right for the clamped mean, and far from the mean: the reader is told."""
+    """If the interval is right for the clamped mean but far from the true mean, the answer says
+    so."""
     flights = departures()
     true, clamped = flights["dep_delay"].mean(), flights["dep_delay"].clip(-60, 60).mean()
     assert true - clamped > 10

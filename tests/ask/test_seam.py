@@ -1,4 +1,4 @@
-"""A statistic is one file: a sum of squares, declared here, on every engine and in memory."""
+"""A statistic is one file: a sum of squares, defined here, works on every engine and in memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.read.places import Place
 
 GRID = Grid(Bounds(0.0, 8.0), 8)
 VALUES = [0.0, 1.2, 7.9, 100.0, -3.0, float("nan"), None, 4.0, 4.4]
-CELLS = [0, 1, 8, 8, 0, 4, 4]  # of those that are there
+CELLS = [0, 1, 8, 8, 0, 4, 4]  # of the values that are present
 NAMES = ["a", "b", "a", "b", "a", "a", "b", "b", None]
 
 
@@ -42,7 +42,7 @@ class Squares:
 
 @dataclass(frozen=True)
 class SquaresQuestion:
-    """The statistic: which sums it needs of a group, and how they become an answer."""
+    """The statistic: which sums it needs for each group, and how they become an answer."""
 
     epsilon: Fraction
     source: Source = field(repr=False)
@@ -127,7 +127,7 @@ def test_integers_on_their_own_grid() -> None:
 
 
 def test_a_charge_a_stored_answer_and_noise(tmp_path: Path) -> None:
-    """The spine serves it: reserved, read, noised, stored, and returned again for nothing."""
+    """``run`` handles it: charged, read, noise added, stored, and returned again for free."""
     budget = hg.create_budget(str(tmp_path / "b.db"), "b", epsilon=2)
     first = run(squares(VALUES, None), budget, "once")
     assert run(squares(VALUES, None), budget, "once") == first

@@ -43,7 +43,8 @@ def test_the_standard_deviation_of_the_records() -> None:
 
 @pytest.mark.parametrize("epsilon", [8, 20, 60])
 def test_intervals_narrower_than_the_variances_tried(epsilon: int) -> None:
-    """With hardly any noise none of the variances tried is kept: their neighbours are the ends."""
+    """With hardly any noise, all variances tried are excluded, and their neighbours are the
+    ends."""
     found = hg.mean(TABLE, "x", **SURE | {"epsilon": epsilon})
     low, high = found.interval(0.999999, of="std")
     assert high - low < 0.2
@@ -86,7 +87,7 @@ def test_missing_values_are_dropped_or_filled() -> None:
 
 
 def test_the_same_sums_of_squares_on_every_engine(place: Place) -> None:
-    """On the finest grid, whose squares no double could add up."""
+    """On the finest grid, where doubles could not add up the squares exactly."""
     values = [0.0, 1.0, 0.999999, 1e9, -1e9, None, float("nan"), 1 / 3, 0.7, 5e-324]
     names = ["a", "b"] * 5
     table = pa.table({"x": pa.array(values, pa.float64()), "g": names, "who": [1, 2, 3, 1, 5] * 2})
@@ -110,7 +111,7 @@ def test_the_same_sums_of_squares_on_every_engine(place: Place) -> None:
 
 @pytest.mark.parametrize("size", [1, 100_000, 2_200_000])
 def test_squares_of_long_columns_do_not_wrap(size: int) -> None:
-    """At the upper bound, where each record adds 2^46: past 2^64 in all."""
+    """At the upper bound, where each record adds 2^46, so that the sum exceeds 2^64."""
     for values in (np.ones(size), np.ones(size, dtype=np.float32)):
         found = mean_question(values, bounds=(0.0, 1.0), epsilon=1, spread=True).read().only
         assert found.more == (size * MOST_SQUARE,)
@@ -136,7 +137,7 @@ def test_stored_answers_come_back(tmp_path: Path, groups: dict[str, Any]) -> Non
         hg.mean(TABLE, "x", **ask | {"spread": False}, **groups)
 
 
-def test_tables_and_statements_speak_of_it() -> None:
+def test_tables_and_statements_mention_it() -> None:
     found = hg.mean(TABLE, "x", **SURE)
     assert "\nstd " in str(found)
     assert "triangle" in str(found.statement())
@@ -237,7 +238,7 @@ def test_the_standard_deviation_of_real_columns(
 
 @pytest.mark.statistical
 def test_the_error_of_the_mean_is_the_closed_form() -> None:
-    """Within 6 standard errors, and 30 % more would be seen. False alarms: 1e-8."""
+    """Within 6 standard errors; an error 30 % larger is rejected. False-alarm rate: 1e-8."""
     n, runs = 10_000, 4000
     found = np.array([r.mean for r in answers(np.full(n, 0.5), (0.0, 1.0), "1", runs)])
     squares = (n * (found - 0.5)) ** 2

@@ -103,7 +103,7 @@ def test_stored_answers_come_back(tmp_path: Path, groups: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     ("column", "options", "words"),
     [
-        ("x", {"unit": hg.per_person("who")}, "add rows=, the number"),
+        ("x", {"unit": hg.per_person("who")}, "add rows=, the most"),
         (["x", "who"], {}, "sum takes one column"),
         (None, {}, "name the column"),
         ("x", {"bounds": None}, "bounds are missing"),
@@ -117,7 +117,7 @@ def test_what_is_refused(column: Any, options: dict[str, Any], words: str) -> No
 
 
 def test_digits_of_a_sum_that_has_hardly_any_noise() -> None:
-    """Of no records, at an epsilon of 50, the sum is not printed with fifteen zeros."""
+    """Without records, at an epsilon of 50, the sum is not printed with fifteen zeros."""
     text = str(hg.mean(TABLE, "x", bounds=(0.0, 1.0), epsilon=50, by="g", keys=["z"]))
     assert "0.0000 " in text
     assert "0.00000" not in text
@@ -136,4 +136,4 @@ def test_the_command(tmp_path: Path) -> None:
     assert whole["total"]["sum"] == pytest.approx(CLAMPED.sum(), abs=1e-3)
     assert command("sum", path, "x", *ask, "--total").code == 2
     told = command("sum", path, "x", *ask, "--person", "who")
-    assert (told.code, "add --rows, the number" in told.err) == (2, True)
+    assert (told.code, "add --rows, the most rows" in told.err) == (2, True)

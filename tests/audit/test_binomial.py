@@ -28,7 +28,7 @@ def test_limits_are_those_of_scipy_or_a_hair_outside(k: int, n: int, alpha: floa
 
 
 @given(st.integers(1, 60), st.integers(0, 61), st.integers(1, 99))
-def test_tails_are_the_sums_they_stand_for(n: int, k: int, percent: int) -> None:
+def test_tails_equal_the_sums(n: int, k: int, percent: int) -> None:
     p = Fraction(percent, 100)
     exact = sum(
         (comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k, n + 1)), start=Fraction(0)

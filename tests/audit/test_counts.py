@@ -1,4 +1,4 @@
-"""The auditor knows counts and what lies outside the bounds: mistakes in them are caught."""
+"""The audit of counts and of values outside the bounds catches mistakes in them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ def test_the_laws() -> None:
     assert [(finding.holds, finding.figures["loss"]) for finding in findings] == [(True, "1/2")] * 3
 
 
+@pytest.mark.long  # ``hourglass audit all`` runs it in test_cli.py
 def test_the_public_calls_pass(tmp_path: Path) -> None:
-    """A poison row moves the count by one and one of the two sides at most, and nothing else."""
+    """A poisoned row changes the count by one and at most one of the two sides, and nothing
+    else."""
     findings = list(greybox_counts(Fraction(1), tmp_path))
     assert [finding.detail for finding in findings if not finding.holds] == []
     assert len(findings) == 5

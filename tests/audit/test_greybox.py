@@ -123,7 +123,7 @@ def test_two_records_are_too_many() -> None:
     assert found.figures["pair"] == "two more"
 
 
-@pytest.mark.slow
+@pytest.mark.long  # ``hourglass audit all`` runs it on a coarse grid, in test_cli.py
 @pytest.mark.parametrize("number", range(8))
 def test_tables(number: int, tmp_path: Any) -> None:
     """Files, frames, a relation and a database: the same pairs, the same verdict."""
@@ -133,16 +133,17 @@ def test_tables(number: int, tmp_path: Any) -> None:
     assert found.holds, found.detail
 
 
-@pytest.mark.slow
+@pytest.mark.long  # ``hourglass audit all`` runs it in test_cli.py
 def test_filters_and_expressions(tmp_path: Any) -> None:
-    """A row that divides by zero or overflows in the filter or the value tells nothing by it."""
+    """A row that divides by zero or overflows in the filter or the value reveals nothing."""
     found = list(audit_conditions(Fraction(1), tmp_path))
     assert len(found) == 16
     assert [each.detail for each in found if not each.holds] == []
 
 
 def test_nan_among_numbers_in_parquet(tmp_path: Any) -> None:
-    """A file's least and largest values leave NaN out; DuckDB folds even ISNAN by them."""
+    """The minimum and maximum in a file's statistics ignore NaN; DuckDB uses them even to fold
+    ISNAN."""
     import duckdb
     import pyarrow
     import pyarrow.parquet
@@ -156,8 +157,12 @@ def test_nan_among_numbers_in_parquet(tmp_path: Any) -> None:
         assert found.totals.count.tolist() == [2]
 
 
+@pytest.mark.long  # ``hourglass audit all`` runs it in test_cli.py
 def test_what_stands_around() -> None:
     assert all(found.holds for found in audit_around(Fraction(1)))
+
+
+def test_thresholds_of_secret_keys() -> None:
     assert all(found.holds for found in audit_keys(Fraction(1)))
     law, delta = hg.Hourglass(1, 8), Fraction(1, 10**6)
     least = threshold(law, delta)

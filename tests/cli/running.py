@@ -44,9 +44,9 @@ def run(*words: str | Path) -> CompletedProcess[str]:
 def spawn(
     *words: str | Path, shell: str = "", stdout: int = subprocess.PIPE, **environment: str
 ) -> CompletedProcess[bytes]:
-    """The command in a process of its own; ``shell`` is what stands behind it on the line.
+    """The command in a process of its own; ``shell`` is appended to the command line.
 
-    Its streams are buffered, as they are unless somebody asks for the opposite.
+    Its streams are buffered, as is the default.
     """
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     line = f'"$0" -c "from hourglass.cli import main; main()" "$@" {shell}'

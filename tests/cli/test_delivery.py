@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture
 def full(tmp_path: Path) -> Path:
-    """A file on a full disk: a link, so that code that is wrong can remove no device."""
+    """A file on a full disk; a link, so that faulty code cannot remove the device."""
     link = tmp_path / "full.png"
     link.symlink_to(DEVICE)
     return link
@@ -109,7 +109,7 @@ def test_without_a_budget_the_answer_is_printed_all_the_same(
 @pytest.mark.parametrize(
     ("command", "format_"), [("mean", "table"), ("mean", "json"), ("bounds", "table")]
 )
-def test_a_full_disk_behind_standard_output(
+def test_standard_output_on_a_full_disk(
     paid: list[str | Path], tmp_path: Path, command: str, format_: str
 ) -> None:
     asked = ["--epsilon", "1"] if command == "bounds" else ASK
@@ -131,7 +131,7 @@ def test_closed_streams(paid: list[str | Path], tmp_path: Path, full: Path) -> N
     assert both.returncode == NOT_WRITTEN
 
 
-def test_a_reader_that_goes_away_has_seen_enough(paid: list[str | Path]) -> None:
+def test_a_reader_that_closes_the_pipe_is_not_an_error(paid: list[str | Path]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     told = spawn("mean", *paid, *ASK, "--format", "json", stdout=writing)
@@ -169,7 +169,7 @@ def test_an_interrupt_names_the_request(paid: list[str | Path], tmp_path: Path) 
     assert "--request 'of march'" in told.getvalue()
 
 
-def test_an_error_of_others_is_told_by_its_kind() -> None:
+def test_of_a_foreign_error_only_the_type_is_shown() -> None:
     def fails() -> None:
         raise RuntimeError("a cell of the data")
 

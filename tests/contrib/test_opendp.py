@@ -102,7 +102,7 @@ def test_in_a_queryable_that_refuses_to_overspend() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     domain, metric = space()
-    with pytest.raises(hg.OptionError, match="records that come and go"):
+    with pytest.raises(hg.OptionError, match="records added or removed"):
         make_hourglass_mean(domain, dp.change_one_distance(), **ROOM)
     with pytest.raises(hg.OptionError, match="vector of numbers"):
         make_hourglass_mean(dp.vector_domain(dp.atom_domain(T=str)), metric, **ROOM)

@@ -31,7 +31,7 @@ def test_tiny_rates_keep_their_digits(x: Fraction) -> None:
     assert exp_minus(tiny).high <= 1 - tiny + tiny**2 / 2 + Fraction(1, 2**150)
 
 
-def test_exp_wants_no_negative() -> None:
+def test_exp_refuses_negative_arguments() -> None:
     with pytest.raises(ValueError, match="x >= 0"):
         exp_minus(Fraction(-1))
 

@@ -104,7 +104,7 @@ def test_the_sql_form_is_the_same_rule(values: list[int | None]) -> None:
     assert all(bucket == scale.bucket(x) for x, bucket in rows)
 
 
-def test_a_truth_known_beforehand_prunes_the_tree() -> None:
+def test_a_condition_known_in_advance_prunes_the_tree() -> None:
     scale = Scale((-10, 0, 10))
     signs = [(c, sign) for c in scale.candidates for sign in ("<", "<=")]
     assert scale.bucket_case([c > 0 for c, _ in signs]) == "4"

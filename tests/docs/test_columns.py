@@ -1,4 +1,4 @@
-"""docs/columns.md prints what it says that it prints."""
+"""The examples of docs/columns.md print the output shown."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def masked(text: str) -> list[str]:
 def test_the_output_is_that_of_the_code(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Word for word; the numbers are noisy, save those of the table of expected errors."""
+    """Word for word; the numbers are noisy, except in the table of expected errors."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     space: dict[str, Any] = {}

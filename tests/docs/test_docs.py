@@ -1,4 +1,4 @@
-"""The documents tell the truth: their examples run. Their links are checked in test_site."""
+"""The examples of the docs run. Links are checked in test_site."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_every_file_and_test_exists() -> None:
     "place",
     ["tests/noise/test_gone.py", "tests/noise/test_privacy.py::test_gone", "src/hourglass/gone.py"],
 )
-def test_what_is_gone_would_be_seen(place: str) -> None:
+def test_missing_names_are_detected(place: str) -> None:
     assert missing(f"| x | `{place}` |") == [place]
 
 

@@ -85,7 +85,7 @@ def test_links_and_anchors_lead_somewhere(page: Path) -> None:
     assert dead_links(page, page.read_text(encoding="utf-8")) == []
 
 
-def test_a_dead_link_would_be_seen() -> None:
+def test_a_dead_link_is_detected() -> None:
     page = ROOT / "docs" / "paper-map.md"
     good = "[a](paper.md#errata) [b](paper/e1.png) [c](decisions/README.md) `[d](x.md)`"
     bad = "[e](gone.md) [f](paper.md#gone) [g](#gone) [h](../Makefile) [i](../src/hourglass)"

@@ -1,4 +1,4 @@
-"""The tutorial, typed as it stands in an empty folder; and the page of databases."""
+"""The tutorial, run as is in an empty folder, and the page of databases."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sections(page: str) -> dict[str, list[tuple[str, str]]]:
     return {name: BLOCK.findall(text) for name, text in named}
 
 
-#: What a person does who types blocks of Python into one interpreter, and of shell beside it.
+#: Runs Python blocks in one interpreter and shell blocks beside it, as a reader would.
 TYPIST = """
 import json, subprocess, sys
 for language, block in json.load(sys.stdin):
@@ -36,8 +36,8 @@ for language, block in json.load(sys.stdin):
 """
 
 
-def test_the_tutorial_as_it_stands(tmp_path: Path) -> None:
-    """From the first line to the last, but for the installation, which is here already."""
+def test_the_tutorial_runs(tmp_path: Path) -> None:
+    """From the first line to the last, except for the installation."""
     import json
 
     found = [block for blocks in sections("tutorial.md").values() for block in blocks]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
@@ -123,7 +124,7 @@ def test_exact_coverage_is_at_least_nominal(n: int, mu: float) -> None:
 
 @pytest.mark.enumeration
 @pytest.mark.slow
-def test_the_coverage_test_sees_an_interval_too_narrow() -> None:
+def test_the_coverage_test_rejects_an_interval_too_narrow() -> None:
     assert exact_coverage("2", 8, 0.5, narrower=0.6) < 0.8
 
 
@@ -143,17 +144,17 @@ def test_the_coverage_test_sees_an_interval_too_narrow() -> None:
     ],
 )
 def test_coverage_of_some(name: str, n: int, epsilon: str) -> None:
-    """400 samples, 5.5 standard errors below nominal: false alarms below 1e-6 in all."""
-    found, _ = coverage(name, n, epsilon, 400)
-    assert found >= 0.95 - 5.5 * math.sqrt(0.95 * 0.05 / 400)
+    """160 samples: fewer have a probability of 5e-8, below 1e-6 in all."""
+    found, _ = coverage(name, n, epsilon, 160)
+    assert 160 * found >= stats.binom.ppf(5e-8, 160, 0.95) - 0.5
 
 
 @pytest.mark.statistical
 @pytest.mark.slow
-def test_the_interval_of_the_records_would_be_seen_to_fail() -> None:
+def test_the_interval_of_the_records_fails_the_coverage_test() -> None:
     """An interval of half the width holds the mean far less often: the tests can tell."""
-    found, _ = coverage("yes/no .5", 200, "1", 400, narrower=0.5)
-    assert found < 0.95 - 5.5 * math.sqrt(0.95 * 0.05 / 400)
+    found, _ = coverage("yes/no .5", 200, "1", 160, narrower=0.5)
+    assert 160 * found < stats.binom.ppf(5e-8, 160, 0.95) - 0.5
 
 
 @pytest.mark.statistical
@@ -161,9 +162,9 @@ def test_the_interval_of_the_records_would_be_seen_to_fail() -> None:
 @pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "hourglass"])
 @pytest.mark.parametrize("name", ["yes/no .5", "two points"])
 def test_coverage_of_every_mechanism(algorithm: str, name: str) -> None:
-    """200 samples, 6 standard errors below nominal: false alarms below 1e-6 in all."""
-    found, _ = coverage(name, 200, "1", 200, algorithm=algorithm)
-    assert found >= 0.95 - 6 * math.sqrt(0.95 * 0.05 / 200)
+    """80 samples: fewer have a probability of 5e-8, below 1e-6 in all."""
+    found, _ = coverage(name, 200, "1", 80, algorithm=algorithm)
+    assert 80 * found >= stats.binom.ppf(5e-8, 80, 0.95) - 0.5
 
 
 @pytest.mark.parametrize(("name", "n", "epsilon"), [("uniform", 20, "1"), ("yes/no .02", 200, "4")])
@@ -224,7 +225,7 @@ def test_each_of_several_columns_and_all_at_once() -> None:
         assert found.high - found.low < 0.12
 
 
-def test_a_public_number_of_records_is_used_as_it_is() -> None:
+def test_a_public_number_of_records_is_used_directly() -> None:
     release = hg.mean([0.25] * 400, bounds=(0.0, 1.0), epsilon=1, algorithm="swap")
     assert count_reach(release._algorithm, 0.001) == 0.0
     found = release.interval(0.999999, of="population")
@@ -365,7 +366,7 @@ def test_plan_finds_epsilon_for_a_margin() -> None:
 
 
 def test_plan_refuses_a_margin_that_no_epsilon_or_sample_reaches() -> None:
-    with pytest.raises(OptionError, match="not reached"):
+    with pytest.raises(OptionError, match="cannot be reached"):
         hg.accuracy.plan((0, 1), 0.01, records=100, mean=0.5, population=True)
     with pytest.raises(OptionError, match="a finer grid"):
         hg.accuracy.plan((0, 100), 0.3, epsilon=1, grid=50, population=True)

@@ -1,4 +1,4 @@
-"""Calls of a PostgreSQL ledger's functions with any arguments, and what they must never do."""
+"""Calls of a PostgreSQL ledger's functions with arbitrary arguments, and what must never result."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ KEYS = {
 
 
 def call(connection: Any, statement: str, arguments: tuple[Any, ...]) -> str:
-    """What became of one call: "done", or the code of its error."""
+    """The result of one call: "done", or the code of its error."""
     try:
         connection.execute(statement, arguments)
     except psycopg.Error as error:
@@ -101,7 +101,7 @@ def fuzz(urls: list[str], calls: int, seed: int, settings: tuple[str, ...] = ())
 
 
 def violations(url: str, name: str) -> list[str]:
-    """Whatever in a budget's entries cannot be, or could not be read by everyone."""
+    """Impossible entries of a budget, and entries that not everyone could read."""
     with psycopg.connect(url, autocommit=True) as connection:
         stored = connection.execute(
             "SELECT number, body, hash, answer FROM hourglass.entries WHERE budget = %s "

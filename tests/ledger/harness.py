@@ -1,7 +1,7 @@
-"""Processes that race, fork and die: run apart from the tests, in a process of one thread.
+"""Processes that race, fork and die, run outside the tests in a single-threaded process.
 
-A worker asks under request keys k0, k1, ...; its noise is a random token; what it would
-hand to a user goes down a pipe. Whoever watches the pipe is the user.
+A worker asks under request keys k0, k1, ...; its noise is a random token; what it would return to a
+user is written to a pipe. The reader of the pipe acts as the user.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def reopen(ledger: str, name: str, *, wait: float = 10.0) -> Budget:
 
 
 def ask(budget: Budget, key: str, tell: Callable[[str, str], None], *, leaky: bool = False) -> bool:
-    """One request, by the rule; ``leaky`` breaks the rule and tells before it settles.
+    """One request, by the rules; ``leaky`` breaks them and writes the answer before it settles.
 
-    True if it took up the charge of an attempt that was killed.
+    Returns True if it resumed the charge of an attempt that was killed.
     """
     reservation = budget.reserve(EPSILON, question=f"what of {key}?", request=key)
     taken_up = reservation.reopened and reservation.answer is None
@@ -58,7 +58,7 @@ def ask(budget: Budget, key: str, tell: Callable[[str, str], None], *, leaky: bo
 
 
 class User:
-    """What came down the pipe, and what is wrong with it in the light of the ledger."""
+    """What came through the pipe, and how it contradicts the ledger."""
 
     def __init__(self) -> None:
         self.seen: dict[str, set[str]] = defaultdict(set)
@@ -110,7 +110,7 @@ def void(_: object) -> None:
 
 
 def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
-    """Kill a worker at random instants, again and again, and start it anew."""
+    """Kill a worker at random instants, repeatedly, and restart it."""
     watch = create(ledger, "b", epsilon=1000, wait=30)
     dice = random.Random(int(seed))
     user = User()
@@ -131,7 +131,9 @@ def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
                 ask(budget, f"k{dice.randrange(number + 1)}", tell)
 
         process, reading = child(work)
-        select.select([reading], [], [], 30)  # the chain is walked: from here on it charges
+        select.select(
+            [reading], [], [], 30
+        )  # the chain has been verified: from here on it makes charges
         time.sleep(dice.uniform(0, window))
         os.kill(process, signal.SIGKILL)
         died_early += os.waitpid(process, 0)[1] != signal.SIGKILL
@@ -197,7 +199,7 @@ def failpoint(ledger: str, step: str, leaky: str = "") -> dict[str, Any]:
 
 
 def race(ledger: str, workers: str, tries: str, room: str) -> dict[str, Any]:
-    """Children of one process, which has used the budget before, all want more than fits."""
+    """Children of one process that has used the budget together ask for more than fits."""
     budget = create(ledger, "b", epsilon=EPSILON * int(room), wait=60)
     budget.balance()
     go_reading, go_writing = os.pipe()

@@ -1,4 +1,4 @@
-"""The two kinds of ledger under test, and the way to the forking harness."""
+"""The two kinds of ledger under test, and calls of the forking harness."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HARNESS = Path(__file__).with_name("harness.py")
 
 @dataclass(frozen=True)
 class SqlitePlace:
-    """A ledger file, and a hand that edits it past its triggers."""
+    """A ledger file, and a way to edit it in spite of its triggers."""
 
     location: str
     kind: str = "sqlite"
@@ -46,7 +46,7 @@ class SqlitePlace:
 
 @dataclass(frozen=True)
 class PostgresPlace:
-    """A database with a ledger, and a hand that edits it past its triggers."""
+    """A database with a ledger, and a way to edit it in spite of its triggers."""
 
     location: str
     kind: str = "postgres"

@@ -1,4 +1,4 @@
-"""The facade, on both stores: charges, request keys, answers, amounts."""
+"""Budgets on both stores: charges, request keys, answers, amounts."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def test_location_is_shown_without_secrets() -> None:
     st.sampled_from(["db.example", "", "h:5432", "[::1]", "a,b"]),
 )
 def test_no_password_is_ever_shown(before: str, after: str, scheme: str, host: str) -> None:
-    """Unescaped as it may be: what is not surely understood is not shown."""
+    """Even if it is not escaped: what cannot be parsed with certainty is not shown."""
     for user in ("ann:", "ann@corp:", ":", "ann:12/"):
         url = f"{scheme}://{user}{before}hunter2{after}@{host}/dp"
         assert "hunter2" not in shown_url(url)
@@ -315,7 +315,7 @@ def test_no_password_is_ever_shown(before: str, after: str, scheme: str, host: s
         assert "hunter2" not in said
 
 
-def test_repr_holds_no_secret(budget: Budget) -> None:
+def test_repr_contains_no_secret(budget: Budget) -> None:
     assert repr(budget).endswith("budget.db', 'b')")
     assert "open" in repr(budget.reserve("0.1", question="q"))
 
@@ -336,7 +336,7 @@ def test_numbers_are_shown_exactly(value: Fraction, text: str) -> None:
 
 
 def test_a_sum_too_long_to_write_is_refused(budget: Budget) -> None:
-    """Rather than charged, and then never shown again; and decimals find room ever after."""
+    """It is refused instead of charged and then unreadable, and decimals still fit afterwards."""
     first, refused = 10**55 + 1, 0
     for prime in [*range(first, first + 100, 2), *range(999, 900, -2)]:
         try:

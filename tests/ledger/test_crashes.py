@@ -1,4 +1,4 @@
-"""Processes that are killed, that race, and that fork: the user never sees what is not charged."""
+"""Processes that are killed, race and fork: the user never sees an answer that was not charged."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_kill_at_each_failpoint(place: Place) -> None:
 
 
 def test_the_harness_catches_a_leak(tmp_path: Any) -> None:
-    """The control: telling before settling is seen as noise drawn twice."""
+    """A control: returning an answer before settling is detected as noise drawn twice."""
     report = harness("failpoint", str(tmp_path / "budget.db"), "settle:locked", "leaky")
     assert report["violations"] == ["k noised 2 times"]
 
@@ -114,7 +114,7 @@ def test_eight_threads_race(place: Place) -> None:
     assert budget.balance().remaining.epsilon == 0
 
 
-def test_a_thread_waits_no_longer_than_told(tmp_path: Any) -> None:
+def test_a_thread_waits_no_longer_than_the_limit(tmp_path: Any) -> None:
     budget = fresh(SqlitePlace(str(tmp_path / "budget.db")), wait=0.2)
     from hourglass.errors import LedgerBusyError
 

@@ -1,4 +1,4 @@
-"""Each row of the table of faults, by name, on each store where it can happen."""
+"""Each row of the table of faults in docs/budget.md, on each store where it can happen."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def file(tmp_path: Path) -> SqlitePlace:
 
 
 def usable(place: Place, spent: Fraction) -> None:
-    """The fault left the sum as it was, a sound chain, and a ledger that takes a charge."""
+    """The fault left the sum unchanged, a valid chain, and a ledger that accepts a charge."""
     budget = Budget(place.location, "b")
     assert budget.balance().spent.epsilon == spent
     assert budget.verify().sound
@@ -375,7 +375,7 @@ def test_answer_edited_by_hand(place: Place) -> None:
 
 
 def test_chain_forged_with_a_forbidden_move(place: Place) -> None:
-    """Right hashes do not make an overdraft right."""
+    """Correct hashes do not make an overdraft valid."""
     budget = fresh(place)
     row = make_row(
         "b", 1, budget.balance().anchor.hash, "reserve",
@@ -569,7 +569,7 @@ def test_file_replaced_while_it_is_committed(
     reason="needs the right to mount",
 )
 def test_file_mounted_by_itself(file: SqlitePlace, tmp_path: Path) -> None:
-    """As containers do with a single file: the journal would lie in two directories."""
+    """As containers do with a single file: the journal would be in two directories."""
     fresh(file)
     there = tmp_path / "a container"
     there.mkdir()
@@ -650,7 +650,7 @@ def test_postgres_disk_full() -> None:
 
 
 def test_postgres_commits_survive_a_lazy_default(postgres: PostgresPlace) -> None:
-    """A role set to synchronous_commit = off would lose charges at a power cut."""
+    """A role with synchronous_commit = off could lose charges at a power cut."""
     fresh(postgres)
     lazy = postgres.location + "&options=-c%20synchronous_commit%3Doff"
     from hourglass.ledger.postgres import PostgresStore

@@ -86,7 +86,7 @@ def test_an_analyst_charges_answers_and_asks_again(
 
 
 def test_only_who_charged_may_answer(analyst: PostgresPlace, other: PostgresPlace) -> None:
-    """A crash is taken up by its own role; another learns so before it looks at the data."""
+    """A crashed charge is resumed by its own role; another is refused before it reads the data."""
     Budget(analyst.location, "b").reserve(TENTH, question="q", request="k")
     with pytest.raises(RequestReusedError, match=analyst.user):
         Budget(other.location, "b").reserve(TENTH, question="q", request="k")
@@ -193,7 +193,7 @@ def test_an_analyst_can_change_nothing(
     assert budget.verify().sound
 
 
-def test_public_holds_no_right(steward: PostgresPlace, analyst: PostgresPlace) -> None:
+def test_public_has_no_rights(steward: PostgresPlace, analyst: PostgresPlace) -> None:
     """Of all functions an analyst may call three, PUBLIC none."""
     called = steward.rows(
         "SELECT p.oid::regprocedure::text, bool_or(a.grantee = 0) FROM pg_proc p, "
@@ -288,7 +288,7 @@ def test_a_caller_s_settings_bend_nothing(
 
 
 def test_what_others_wrote_is_shown_plainly(steward: PostgresPlace, analyst: PostgresPlace) -> None:
-    """A text that would turn a terminal's line around, or be taken for markup."""
+    """Text that would reverse a terminal's line, or be interpreted as markup."""
     with psycopg.connect(analyst.location, autocommit=True) as connection:
         statement = "SELECT hourglass.reserve('b', %s, %s, %s, '1/10', '0/1')"
         assert call(connection, statement, ("k\u202ek", HASH, "[red]\u2066")) == "done"
@@ -332,7 +332,7 @@ def test_the_fuzz_notices_each_check_that_is_missing(
     other: PostgresPlace,
     check: str,
 ) -> None:
-    """The control: without any one of the checks, garbage reaches the entries."""
+    """A control: without any one of the checks, invalid data reaches the entries."""
     before, after = BROKEN[check]
     broken = [text for text in FUNCTIONS if before in text]
     assert broken
@@ -482,7 +482,7 @@ def test_grant_and_revoke_by_command(postgres: PostgresPlace, steward: PostgresP
     assert "may now read" in run("grant", role.user, *ledger)
     budget = Budget(role.location, "b")
     budget.reserve(TENTH, question="q")
-    assert "no rights" in run("revoke", role.user, *ledger)
+    assert "no longer has rights" in run("revoke", role.user, *ledger)
     with pytest.raises(LedgerWriteError, match="budget grant"):
         budget.reserve(TENTH, question="q")
     assert "no such role" in run("grant", "nobody_at_all", *ledger, code=3)
@@ -519,7 +519,7 @@ def test_only_the_owner_gives_rights(analyst: PostgresPlace, other: PostgresPlac
 def test_rights_past_the_functions_are_refused(
     steward: PostgresPlace, analyst: PostgresPlace, right: str
 ) -> None:
-    """Like a file that others can write to."""
+    """As for a file that others can write to."""
     budget = Budget(analyst.location, "b")
     steward.execute(f"GRANT {right} TO {analyst.user}")
     for place in (analyst, steward):

@@ -1,4 +1,4 @@
-"""Budgets in ``hg.mean`` and its command: charged before the data is looked at, answered once."""
+"""Budgets in ``hg.mean`` and its command: charged before the data is read, answered once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def budget(place: Place) -> hg.Budget:
 
 
 class Watched:
-    """A column that tells what the ledger said when it was first looked at."""
+    """A column that records the state of the ledger when it is first read."""
 
     def __init__(self, budget: hg.Budget, *, fails: bool = False) -> None:
         self.budget, self.fails = budget, fails
@@ -77,7 +77,7 @@ def test_a_bad_request_costs_nothing(budget: hg.Budget, changes: dict[str, Any])
 
 
 def test_the_same_request_is_answered_once(budget: hg.Budget) -> None:
-    """However often: one charge, one answer, one look at the data."""
+    """However often it is repeated: one charge, one answer, one reading of the data."""
     column = Watched(budget)
     first = ask(budget, column, request="march")
     for _ in range(30):
@@ -108,7 +108,7 @@ def test_a_failure_after_the_charge_keeps_it_and_names_the_request(budget: hg.Bu
     assert budget.balance().spent.epsilon == Fraction(3, 10)
 
 
-def test_groups_are_one_charge_and_come_back_as_they_were(budget: hg.Budget) -> None:
+def test_groups_are_one_charge_and_are_restored_unchanged(budget: hg.Budget) -> None:
     frame = pd.DataFrame({"g": ["a", "b", "b"], "x": [1.0, 2.0, 3.0]})
     settings: dict[str, Any] = {"bounds": (0, 5), "epsilon": "0.5", "by": "g", "budget": budget}
     first = hg.mean(frame, "x", keys=["a", "b", "c"], request="groups", **settings)
@@ -121,13 +121,13 @@ def test_groups_are_one_charge_and_come_back_as_they_were(budget: hg.Budget) -> 
     assert hg.mean(frame, "x", delta="1e-7", request="secret", **settings).groups == secret.groups
 
 
-def test_a_request_wants_a_budget() -> None:
+def test_a_request_needs_a_budget() -> None:
     with pytest.raises(hg.OptionError, match="budget="):
         ask(None, [0.5], request="march")
 
 
 def test_extreme_bounds_can_be_written_down(budget: hg.Budget) -> None:
-    """Past the largest double a sum is the largest double: JSON has no infinity."""
+    """Beyond the largest double a sum is the largest double, since JSON has no infinity."""
     release = ask(budget, [1.7e308] * 5, bounds=(-1.7e308, 1.7e308))
     assert json.loads(json.dumps(release.to_dict(), allow_nan=False))
 

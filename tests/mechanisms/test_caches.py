@@ -1,4 +1,4 @@
-"""What is kept for the next call never stands in for something that is written another way."""
+"""A cached mechanism is never used for bounds that are written differently."""
 
 from __future__ import annotations
 

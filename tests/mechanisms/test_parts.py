@@ -1,4 +1,4 @@
-"""Cells cut into parts: what it gains, that it is private, that nothing else moves."""
+"""Parts of a cell: the gain, the privacy, and that nothing else changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_whole_numbers_are_never_worse_than_real_ones(G: int) -> None:
 
 
 def test_only_the_own_grid_of_few_whole_numbers_is_cut() -> None:
-    """A grid that was asked for, and a fine one, are taken as they are."""
+    """A grid that was asked for, and a fine one, are not divided."""
     assert own(Fraction(3), 4).parts > 1
     assert HourglassMean(Fraction(3), Grid(Bounds(0.0, 1.0), 4)).parts == 1
     assert own(Fraction(8), COARSE + 1).parts == 1
@@ -121,7 +121,7 @@ def test_what_was_drawn_in_other_parts_is_read_as_it_was_drawn() -> None:
 
 
 def test_a_release_of_ratings_holds_together() -> None:
-    """In parts or not: the answers, their intervals, the way to JSON and back."""
+    """With and without parts: the answers, their intervals, JSON and back."""
     ratings = np.repeat(np.arange(1, 6), [10, 20, 40, 80, 50])
     release = hg.mean(ratings, bounds=(1, 5), epsilon=3)
     assert release.noisy_totals.parts > 1

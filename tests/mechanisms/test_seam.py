@@ -1,4 +1,4 @@
-"""A mechanism that lives in this file alone works everywhere: nothing else knows its name."""
+"""A mechanism that is defined only in this file works everywhere."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_it_is_audited_exactly(G: int) -> None:
     assert found[0].figures["loss"] == "3/2"
 
 
-def test_the_audit_sees_a_split_that_spends_too_much() -> None:
+def test_the_audit_detects_a_split_that_spends_too_much() -> None:
     class Overspent(UnevenMean):
         @cached_property
         def count_law(self) -> DiscreteLaplace:

@@ -74,7 +74,7 @@ def test_the_same_points_are_reached_from_either_side() -> None:
         assert set(range(-12, 13)) <= reached
 
 
-def test_the_hole_would_be_seen() -> None:
+def test_the_hole_is_detected() -> None:
     """Textbook Laplace noise in doubles: the lowest bit tells 0 from 1."""
 
     def textbook(size: int) -> Any:
@@ -91,7 +91,7 @@ def test_the_hole_would_be_seen() -> None:
 
 
 class Fixed:
-    """A law that draws what it is told."""
+    """A law that returns given draws."""
 
     def __init__(self, x: int, k: int) -> None:
         self.drawn = x, k
@@ -155,7 +155,7 @@ def test_summation(values: Any, added: float, random: Any, chunk: int) -> None:
 
 
 @pytest.mark.slow
-def test_sums_past_the_machine_word() -> None:
+def test_sums_beyond_64_bits() -> None:
     """More than 2^31 rows at the top of the fine grid: S passes 2^63 and does not wrap."""
     chunk = np.ones(kernel.CHUNK)
     rows = 2**31 // kernel.CHUNK + 2
@@ -204,7 +204,7 @@ def _release(_: int) -> tuple[int, int]:
 
 @pytest.mark.slow
 def test_fork() -> None:
-    """64 children of one parent, all with its memory: 64 different answers."""
+    """64 children of one process, with the same memory: 64 different answers."""
     _release(0)
     with multiprocessing.get_context("fork").Pool(64, maxtasksperchild=1) as pool:
         found = pool.map(_release, range(64), chunksize=1)

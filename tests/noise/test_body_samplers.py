@@ -219,7 +219,7 @@ def test_thresholds_agree_with_the_slow_exact_ones() -> None:
 @pytest.mark.enumeration
 def test_a_draw_past_every_bound_raises() -> None:
     law = Radial(Fraction(3), (1, 1))
-    with pytest.raises(ArithmeticError, match="a draw passed"):
+    with pytest.raises(ArithmeticError, match="a draw exceeded"):
         law.sample_by_table(1, ScriptedBits([1] * 4000, 1))
 
 
@@ -302,7 +302,9 @@ BOXES = [("1", [2**32] * 3, 5), ("1/10", [2**32] * 2, 4), ("4", [1], 3), ("8", [
 
 @pytest.mark.enumeration
 @pytest.mark.parametrize(("epsilon", "grids", "words"), BOXES)
-def test_one_word_for_l_one_for_m_one_a_column(epsilon: str, grids: list[int], words: int) -> None:
+def test_one_word_for_l_one_for_m_one_per_column(
+    epsilon: str, grids: list[int], words: int
+) -> None:
     """Whatever comes out; reading on happens to one value in 2^20 or fewer."""
     law, bits = hg.HourglassBox(epsilon, grids), Counted()
     x, _ = law.sample(1000, bits=bits)
@@ -313,7 +315,7 @@ def test_one_word_for_l_one_for_m_one_a_column(epsilon: str, grids: list[int], w
 
 @pytest.mark.enumeration
 @pytest.mark.parametrize("whole", [4, 2**32])
-def test_five_words_a_triangle(whole: int) -> None:
+def test_five_words_per_triangle(whole: int) -> None:
     bits = Counted()
     hg.HourglassTriangle(1, whole).sample(1000, bits=bits)
     assert 5000 <= bits.used <= 5003

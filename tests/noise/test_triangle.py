@@ -236,7 +236,7 @@ def test_a_law_is_a_value() -> None:
 @pytest.mark.parametrize(
     ("whole", "centre", "message"),
     [
-        (0, None, "whole=0 is out of range; give one from 1 to 2.46"),
+        (0, None, "whole=0 is out of range; give a number from 1 to 2.46"),
         (2**46 + 1, None, "whole=70368744177665 is out of range"),
         (2.5, None, "whole=2.5 is not a whole number"),
         (True, None, "whole=True is not a whole number"),

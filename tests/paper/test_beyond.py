@@ -36,7 +36,7 @@ def test_the_parabola_is_met_and_nothing_else_would_be(tables: Tables) -> None:
         assert verdicts("parabola", scaled(table, series, 1.1)) == [False]
 
 
-def test_integer_grids_gain_what_the_reference_says(tables: Tables) -> None:
+def test_the_gain_of_integer_grids_is_that_of_the_reference(tables: Tables) -> None:
     # 0.585 and 0.199 of sigma2: the variance of two independent geometrics, exactly.
     table = tables("grids")
     for epsilon, reference in ((4, 0.585), (8, 0.199)):

@@ -98,7 +98,7 @@ def test_the_command_draws_svg(tmp_path: Path) -> None:
         (["e7", "--records", "1"], "records"),
     ],
 )
-def test_a_bad_request_is_refused_in_words(
+def test_a_bad_request_is_refused_with_a_message(
     arguments: list[str],
     named: str,
     tmp_path: Path,

@@ -1,4 +1,5 @@
-"""The attack: a source and its neighbours, one row more, less or other, seen from outside.
+"""The attack: compare a source with its neighbours (one row added, removed or changed) from
+outside.
 
 ``python -m tests.read.attacking SEEDS FOLDER`` runs it on a Spark Connect session of its own: one
 process holds one kind of session.
@@ -23,9 +24,9 @@ from tests.read.observer import Question, complaints, in_python, observe, throug
 from tests.read.targets import Target
 
 Maker = Callable[[random.Random, Path], Target]
-#: The neighbours of one base: a row more, another in its place, one less.
+#: The neighbours of one base: one row added, replaced or removed.
 KINDS = ("add", "add", "change", "remove", "add", "add", "change", "remove")
-#: Where a query is dear: one of each, and many poisons at once, which touch no clean group.
+#: Where queries are expensive: one of each, and many poisons at once, which touch no clean group.
 DEAR = ("add", "change", "remove", "crowd")
 CROWD = 12
 #: How many neighbours were looked at, by their kind.
@@ -35,7 +36,7 @@ SEEN: Counter[str] = Counter()
 def attack(
     target: Target, question: Question, rng: random.Random, temporary: Path, kinds: tuple[str, ...]
 ) -> list[str]:
-    """What tells a base from its neighbours."""
+    """Everything that distinguishes a base from its neighbours."""
     ledger = str(temporary.parent / f"ledger-{rng.getrandbits(64)}.db")
     budget = hg.create_budget(ledger, "attacked", epsilon=10_000, delta=0.5)
     ask = through_command(ledger) if target.command else in_python
@@ -46,7 +47,7 @@ def attack(
     def look(of: list[Any]) -> Any:
         return observe(target.make(of), question, budget, temporary, target.engine, ask)
 
-    spill_directory()  # a process makes its folder for spilling with its first question
+    spill_directory()  # a process creates its spill folder at its first question
     base, found = look(rows), []
     for kind in kinds:
         other, came, went = neighbour(rows, kind, target, rng)
@@ -64,7 +65,7 @@ def attack(
 def neighbour(
     rows: list[Any], kind: str, target: Target, rng: random.Random
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Other rows, those of them that came, and those that went."""
+    """The rows of a neighbour, the added rows, and the removed rows."""
     other, went = list(rows), []
     if kind in ("change", "remove"):
         went.append(other.pop(rng.randrange(len(other))))
@@ -79,7 +80,7 @@ def _names(row: Any, name: str) -> bool:
 
 
 def run(make: Maker, seeds: range, temporary: Path, kinds: tuple[str, ...] = KINDS) -> list[str]:
-    """What the attack finds with each of the seeds; every question is asked in its turn."""
+    """What the attack finds with each of the seeds; the questions are asked in turn."""
     found = []
     for seed in seeds:
         rng = random.Random(seed)

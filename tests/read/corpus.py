@@ -1,4 +1,4 @@
-"""The conformance corpus: nasty values, and the totals that they must give.
+"""The conformance corpus: difficult values, and the totals that they must give.
 
 The reference is plain Python: the rule of hourglass.core.grid one value at a time, integers and
 Fractions for the rest. An engine that does not agree with it, bit for bit, is not offered.
@@ -23,7 +23,7 @@ Row = tuple[Any, Any, Any]  # (value, group, person)
 Totals = dict[Any, tuple[int, int]]
 Cells = tuple[int, ...]  # of a row, one of each column
 
-#: A column name made to be misread.
+#: A column name that is easily misread.
 VALUE = 'a"g😀e; DROP TABLE t; --'
 GROUP = "gr`oup '1'"
 PERSON = "Person id"
@@ -117,7 +117,7 @@ def cell_of(value: Any, grid: Grid) -> int | None:
 def reference(
     table: list[Row], grid: Grid, unit: Unit | None = None, *, missing: int | None = None
 ) -> Totals:
-    """The totals of every group but the one without a name."""
+    """The totals of every group but NULL."""
     rows = [((value,), group, person) for value, group, person in table]
     found = reference_of_columns(rows, [grid], unit, missing=[missing])
     return {group: (cells, count) for group, ((cells,), count) in found.items()}
@@ -131,7 +131,7 @@ def reference_of_columns(
     missing: Sequence[int | None] = (),
     powers: Sequence[tuple[int, int]] = (),
 ) -> dict[Any, tuple[tuple[int, ...], int]]:
-    """The sums and the count of every group but the one without a name.
+    """The sums and the count of every group but NULL.
 
     A row counts in all columns or in none. ``powers`` are pairs of column and power to be summed.
     """
@@ -186,14 +186,14 @@ def _hash(*parts: Any) -> str:
 
 # --- text that is hard to compare, and text that is none ------------------------------------------
 
-#: Names that a collation may take for one another: by case, accents, blanks, or their form.
+#: Names that a collation may consider equal: by case, accents, blanks, or normalisation.
 ALIKE = [
     "alice", "ALICE", "Alice", "alice ", "alice  ", "álice", "alice\t", "straße", "STRASSE",
     "strasse", "fi", "ﬁ", "Å", "A\u030a", "i", "I", "ı", "İ", "", " ",
 ]  # fmt: skip
 
-#: Cells of a column of text, as bytes. Of these some are no UTF-8: stray bytes, the two halves of
-#: a letter, half of a surrogate pair, a code point past the last, a letter written too long.
+#: Cells of a column of text, as bytes. Some are not UTF-8: stray bytes, truncated characters, a
+#: lone surrogate, a code point beyond the last, an overlong encoding.
 BYTES: list[bytes | None] = [
     None, b"", b"alice", b"a\x00b", b"?", b"a?", b"alice?", "ü😀".encode(), b"x" * 4096,
     b"\xff", b"a\xff", b"alice\xff", b"\xc3", b"\xa4", "ä".encode(), b"\xed\xa0\x80",
@@ -202,7 +202,7 @@ BYTES: list[bytes | None] = [
 
 
 def name_of(cell: bytes | None) -> str | None:
-    """The name that bytes are: UTF-8 of up to 4,096 bytes, or none."""
+    """The name that bytes encode: UTF-8 of up to 4,096 bytes, or None."""
     try:
         return cell.decode() if cell is not None and len(cell) <= 4096 else None
     except UnicodeDecodeError:
@@ -210,7 +210,7 @@ def name_of(cell: bytes | None) -> str | None:
 
 
 def texts(cells: list[bytes | None], kind: pa.DataType | None = None) -> pa.Array:
-    """A column of text made of these bytes, whatever they are."""
+    """A column of text from these bytes, valid or not."""
     if kind is not None and pa.types.is_dictionary(kind):
         values: list[bytes | None] = list(dict.fromkeys(cell for cell in cells if cell is not None))
         places = pa.array([None if c is None else values.index(c) for c in cells], kind.index_type)

@@ -1,7 +1,7 @@
-"""The corpus of filters and expressions, its rows, and a judge: a plain interpreter of trees.
+"""The corpus of filters and expressions, its rows, and a reference: a plain interpreter of trees.
 
-The interpreter computes with fractions and Python's own values, one row at a time, and shares no
-code with what is tested but the nodes.
+The interpreter computes with fractions and Python values, one row at a time, and shares only the
+nodes with the code under test.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def _not(value: bool | None) -> bool | None:
 
 
 def _result(value: Any) -> Any:
-    """A number that is handed on is a double."""
+    """A number that is a result is a double."""
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

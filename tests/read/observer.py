@@ -1,4 +1,4 @@
-"""All that a question shows besides its noise, and how far two neighbours may differ in it."""
+"""Everything observable about a question except its noise, and how far neighbours may differ."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class _Records(logging.Handler):
 
 @contextmanager
 def _streams(seen: Seen, folder: Path) -> Iterator[None]:
-    """Catch what is written to the two standard streams, also by engines that are not Python."""
+    """Capture both standard streams, including what engines write outside Python."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = os.dup(1), os.dup(2)
@@ -116,7 +116,7 @@ Ask = Callable[[Seen, Any, Question, hg.Budget, str | None], None]
 def observe(
     data: Any, question: Question, budget: hg.Budget, folder: Path, engine: str | None, ask: Ask
 ) -> Seen:
-    """Ask, and note all there is to note. ``folder`` is where temporary files go."""
+    """Ask, and record everything observable. ``folder`` is for temporary files."""
     seen, records = Seen(), _Records()
     before, entries, files = budget.balance(), len(budget.history()), set(folder.rglob("*"))
     logging.getLogger().addHandler(records)
@@ -138,7 +138,7 @@ def observe(
 
 
 def _file(path: Path) -> str:
-    """What a new file or folder shows but for its random name."""
+    """What a new file or folder shows, except for its random name."""
     return f"{path.suffix} {path.stat().st_size if path.is_file() else 'folder'}"
 
 
@@ -269,9 +269,9 @@ def _unnumbered(text: str) -> str:
 def complaints(
     base: Seen, other: Seen, question: Question, *, added: int, gone: int, clean: list[str]
 ) -> list[str]:
-    """What tells the neighbours apart beyond ``added`` records that came and ``gone`` that went.
+    """Differences between neighbours beyond the ``added`` records and the ``gone`` ones.
 
-    ``clean`` names the groups that must be equal, since no record of them was touched.
+    ``clean`` names the groups that must be equal, since none of their records changed.
     """
     found = [f"failed: {one.error[:300]}" for one in (base, other) if one.error]
     if base.besides() != other.besides():

@@ -19,7 +19,7 @@ from hourglass.read.sql.cells import identifier
 
 Place = Callable[[pa.Table], dict[str, Any]]
 
-#: Many small queries, none of them long: the optimising compiler never pays for itself.
+#: For many short queries, the optimising compiler is never worth its cost.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
@@ -43,7 +43,7 @@ def parquet(folder: Path, engine: str | None = None) -> Place:
 
 
 def parquet_relation(folder: Path) -> Place:
-    """On the user's own connection, which knows the statistics of the file."""
+    """On the user's own connection, which uses the statistics of the file."""
 
     def place(table: pa.Table) -> dict[str, Any]:
         import duckdb

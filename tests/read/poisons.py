@@ -1,4 +1,4 @@
-"""Rows that are made to be misread: lines of text files, lines of JSON, and cells of columns."""
+"""Rows that are easily misread: lines of text files, lines of JSON, and cells of columns."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ OBJECTS: list[bytes] = [
     b'{"x":2,"g":"a","p":"q"', b'"', b'{"x":"', b'\\', b'{"x":1,"g":"a","p":"q"}#',
 ]  # fmt: skip
 
-#: Cells of columns, by what the column is called and its type.
+#: Cells of columns, by the name and the type of the column.
 CELLS: dict[str, list[tuple[pa.DataType, list[Any]]]] = {
     "x": [
         (
@@ -133,7 +133,7 @@ CELLS: dict[str, list[tuple[pa.DataType, list[Any]]]] = {
 
 
 def csv_line(rng: random.Random, separator: bytes, kind: str = "") -> bytes:
-    """A whole line that is no row, or a row with one bad cell, plain or in quotes."""
+    """A whole line that is not a row, or a row with one bad cell, plain or in quotes."""
     if kind == "line" or (not kind and rng.random() < 0.6):
         return rng.choice(LINES).replace(b",", separator)
     cells = ["1", "a", "q"]
@@ -157,7 +157,7 @@ def json_line(rng: random.Random, _: bytes = b"") -> bytes:
 
 
 def clean_cell(name: str, kind: pa.DataType, index: int) -> Any:
-    """A cell that nobody could object to."""
+    """An ordinary cell."""
     if name == "g":
         names = [*SHARED, *CLEAN]
         if pa.types.is_string(kind):
@@ -205,7 +205,7 @@ def quoted(texts: list[str]) -> list[str]:
     return ["NULL", *("'" + text.replace("'", "''") + "'" for text in texts if "\x00" not in text)]
 
 
-#: Types of PostgreSQL and DuckDB, and cells of theirs that are hard to take.
+#: Types of PostgreSQL and DuckDB, with difficult cells.
 SQL_X = {
     "double precision": ["NULL", "'nan'", "'-nan'", "'inf'", "'-inf'", "1e308", "5e-324", "'-0'"],
     "numeric": ["NULL", "'nan'", "1e400", "-1e400", "1e-400", "'inf'", "'-inf'"],

@@ -1,4 +1,4 @@
-"""How text files are read, in plain Python: slow, byte by byte, and the judge of every engine."""
+"""How text files are read, in plain Python, byte by byte: the reference for every engine."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ENDS = [b"\n", b"\n", b"\n", b"\r\n", b"\n\n", b"\r\r\n"]
 
 
 def nasty_line(dice: random.Random, longest: int = 12) -> bytes:
-    """A line without its end, of pieces chosen to be misread."""
+    """A line without its end, made of pieces that are easily misread."""
     return b"".join(dice.choices(PIECES, k=dice.randrange(longest)))
 
 
 def nasty_file(dice: random.Random, lines: int, header: bytes = b"x,g,h") -> bytes:
-    """A file of nasty lines between well-formed ones."""
+    """A file with difficult lines between well-formed ones."""
     parts = [header, b"\n"]
     for _ in range(lines):
         parts.append(dice.choice([nasty_line(dice), nasty_line(dice), b"5,a,b", b'"6","b",c']))
@@ -84,5 +84,5 @@ _NUMBER = re.compile(r" *[+-]?(\d+[.]?\d*|[.]\d+)([eE][+-]?\d+)? *", re.ASCII)
 
 
 def number(text: str | None) -> float | None:
-    """The number that a field spells, by the rule of ``parse="real"``."""
+    """The number in a field, by the rule of ``parse="real"``."""
     return float(text) if text is not None and _NUMBER.fullmatch(text) else None

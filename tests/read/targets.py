@@ -1,4 +1,4 @@
-"""Every door for rows: how to make good rows, bad rows, and the source that holds them."""
+"""Every kind of source: how to make good rows, bad rows, and the source with them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.read.poisons import (
 
 @dataclass
 class Target:
-    """A source that is made anew from rows, always in the same place."""
+    """A source that is rebuilt from rows, always in the same place."""
 
     good: Callable[[int], Any]
     bad: Callable[[random.Random], Any]
@@ -287,7 +287,7 @@ def objects(rng: random.Random, folder: Path) -> Target:
 
 
 def sqlite(rng: random.Random, folder: Path) -> Target:
-    """A SQLite table, whose cells hold what they like whatever the column declares."""
+    """A SQLite table, whose cells may have other types than the column declares."""
     path = folder / "table.db"
     kind = rng.choice(["REAL", "INTEGER", "TEXT"])
     texts = rng.choice(["TEXT", "TEXT COLLATE NOCASE", "TEXT COLLATE RTRIM"])

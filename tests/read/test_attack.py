@@ -1,9 +1,9 @@
-"""One row more, less or other, made to be misread: nothing but its own record may move.
+"""One row that is easily misread is added, removed or changed: only its own record may change.
 
-Everything that can be seen besides the noise is compared between neighbours: errors, output, logs,
+Everything observable except the noise is compared between neighbours: errors, output, logs,
 charges, files left behind, the groups and their order, counts and sums (``observer.py``). The rows
-are in ``poisons.py``, the doors they come in by in ``targets.py``. At epsilon 60 the noise is
-as good as nil, so that counts and sums are read as they are.
+are in ``poisons.py``, the sources in ``targets.py``. At epsilon 60 the noise is negligible, so that
+counts and sums can be compared directly.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MAKERS: dict[str, Maker] = {
         targets.binary(rng, folder, "datafusion")
     ),
 }
-#: Bases of each door, with the neighbours of ``KINDS`` each.
+#: Bases of each source, with the neighbours of ``KINDS`` each.
 BASES = {
     "text": 12,
     "binary": 5,
@@ -157,7 +157,7 @@ def test_the_tolerance_on_sums() -> None:
 
 
 def test_what_would_be_seen() -> None:
-    """Each thing that an adversary looks at makes a complaint of its own if it differs."""
+    """Each observable causes its own complaint if it differs."""
     question = targets.questions(keys=targets.PUBLIC)[0]
     base = Seen(groups={(): (12, 66.0)}, shape="Release")
     same = replace(base, groups={(): (13, 166.0)})
@@ -188,8 +188,9 @@ def test_what_would_be_seen() -> None:
         assert complaints(one, other, asked, added=1, gone=0, clean=[]), name
 
 
-def test_a_swallowed_row_is_seen(temporary: Path) -> None:
-    """With ``hg.multiline`` an unclosed quote swallows rows, as it says: the attack finds that."""
+def test_a_swallowed_row_is_detected(temporary: Path) -> None:
+    """With ``hg.multiline`` an unclosed quote swallows rows, as documented; the attack detects
+    it."""
 
     def make(rng: random.Random, folder: Path) -> Target:
         target = targets.text(rng, folder, None, "csv")
@@ -199,7 +200,7 @@ def test_a_swallowed_row_is_seen(temporary: Path) -> None:
     assert any("may" in one or "not touched" in one or "failed" in one for one in found)
 
 
-#: Bases of each door for the long form, with the neighbours of ``KINDS`` each.
+#: Bases of each source for the long form, with the neighbours of ``KINDS`` each.
 LONG = {
     "text": 260,
     "binary": 160,

@@ -1,4 +1,4 @@
-"""Cells, names and settings that engines read in ways of their own."""
+"""Cells, names and settings that engines treat differently."""
 
 from __future__ import annotations
 
@@ -143,8 +143,8 @@ def test_settings_of_a_database_change_nothing(postgres_url: str) -> None:
             connection.execute(alter)
 
 
-def test_text_of_another_encoding_names_nobody(postgres_url: str) -> None:
-    """Not every text of such a database can be handed over: refused before the charge."""
+def test_text_of_another_encoding_is_refused_as_a_name(postgres_url: str) -> None:
+    """Not every text of such a database can be converted, so it is refused before the charge."""
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(
             "CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE 'C'"
@@ -170,7 +170,7 @@ PASSWORDS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("password", PASSWORDS, ids=ascii)
-def test_no_message_holds_a_password(password: str) -> None:
+def test_no_message_contains_a_password(password: str) -> None:
     """Whatever is wrong with the URL or the server, in Python and on the command line."""
     for url in (
         f"postgresql://user:{password}@127.0.0.1:1/db?connect_timeout=2",
@@ -189,7 +189,7 @@ def test_no_message_holds_a_password(password: str) -> None:
 
 @pytest.mark.parametrize("engine", [None, "duckdb", "datafusion"])
 @pytest.mark.parametrize("ending", ["parquet", "csv", "what"])
-def test_no_message_holds_a_key_of_a_store(engine: Any, ending: str) -> None:
+def test_no_message_contains_a_key_of_a_store(engine: Any, ending: str) -> None:
     """Files are named by URLs too."""
     url = f"s3a://user:Zq9/b@bucket/t.{ending}"
     with pytest.raises(HourglassError) as caught:
@@ -200,7 +200,7 @@ def test_no_message_holds_a_key_of_a_store(engine: Any, ending: str) -> None:
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("postgresql://127.0.0.1:1/db", "nothing listens"),
+        ("postgresql://127.0.0.1:1/db", "nothing is listening"),
         ("postgresql://u:p%zz@127.0.0.1:1/db", "percent-encode"),
         ("postgresql://u@/db?host=/no/such/place", "no such"),
     ],
@@ -214,8 +214,8 @@ def test_why_there_is_no_connection(url: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_a_nan_that_signals_is_not_told_of(dtype: Any) -> None:
-    """NumPy would warn of it, here as an error; the search for bounds takes it for missing."""
+def test_a_signalling_nan_causes_no_warning(dtype: Any) -> None:
+    """NumPy would warn, which is an error in tests; the search for bounds treats it as missing."""
     odd: Any = {
         np.float16: np.array([0x7C01, 0x3C00], np.uint16).view(np.float16),
         np.float32: np.array([0x7F800001, 0x3F800000], np.uint32).view(np.float32),

@@ -186,7 +186,7 @@ def test_public_keys(collated: Place) -> None:
 
 
 def test_one_row_takes_no_other_row_away(collated: Place) -> None:
-    """50 rows of alice, and others that are alike: 50, and the published name is that of the 50."""
+    """50 rows of alice among similar names: the count is 50, and the published name is alice."""
     table: list[Row] = [(1.0, "alice", f"p{i}") for i in range(50)]
     alike: list[Row] = [(1.0, "ALICE", "P0"), (1.0, "alice ", "p0 ")]
     placed = collated([*alike, *table])
@@ -205,7 +205,7 @@ def test_numbers_in_text_with_a_collation(spark_session: Any) -> None:
 
 
 def test_a_collation_would_show() -> None:
-    """The test's own test: without a word about it, DuckDB takes the names for one."""
+    """A control: without our handling, DuckDB considers the names equal."""
     placed = of_duckdb("NOCASE")([(1.0, "alice", "p"), (1.0, "ALICE", "q")])
     counted = f"SELECT count(*) FROM t GROUP BY {identifier(GROUP)}"
     assert placed["data"].query("t", counted).fetchall() == [(2,)]

@@ -209,7 +209,7 @@ def test_a_generator_is_consumed_once_and_in_chunks() -> None:
 
 
 class FromCapsule:
-    """Speaks Arrow and nothing else."""
+    """Supports only the Arrow interface."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -224,7 +224,7 @@ class FromStream(FromCapsule):
 
 
 @pytest.mark.parametrize("kind", [FromCapsule, FromStream])
-def test_anything_that_speaks_arrow(kind: type[FromCapsule]) -> None:
+def test_anything_with_an_arrow_interface(kind: type[FromCapsule]) -> None:
     source = column(kind(pa.array([1, 2, None])))
     totals = totals_of(source, grid_of(source, Bounds(0, 3)))
     assert (totals.cells, totals.count) == (3, 2)
@@ -275,7 +275,7 @@ class Failing(int):
 
 
 class Shy:
-    """An object that does not tell its class."""
+    """An object whose class cannot be determined."""
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:

@@ -1,8 +1,8 @@
 """Several columns at once: every engine and the array kernel give the totals of the reference.
 
-The columns share one count, so a row counts in all of them or in none. What these tests catch,
-tried by hand: a row counted although one column is missing, sums of rows that do not count, two
-columns swapped, a fill of one column used for another.
+The columns share one count, so a row counts in all of them or in none. These tests were seen to
+catch: a row counted although one column is missing, sums of rows that do not count, two columns
+swapped, the replacement for missing values of one column used for another.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def totals(placed: dict[str, Any], asked: Sequence[Asked], **more: Any) -> Any:
         return query, (found.only.sums, found.only.count)
     whole = found.totals
     rows = zip(zip(*whole.sums, strict=True), whole.count, strict=True)
-    keyed = zip(found.all_keys(), rows, strict=True)
+    keyed = zip(found.keys, rows, strict=True)
     return query, {key[0]: row for key, row in keyed if row[1]}
 
 
@@ -116,7 +116,7 @@ def agree(
 ) -> None:
     """By group and all in one the totals are those of the reference.
 
-    ``read`` are functions that make numbers of cells, where these are none.
+    ``read`` are functions that convert cells that are not numbers.
     """
     made = table(rows, [one[0] for one in asked], kinds)
     query, found = totals(place(made), asked, by=GROUP, **more)
@@ -137,7 +137,7 @@ def agree(
 
 
 def nasty_rows(seed: int = 0) -> list[Row]:
-    """Missing values in each column, in two of them, in all, beside every nasty value."""
+    """Missing values in each column, in two of them, in all, beside every difficult value."""
     dice = random.Random(seed)
     reals = corpus.reals(Grid.choose(*ASKED[0][1:3])) + [NAN, corpus.MINUS_NAN, None] * 9
     wholes = corpus.wholes(ASKED[1][1]) + [None] * 9
@@ -284,7 +284,7 @@ def test_decimals_beside_floats(engine_place: Any) -> None:
 
 
 def test_one_column_on_two_grids(engine_place: Any) -> None:
-    """A column may be asked for twice; what clamps it for one grid must not do so for the other."""
+    """A column may be asked for twice; clamping for one grid must not affect the other."""
     import sqlite3
 
     decimals = [None, *(Decimal(f"{n}e-1") for n in range(-500, 500, 7))]
@@ -306,7 +306,7 @@ def test_one_column_on_two_grids(engine_place: Any) -> None:
 
 @pytest.mark.slow
 def test_one_total_of_many_batches(engine_place: Any) -> None:
-    """Missing values of every kind, thick in some batches and absent from others."""
+    """Missing values of every kind, dense in some batches and absent from others."""
     dice = np.random.default_rng(5)
     size = 300_000
     reals = [dice.uniform(-10, 130, size) for _ in range(2)]
@@ -337,7 +337,7 @@ def test_one_total_of_many_batches(engine_place: Any) -> None:
 
 
 def test_unsigned_integers_of_64_bits(tmp_path: Any) -> None:
-    """They do not fit the kernel's way through DuckDB: the one query runs."""
+    """The kernel cannot take them from DuckDB, so the query runs."""
     import pyarrow.parquet as pq
 
     values = [(2**64 - 1, 1.0), (2**63, None), (7, NAN), (2**64 - 5, 0.0), (None, 1.0)]

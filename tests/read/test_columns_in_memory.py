@@ -99,7 +99,7 @@ def test_the_schema_has_the_wanted_columns() -> None:
     assert fields == {"0": "integer", "1": "boolean", "2": "other", "3": "real"}
     with pytest.raises(hg.DataError, match="no such column"):
         open_source(data, ("7",), None).schema().field("7", "column")
-    with pytest.raises(hg.DataError, match="have no mean"):
+    with pytest.raises(hg.DataError, match="cannot be averaged"):
         open_source(data, ("2",), None)
 
 
@@ -112,7 +112,7 @@ def test_columns_of_different_lengths_are_refused_before_a_value_is_read() -> No
 
 def test_engines_groups_and_persons_are_for_tables() -> None:
     matrix = np.zeros((3, 2), dtype=int)
-    with pytest.raises(hg.OptionError, match="engine='duckdb' is about tables"):
+    with pytest.raises(hg.OptionError, match="engine='duckdb' needs a table"):
         open_source(matrix, ("0", "1"), "duckdb")
     source = open_source(matrix, ("0", "1"), None)
     values = (Value(Field("0", "integer"), Grid(Bounds(0, 1), 1, True)),)
@@ -120,7 +120,7 @@ def test_engines_groups_and_persons_are_for_tables() -> None:
         Query(values, (Field("1", "integer"),)),
         Query(values, unit=hg.per_person("1"), person=Field("1", "integer")),
     ):
-        with pytest.raises(hg.OptionError, match="about tables"):
+        with pytest.raises(hg.OptionError, match="needs a table"):
             source.sql(query, Bounds(0, 1))
 
 

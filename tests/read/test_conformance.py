@@ -17,6 +17,7 @@ import pytest
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.core.grid import Bounds, Grid
+from hourglass.core.key_columns import NAMELESS
 from hourglass.core.totals import Groups
 from hourglass.core.unit import Unit
 from hourglass.read.column import column as memory_column
@@ -68,7 +69,7 @@ def totals(
         return next(pairs)
     return {
         key[0] if len(key) == 1 else key: pair
-        for key, pair in zip(found.all_keys(), pairs, strict=True)
+        for key, pair in zip(found.keys, pairs, strict=True)
         if pair[1]
     }
 
@@ -98,7 +99,8 @@ def agree(
 
 
 def once(request: pytest.FixtureRequest, first: bool) -> bool:
-    """Whether to ask for a whole too: on Spark, where a query takes long, with the first bounds."""
+    """Whether to ask for a total too: on Spark, where a query takes long, only with the first
+    bounds."""
     return first or request.node.callspec.params["place"] != "spark"
 
 
@@ -132,7 +134,7 @@ def test_persons(engine_place: Any, unit: Unit, numbered: bool) -> None:
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_names_that_are_alike(engine_place: Any, unit: Unit | None) -> None:
-    """Case, accents, blanks and forms of letters: names are told apart by their bytes."""
+    """Case, accents, blanks and normalisation: names are distinguished by their bytes."""
     grid = Grid.choose(Bounds(0, 120))
     dice = random.Random(7)
     names = [None, *corpus.ALIKE, "x" * 4096, "x" * 4097]
@@ -182,8 +184,8 @@ def test_decimals(engine_place: Any, digits: int, scale: int) -> None:
 NO_DATES = [-719163, 2932897, 2**31 - 1, -(2**31) + 1]
 
 
-def test_dates_that_python_has_not_name_no_group(engine_place: Any) -> None:
-    """A group's key is a date or nothing: no error on one row's account."""
+def test_dates_outside_pythons_range_are_null(engine_place: Any) -> None:
+    """A date outside Python's range is NULL; one row must not cause an error."""
     named = [date(1, 1, 1), date(2026, 3, 1), date(9999, 12, 31)]
     days = pa.array([(day - date(1970, 1, 1)).days for day in named] + NO_DATES, pa.int32())
     made = pa.table({VALUE: [1.0] * len(days), GROUP: days.cast(pa.date32())})
@@ -194,7 +196,7 @@ def test_dates_that_python_has_not_name_no_group(engine_place: Any) -> None:
     assert totals(placed, Bounds(0, 1), 1) == dict.fromkeys(named, (1, 1))
 
 
-def test_dates_that_python_has_not_on_postgres(postgres_url: str) -> None:
+def test_dates_outside_pythons_range_on_postgres(postgres_url: str) -> None:
     days = ["0001-01-01", "9999-12-31", "infinity", "-infinity", "0044-03-15 BC", "10000-01-01"]
     rows = ", ".join(f"(1.0::float8, '{day}'::date)" for day in days)
     names = f"{identifier(VALUE)}, {identifier(GROUP)}"
@@ -215,7 +217,7 @@ def test_one_total_without_groups_also_of_no_rows(engine_place: Any) -> None:
 
 @pytest.mark.slow
 def test_one_total_of_many_batches(engine_place: Any) -> None:
-    """Missing values of both kinds, thick in some batches and absent from others."""
+    """Missing values of both kinds, dense in some batches and absent from others."""
     dice = np.random.default_rng(5)
     numbers = dice.uniform(-10, 130, 300_000)
     numbers[dice.integers(0, 100_000, 5_000)] = np.nan
@@ -231,7 +233,7 @@ def test_one_total_of_many_batches(engine_place: Any) -> None:
 
 
 def test_sums_past_64_bits(tmp_path: Any) -> None:
-    """2^32 cells a row, as many rows as fit: the halves are what carries the sum."""
+    """2^32 cells per row, as many rows as fit: the sum is carried in two halves."""
     from hourglass.core.totals import HALF
     from hourglass.read.schema import Field
     from hourglass.read.sql.query import Query, Value
@@ -241,7 +243,7 @@ def test_sums_past_64_bits(tmp_path: Any) -> None:
     for rows in (1, 2**30 - 1, 2**30, 10**14):
         columns = [rows], [rows * (2**32 // HALF)], [HALF - 1]
         for given in (columns, [np.array(column) for column in columns]):
-            (cells,) = Groups.of([], *given).totals.cells
+            (cells,) = Groups.of(NAMELESS, *given).totals.cells
             assert type(cells) is int
             assert cells == rows * 2**32 + HALF - 1
     assert cells > 2**63
@@ -254,12 +256,12 @@ def test_balanced_sums_past_64_bits(rows: int, cell: int) -> None:
     total = rows * (2 * cell - 2**32)
     columns = [rows], [total >> 16], [total & 65535]
     for count, hi, lo in (columns, [np.array(column) for column in columns]):
-        found = Groups.of([], count, hi, lo, balance=[2**32]).totals
+        found = Groups.of(NAMELESS, count, hi, lo, balance=[2**32]).totals
         assert found.cells.tolist() == [rows * cell]
         assert type(found.cells[0]) is int
 
 
-#: Where statistics of a file are at hand, every case; elsewhere each of the options once.
+#: Every case if a file has statistics; elsewhere each of the options once.
 WITH_STATISTICS = {"duckdb", "duckdb alone", "datafusion", "relation of a file"}
 
 
@@ -268,7 +270,7 @@ WITH_STATISTICS = {"duckdb", "duckdb alone", "datafusion", "relation of a file"}
 def test_nan_beside_values_of_one_side(
     place: Any, other: float, request: pytest.FixtureRequest
 ) -> None:
-    """Statistics of a file leave NaN out: no engine may draw conclusions from them."""
+    """Statistics of a file ignore NaN, so no engine may use them to fold expressions."""
     grid = Grid.choose(Bounds(0, 120))
     cases = list(product(["drop", 3.0], [True, False], [None, hg.per_person(PERSON)]))
     if request.node.callspec.params["place"] not in WITH_STATISTICS:

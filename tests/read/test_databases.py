@@ -1,4 +1,4 @@
-"""Databases that are files, tables that are not there, and columns that declare no type."""
+"""Databases in files, missing tables, and columns without a declared type."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_file_is_let_go_after_the_answer(clinic: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["duckdb", "sqlite"])
-def test_files_that_are_no_database(tmp_path: Path, scheme: str) -> None:
+def test_files_that_are_not_a_database(tmp_path: Path, scheme: str) -> None:
     broken = tmp_path / "broken"
     broken.write_bytes(b"SECRET" * 1000)
     for path in (broken, tmp_path / "none", tmp_path):
@@ -187,7 +187,7 @@ def test_a_database_file_is_known_by_its_beginning(clinic: Path, undeclared: str
 
 
 def test_nothing_is_read_of_a_pipe(tmp_path: Path) -> None:
-    """Whoever opened it to see how it begins would wait for ever, or lose what was read."""
+    """Reading its first bytes would wait for ever, or lose what was read."""
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
     assert file_url(str(pipe)) is None

@@ -1,4 +1,4 @@
-"""Trees made at random: their text leads back to them, and engines agree with the judge."""
+"""Random trees: their text parses back to them, and engines agree with the reference."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def every_pair() -> list[n.Node]:
 
 @pytest.mark.enumeration
 def test_every_operator_within_every_other() -> None:
-    """The text leads back to the tree, and SQLGlot reads it as it reads every bracket."""
+    """The text parses back to the tree, and SQLGlot parses it like the fully bracketed text."""
     pairs = every_pair()
     assert len(pairs) > 1000
     wrong = [n.text_of(tree) for tree in pairs if parsed(n.text_of(tree), "where") != tree]

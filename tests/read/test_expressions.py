@@ -1,4 +1,4 @@
-"""Filters and expressions: every engine gives the totals of the judge, bit for bit."""
+"""Filters and expressions: every engine gives the totals of the reference, bit for bit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = {
 
 
 def expected(text: str, rows: list[dict[str, Any]]) -> tuple[int, int]:
-    """The total and the number of the values, by the judge."""
+    """The total and the number of the values, by the reference."""
     tree = parsed(text, "expression")
     boolean = type_of(tree, KINDS) == "boolean"
     grid = Grid(Bounds(0, 1), 1, True) if boolean else Grid.choose(BOUNDS)

@@ -1,4 +1,4 @@
-"""Files that declare a column each in its own way: one type that holds all, or a refusal."""
+"""Files that declare different types for a column: a common type, or a refusal."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_every_pair_of_types(tmp_path: Path, engine: str) -> None:
 
 @pytest.mark.parametrize("format", ["parquet", "feather"])
 def test_every_pair_of_types_in_a_dataset(tmp_path: Path, format: str) -> None:
-    """A dataset of the user's has the first file's types: refused, or right, and never an error."""
+    """A user's dataset has the first file's types: it is refused or correct, and never fails."""
     engine = "arrow" if format == "feather" else "duckdb"
     answered = 0
     for one, two in product(TYPES, repeat=2):
@@ -138,7 +138,8 @@ def test_every_pair_of_types_in_a_dataset(tmp_path: Path, format: str) -> None:
 
 
 def test_a_dataset_of_text_is_refused(tmp_path: Path) -> None:
-    """PyArrow takes the types of text from the first cells, and ends at one that is not of them."""
+    """PyArrow infers the types of text from the first cells, and fails at a cell that does not
+    fit."""
     (tmp_path / "a.csv").write_text("x\n" + "1\n" * 9)
     (tmp_path / "a.json").write_text('{"x": 1}\n' * 9)
     for format in ("csv", "json"):
@@ -152,7 +153,7 @@ def test_a_dataset_of_text_is_refused(tmp_path: Path) -> None:
 def test_a_value_that_the_first_file_could_not_hold(
     tmp_path: Path, engine: str, value: int
 ) -> None:
-    """What the second file holds does not decide whether there is an answer."""
+    """The content of the second file does not decide whether there is an answer."""
     for first in (pa.int32(), pa.uint8(), pa.int64()):
         narrow = pa.table({"x": pa.array([1], first)})
         wide = pa.table({"x": pa.array([value], pa.int64())})
@@ -171,7 +172,7 @@ def test_keys_of_several_types(tmp_path: Path, engine: str) -> None:
         column="x", **placed, bounds=(0, 1), epsilon=1, by="g", delta=1e-6, grid=1
     )
     found = question.read()
-    counts = dict(zip(found.all_keys(), found.count.tolist(), strict=True))
+    counts = dict(zip(found.keys, found.count.tolist(), strict=True))
     assert {k: n for k, n in counts.items() if k != (None,)} == {(1,): 1, (2,): 3, (2**40,): 1}
 
 
@@ -185,7 +186,7 @@ def test_a_column_that_one_file_lacks(tmp_path: Path, engine: str) -> None:
         total(placed, by="h", delta=1e-6)
 
 
-def test_other_columns_may_differ_as_they_like(tmp_path: Path, engine: str) -> None:
+def test_other_columns_may_differ(tmp_path: Path, engine: str) -> None:
     one = pa.table({"a": [1], "x": [1.0], "b": ["t"], "c": [[1]]})
     two = pa.table({"x": [2.0], "b": [1.5], "d": [True]})
     assert total(write(tmp_path / "g", engine, one, two))[1] == 2
@@ -238,7 +239,8 @@ def _holds(wide: Kind, part: Kind) -> bool:
 
 
 def test_text_that_is_declared_as_json(tmp_path: Path) -> None:
-    """DuckDB's reader of Parquet ends at a cell that is not JSON: refused before the charge."""
+    """DuckDB's Parquet reader fails at a cell that is not JSON, so it is refused before the
+    charge."""
     cells = pa.array(['{"a": 1}', "not JSON", None])
     table = pa.table({"x": [1.0] * 3, "g": pa.ExtensionArray.from_storage(pa.json_(), cells)})
     placed = write(tmp_path / "g", "duckdb", table, table)

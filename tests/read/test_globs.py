@@ -1,4 +1,4 @@
-"""Every file once and as named: no engine looks for a pattern in a name, or for columns in it."""
+"""Every file is read once, and its name is taken literally, not as a pattern or as columns."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def total(data: Any, engine: str, **more: Any) -> tuple[int, int]:
 
 
 def test_a_name_is_not_a_pattern(tmp_path: Path, engine: str) -> None:
-    """All files lie side by side, so that a pattern would find the others.
+    """All files are in one folder, so that a pattern would match the others.
 
-    So do two folders: the name of the one, taken for a pattern, names the other.
+    So are two folders: the name of one, as a pattern, matches the other.
     """
     for ending in formats(engine):
         folder, beside = tmp_path / f"in {ending} [x]*", tmp_path / f"in {ending} x"
@@ -119,7 +119,7 @@ def test_a_link_to_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture
 def soon() -> Iterator[None]:
-    """What waits for ever is ended."""
+    """End what would wait for ever."""
 
     def end(*_: Any) -> None:
         raise AssertionError("it waits")
@@ -146,7 +146,10 @@ def test_directories_make_no_columns(tmp_path: Path, engine: str) -> None:
         (tmp_path / f"month={month}" / "x=7").mkdir(parents=True)
         write(tmp_path / f"month={month}" / "x=7" / "a.parquet", month)
     pattern = str(tmp_path / "*" / "*" / "*.parquet")
-    assert total(pattern, engine) == (3, 2)  # not 7: the directory does not speak for the file
+    assert total(pattern, engine) == (
+        3,
+        2,
+    )  # not 7: the name of the directory does not become a column
     with pytest.raises(hg.DataError, match="no such column"):
         total(pattern, engine, by="month", delta=1e-6)
 

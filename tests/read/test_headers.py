@@ -64,7 +64,7 @@ def test_the_column_of_that_name(
 
 
 def test_a_person_is_the_one_of_their_own_column(tmp_path: Path, engine: str) -> None:
-    """Two columns of one name used to shift the ones after them."""
+    """A duplicate name used to shift the columns after it."""
     path = written(tmp_path / "a.csv", "x,note,note,pid", *[f"5,{i},{i},ann" for i in range(100)])
     once = {"unit": hg.per_person("pid"), "engine": engine}
     assert total(path, "x", **once) == (5, 1)
@@ -82,8 +82,8 @@ def test_a_person_is_the_one_of_their_own_column(tmp_path: Path, engine: str) ->
         ("", {"column": "x"}, "no header line"),
         ("\r", {"column": "x"}, "no header line"),
         ("x\0,g", {"column": "g"}, "not UTF-8"),
-        ("x\ry,g", {"column": "g"}, "holds a carriage return"),
-        ("x,g\r5,a\r6,b\r", {"column": "g"}, "holds a carriage return"),
+        ("x\ry,g", {"column": "g"}, "contains a carriage return"),
+        ("x,g\r5,a\r6,b\r", {"column": "g"}, "contains a carriage return"),
         (f"x,{'y' * 2**20}", {"column": "x"}, "longer than"),
     ],
 )
@@ -149,11 +149,11 @@ def test_a_compressed_file_that_was_cut_off(
 
 
 def test_a_file_that_is_cut_off_while_it_is_read(tmp_path: Path) -> None:
-    """Past the check: the sentence says so, after the charge and without the engine's own."""
+    """It is truncated after the check: our message says so, without the engine's own."""
     path = tmp_path / "a.csv.gz"
     whole = gzip.compress(b"x,g\n" + b"".join(b"%d,a\n" % (i * i) for i in range(9999)))
     path.write_bytes(whole)
     question = mean_question(path, "x", bounds=(0, 9), epsilon=1)
     path.write_bytes(whole[:-100])
-    with pytest.raises(hg.SourceError, match="ends early"):
+    with pytest.raises(hg.SourceError, match="is truncated"):
         question.read()

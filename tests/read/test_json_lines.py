@@ -84,7 +84,7 @@ def read(request: pytest.FixtureRequest) -> Any:
         )  # fmt: skip
         found = question.read()
         pairs = zip(found.totals.cells.tolist(), found.count.tolist(), strict=True)
-        keyed = zip((key for (key,) in found.all_keys()), pairs, strict=True)
+        keyed = zip((key for (key,) in found.keys), pairs, strict=True)
         return {key: pair for key, pair in keyed if pair[1]}
 
     totals.engine = request.param  # type: ignore[attr-defined]
@@ -143,7 +143,7 @@ def test_broken_lines(tmp_path: Path) -> None:
             path, "x", bounds=(0, 9), grid=9, epsilon=1, by="g", keys=["a", "b"]
         )
         found = question.read()
-        counts = dict(zip(found.all_keys(), found.count.tolist(), strict=True))
+        counts = dict(zip(found.keys, found.count.tolist(), strict=True))
         assert counts["b",] == 50
         assert counts.get(("a",), 0) <= 50
 

@@ -1,4 +1,4 @@
-"""Totals kept in memory: the same as the engine's, for the questions that were read alone."""
+"""Totals kept in memory equal those of the engine, only for the questions that were read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_kept_totals_are_those_of_the_engine(column: Any, options: dict[str, Any
     one, other = asked.read(), direct.read()
     if direct.keys is not None:
         assert asked.keys is not None
-        assert list(one.all_keys()) == list(direct.keys.keys)
+        assert list(one.keys) == list(direct.keys.keys)
         one_totals, other_totals = asked.keys.pick(one), direct.keys.pick(other)
         assert other_totals.count[1] == 0  # nobody
     else:
@@ -65,11 +65,21 @@ def test_another_question_is_refused_when_it_is_made(changed: dict[str, Any]) ->
         mean_question(source, "visits", **options)
 
 
-def test_groups_with_secret_names_are_not_kept() -> None:
+def test_groups_with_secret_names_are_filled_up_to_a_public_number() -> None:
     """How many there are would show in the time that an answer takes."""
-    question = mean_question(VISITS, "visits", bounds=(0, 40), epsilon=1, by="health", delta=1e-9)
-    with pytest.raises(OptionError, match="public names"):
-        kept(question)
+    options: dict[str, Any] = {"bounds": (0, 40), "by": "health", "delta": 1e-9}
+    direct = mean_question(VISITS, "visits", epsilon=1, **options)
+    found = Kept(direct.source, "place")
+    groups = direct.read()
+    with pytest.raises(OptionError, match="most is missing"):
+        found.keep(direct.query, groups)
+    with pytest.raises(OptionError, match="most=3: the data has more groups than that"):
+        found.keep(direct.query, groups, most=3)
+    found.keep(direct.query, groups, most=9)
+    filled = mean_question(found, "visits", epsilon="1/7", **options).read()
+    assert list(filled.keys) == [*groups.keys] + [(None,)] * 5
+    assert filled.count.tolist() == groups.count.tolist() + [0] * 5
+    assert filled.totals.cells.tolist() == groups.totals.cells.tolist() + [0] * 5
 
 
 def test_kept_totals_stay_where_they_are() -> None:

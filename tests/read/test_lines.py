@@ -1,4 +1,4 @@
-"""A line is a record, whatever stands in the others: the same on every engine that reads text."""
+"""A line is a record, whatever the others contain, on every engine that reads text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read(request: pytest.FixtureRequest) -> Callable[..., Totals]:
         pairs = zip(found.totals.cells.tolist(), found.totals.count.tolist(), strict=True)
         if not by:
             return {None: next(pairs)}
-        keys = (key for (key,) in found.all_keys())
+        keys = (key for (key,) in found.keys)
         return {key: pair for key, pair in zip(keys, pairs, strict=True) if pair[1]}
 
     totals.engine = request.param  # type: ignore[attr-defined]
@@ -77,7 +77,7 @@ def blocks_of(data: bytes, path: Path, size: int) -> list[bytes]:
 
 
 def read_by_numpy(data: bytes, path: Path, size: int, separator: str = ",") -> Counter[Fields]:
-    """Fields 0 and 1 of a file, out of the views that engines are handed."""
+    """Fields 0 and 1 of a file, from the views that engines are given."""
     found: Counter[Fields] = Counter()
     for block in blocks_of(data, path, size):
         views = lines.records(
@@ -147,7 +147,7 @@ def test_a_line_at_every_offset_of_a_block(tmp_path: Path) -> None:
 
 
 def test_a_stray_quote_slows_its_own_line_down_alone() -> None:
-    """The others are not read one by one on its account, whether they have quotes or not."""
+    """It does not cause other lines to be read one by one, whether they have quotes or not."""
     plain = [b'5,"a, b",c', b"6,a,b", b'"7","8",""']
     for stray in (b'5,"a', b'5,a"b', b'5,"a""b",c', b'"5" ,a,b'):
         block = b"\n".join([*plain, stray, *plain, stray, *plain, b""]) + bytes(blocks.PAD)
@@ -233,7 +233,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - limit) >> 10)
 @pytest.mark.attack
 @pytest.mark.parametrize("what", [b",", b'"', b'","', b"y", b"[", b'{"x":'])
 def test_a_line_takes_a_few_times_its_length_of_memory(tmp_path: Path, what: bytes) -> None:
-    """Or else one record of the longest could end a process on a small machine."""
+    """Otherwise one very long record could crash a process on a small machine."""
     json_like = what[0] in b"[{"
     path = tmp_path / ("a.jsonl" if json_like else "a.csv")
     row = b'{"x": 7, "g": "b"}' if json_like else b"7,b"
@@ -285,8 +285,8 @@ POISON = {
 @pytest.mark.slow
 @pytest.mark.attack
 @pytest.mark.parametrize("place", ["first", "middle", "last", "at the end of a block"])
-def test_no_line_speaks_for_another(read: Any, tmp_path: Path, place: str) -> None:
-    """One poison line, or as many as it has line breaks: the others count as they did."""
+def test_no_line_affects_another(read: Any, tmp_path: Path, place: str) -> None:
+    """One poisoned line, or as many as it has line breaks: the others count as before."""
     before, after = {
         "first": (0, 900),
         "middle": (450, 450),
@@ -310,7 +310,7 @@ def test_no_line_speaks_for_another(read: Any, tmp_path: Path, place: str) -> No
 
 @pytest.mark.slow
 def test_a_record_just_after_the_block_of_a_parallel_reader(read: Any, tmp_path: Path) -> None:
-    """DuckDB's own reader splits at 8,000,000 bytes, and took such a record for 10,000 rows."""
+    """DuckDB's own reader splits at 8,000,000 bytes, and read such a record as 10,000 rows."""
     path = tmp_path / "a.csv"
     row, record = b"7,b\n", b'5,"' + b"5,a;" * 10_000 + b'"\n'
     for shift in (2,) if read.engine == "spark" else (0, 2, 5):
@@ -407,11 +407,11 @@ def test_multiline_is_refused_where_it_is_not_kept(tmp_path: Path, spark_session
     (tmp_path / "b.csv").write_text("x,g\n5,a\n")
     (tmp_path / "a.jsonl").write_text('{"x": 5}\n')
     asked: dict[str, Any] = {"column": "x", "bounds": (0, 9), "epsilon": 1}
-    with pytest.raises(hg.OptionError, match="engine='spark' reads a line as a record"):
+    with pytest.raises(hg.OptionError, match="engine='spark' reads each line as a record"):
         hg.mean(hg.multiline(tmp_path / "b.csv"), engine="spark", **asked)
     with pytest.raises(hg.OptionError, match="is not CSV or TSV"):
         hg.mean(hg.multiline(tmp_path / "a.jsonl"), **asked)
-    with pytest.raises(hg.DataError, match="line break in quotes"):
+    with pytest.raises(hg.DataError, match="line break inside quotes"):
         hg.mean(hg.multiline(tmp_path / "a.csv"), **asked)
     with pytest.raises(hg.OptionError, match="path="):
         hg.multiline(3)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
-from tests.read.corpus import ALIKE, MINUS_NAN, PERSON, cell_of, reference_of_columns
+from tests.read.corpus import ALIKE, GROUP, MINUS_NAN, PERSON, cell_of, reference_of_columns
 from tests.read.test_columns import Asked
 from tests.read.test_columns import table as columns_table
 from tests.read.test_columns import totals as columns_totals
@@ -37,7 +37,14 @@ ROWS = st.lists(st.tuples(VALUES, st.just("g"), st.sampled_from(["p", "q", None]
 def examples(request: pytest.FixtureRequest, engine_place: Any) -> settings:
     """Fewer on Spark, where a query takes a third of a second; the corpus is met there whole."""
     spark = "spark" in request.node.callspec.params.values()
-    return settings(max_examples=6 if spark else 25, deadline=None)
+    return settings(max_examples=3 if spark else 10, deadline=None)
+
+
+@pytest.fixture
+def batches(request: pytest.FixtureRequest, engine_place: Any) -> settings:
+    """For cases that share a query, each in a group of its own with persons of its own."""
+    spark = "spark" in request.node.callspec.params.values()
+    return settings(max_examples=2 if spark else 4, deadline=None)
 
 
 @pytest.fixture
@@ -76,51 +83,91 @@ CELLS = st.tuples(
 
 @pytest.mark.parametrize("fill", [None, 3], ids=["drop", "fill"])
 @pytest.mark.parametrize("most", [0, 1, 2], ids=["rows", "once", "two rows"])
-def test_several_columns(
-    engine_place: Any, examples: settings, fill: int | None, most: int
-) -> None:
+def test_several_columns(engine_place: Any, batches: settings, fill: int | None, most: int) -> None:
     """A row moves the totals by (q_1, .., q_d, 1) or by nothing, a person by as many of these."""
     unit = {0: None, 1: hg.per_person(PERSON), 2: hg.per_person(PERSON, rows=2)}[most]
     asked = [ASKED[0], (*ASKED[1][:3], fill), ASKED[2]]
     kinds, names = [pa.float64(), pa.int64(), pa.float64()], ["x", "n", "y"]
 
     def of(rows: list[Any]) -> Any:
-        empty = [((None, None, None), "g", None)]
+        empty = [((None, None, None), None, None)]
         placed = engine_place(columns_table(rows + empty, names, kinds))
-        query, (sums, count) = columns_totals(placed, asked, unit=unit)
-        return [value.grid for value in query.values], np.array([*sums, count], dtype=object)
+        query, found = columns_totals(placed, asked, unit=unit, by=GROUP)
+        return [value.grid for value in query.values], defaultdict(lambda: NOTHING, found)
 
-    @examples
-    @given(
-        rows=st.lists(st.tuples(CELLS, st.just("g"), st.sampled_from(["p", "q"])), max_size=6),
-        own=st.lists(CELLS, min_size=1, max_size=4 if unit else 1),
-        place=st.integers(0, 6),
+    cases = st.tuples(
+        st.lists(st.tuples(CELLS, st.sampled_from(["p", "q"])), max_size=6),
+        st.lists(CELLS, min_size=1, max_size=4 if unit else 1),
+        st.integers(0, 6),
     )
-    def check(rows: list[Any], own: list[Any], place: int) -> None:
-        theirs = [(values, "g", "z") for values in own]
-        grids, before = of(rows)
-        _, after = of([*rows[:place], *theirs, *rows[place:]])
+
+    @batches
+    @given(cases=st.lists(cases, min_size=12, max_size=12))
+    def check(cases: list[Any]) -> None:
+        before: list[Any] = []
+        after: list[Any] = []
+        own: dict[str, list[Any]] = {}
+        for i, (rows, added, place) in enumerate(cases):
+            others = [(values, f"g{i}", f"{person}{i}") for values, person in rows]
+            own[f"g{i}"] = theirs = [(values, f"g{i}", f"z{i}") for values in added]
+            before += others
+            after += [*others[:place], *theirs, *others[place:]]
+        grids, totals_before = of(before)
+        _, totals_after = of(after)
         fills = [None, None if fill is None else grids[1].cell(fill), None]
-        expected = reference_of_columns(theirs, grids, unit, missing=fills)
-        sums, count = expected.get("g", ((0, 0, 0), 0))
-        assert (after - before).tolist() == [*sums, count]
+        for name, theirs in own.items():
+            moved = reference_of_columns(theirs, grids, unit, missing=fills).get(name, NOTHING)
+            assert added_up(totals_before[name], moved) == added_up(totals_after[name], NOTHING)
 
     check()
 
 
+NOTHING = ((0, 0, 0), 0)
+
+
+def added_up(one: Any, other: Any) -> list[int]:
+    return [int(a) + int(b) for a, b in zip((*one[0], one[1]), (*other[0], other[1]), strict=True)]
+
+
 @pytest.mark.parametrize("most", [1, 2])
-def test_a_person(total: Callable[..., tuple[int, int]], examples: settings, most: int) -> None:
+def test_a_person(engine_place: Any, batches: settings, most: int) -> None:
     """All rows of one person together move them by one record, or by as many as allowed."""
     unit = hg.per_person(PERSON, rows=None if most == 1 else most)
 
-    @examples
+    def of(rows: list[Any]) -> Any:
+        placed = engine_place(table([*rows, (None, None, None)], pa.float64(), pa.string()))
+        return defaultdict(lambda: (0, 0), totals(placed, BOUNDS, None, unit=unit))
+
+    cases = st.tuples(ROWS, st.lists(VALUES, min_size=1, max_size=5))
+
+    @batches
+    @given(cases=st.lists(cases, min_size=12, max_size=12))
+    def check(cases: list[Any]) -> None:
+        others: list[Any] = []
+        theirs: list[Any] = []
+        for i, (rows, own) in enumerate(cases):
+            others += [(value, f"g{i}", person and f"{person}{i}") for value, _, person in rows]
+            theirs += [(value, f"g{i}", f"z{i}") for value in own]
+        before, after = of(others), of(theirs + others)
+        for i, (_, own) in enumerate(cases):
+            (cells, count), (cells_after, count_after) = before[f"g{i}"], after[f"g{i}"]
+            present = sum(cell_of(value, GRID) is not None for value in own)
+            assert count_after - count == min(present, most)
+            assert 0 <= cells_after - cells <= min(present, most) * GRID.cells
+
+    check()
+
+
+def test_a_person_without_groups(total: Callable[..., tuple[int, int]], examples: settings) -> None:
+    @settings(examples, max_examples=3)
     @given(rows=ROWS, own=st.lists(VALUES, min_size=1, max_size=5))
     def check(rows: list[Any], own: list[float | None]) -> None:
         theirs = [(value, "g", "z") for value in own]
-        present = sum(cell_of(value, GRID) is not None for value in own)
+        present = any(cell_of(value, GRID) is not None for value in own)
+        unit = hg.per_person(PERSON)
         before, after = total(rows, unit=unit), total(theirs + rows, unit=unit)
-        assert after[1] - before[1] == min(present, most)
-        assert 0 <= after[0] - before[0] <= min(present, most) * GRID.cells
+        assert after[1] - before[1] == present
+        assert 0 <= after[0] - before[0] <= present * GRID.cells
 
     check()
 

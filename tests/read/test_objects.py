@@ -1,4 +1,4 @@
-"""Columns of Python objects: whatever a cell is, it is a text or it is missing."""
+"""Columns of Python objects: every cell is a text or missing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Mute:
 
 
 class Half(str):
-    """A text that is no plain one."""
+    """A text that is not a plain ``str``."""
 
 
 class Odd:
@@ -56,7 +56,7 @@ def series(*cells: Any) -> Any:
 
 
 def categories(*cells: Any) -> Any:
-    """The same as categories, which pandas asks to be hashable and different."""
+    """The same as categories, which pandas requires to be hashable and distinct."""
     found = pd.Index(series(*cells).drop_duplicates(), dtype=object)
     codes = [*(found.get_loc(name) for name in PLAIN), *range(len(found) - len(cells), len(found))]
     return pd.Series(pd.Categorical.from_codes(codes, found))
@@ -91,7 +91,8 @@ def test_a_cell(cell: Any, name: str | None) -> None:
     ids=range(6),
 )
 def test_categories(cells: list[Any], texts: list[str]) -> None:
-    """Categories come from the data: no odd one ends the question, before the charge or after."""
+    """Categories come from the data, so none may make the question fail, before the charge or
+    after."""
     column = categories(*cells)
     names = [*PLAIN, *texts]
     found = counts(column, by="k", keys=[*dict.fromkeys(names)])

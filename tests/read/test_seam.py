@@ -1,4 +1,4 @@
-"""An engine is one file: a toy that keeps tables as rows in a list, registered here alone."""
+"""An engine is one file: a toy engine with tables as lists of rows, registered only here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Rows:
 
 
 class RowsSource:
-    """It is asked in SQL like every engine: by a SQLite in memory, in whose dialect it speaks."""
+    """It runs SQL like every engine, through an in-memory SQLite database and its dialect."""
 
     name = "toy"
     parse: str | None = None
@@ -89,14 +89,14 @@ def test_a_toy_engine_answers() -> None:
     assert "FROM t" in hg.mean(DATA, "x", explain=True, **ASK)
     assert hg.find_bounds(DATA, "x", epsilon=60, scale=[0, 4, 16]).upper == 16
     assert hg.mean(DATA, "x", engine="toy", **ASK).count == 4
-    with pytest.raises(hg.OptionError, match="asked through toy"):
+    with pytest.raises(hg.OptionError, match="use toy"):
         hg.mean(DATA, "x", engine="duckdb", **ASK)
     with pytest.raises(hg.DataError, match="name the column"):
         hg.mean(DATA, **ASK)
 
 
 def test_without_its_file_it_is_not_there() -> None:
-    with pytest.raises(hg.DataError, match="no table"):
+    with pytest.raises(hg.DataError, match="not a table"):
         hg.mean(DATA, "x", **ASK)
     assert "toy" not in [engine.name for engine in engines()]
 

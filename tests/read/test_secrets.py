@@ -1,4 +1,4 @@
-"""Nothing of the data leaves by another door than the noisy answer."""
+"""Nothing about the data leaks except through the noisy answer."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ def test_the_order_is_that_of_the_keys_never_of_the_data() -> None:
     assert list(found) == ["ann", "bob", "mia", "zoe"]
 
 
-def test_a_key_that_is_no_text_is_missing() -> None:
-    """Bytes that are no UTF-8 in a column of text name no group, and end no query."""
+def test_a_key_that_is_not_utf8_is_missing() -> None:
+    """Invalid UTF-8 in a column of text is NULL, and does not make the query fail."""
     offsets, data = pa.array([0, 1, 1 + len(CANARY) + 1], pa.int32()), f"a{CANARY}".encode()
     bad = pa.StringArray.from_buffers(2, offsets.buffers()[1], pa.py_buffer(data + b"\xff"))
     found = hg.mean(pa.table({"x": [1.0, 0.0], "g": bad}), "x", by="g", delta=1e-6, **ASK)
@@ -173,7 +173,7 @@ def test_a_key_that_is_no_text_is_missing() -> None:
 
 @pytest.mark.parametrize("bounds", [(0, 1), (0, 1e300)])
 def test_odd_doubles_raise_no_warning(bounds: Any) -> None:
-    """A NaN that signals, or one that underflows: NumPy would tell of it (here, as an error)."""
+    """A signalling NaN, or an underflow: NumPy would warn, which is an error in tests."""
     odd = np.array([0x7FF0000000000001, 1, 0x3FF0000000000000], np.uint64).view(np.float64)
     with np.errstate(all="raise"):
         for data, column in ((odd, None), (pa.table({"x": odd}), "x")):
@@ -189,7 +189,7 @@ def test_odd_doubles_raise_no_warning(bounds: Any) -> None:
 def test_an_interrupt_in_duckdb_is_one(
     monkeypatch: pytest.MonkeyPatch, words: str, expected: type[BaseException]
 ) -> None:
-    """DuckDB has its own words for Ctrl-C while it runs a query."""
+    """DuckDB raises its own error for Ctrl-C while it runs a query."""
 
     def stopped(*_: Any) -> None:
         raise RuntimeError(words)

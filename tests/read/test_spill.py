@@ -1,4 +1,4 @@
-"""What an engine cannot keep in memory lies in a private directory, and does not stay there."""
+"""Engines spill into a private directory, which is removed afterwards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.read import places
 
 CANARY = "CANARY8f31"
 #: More names than fit into the memory that the program below is given.
-ROWS = 3_000_000
+ROWS = 400_000
 
 
 @pytest.fixture
@@ -50,31 +50,35 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-#: Asks by group in a memory so small that the engine must spill, and says when it does.
+#: Asks by group with so little memory that the engine must spill, and reports when it does.
 PROGRAM = """
-import os, sys, threading, time, tempfile
+import os, signal, sys, threading, time, tempfile
 from pathlib import Path
 import datafusion, duckdb
 class Small(datafusion.RuntimeEnvBuilder):
     def with_disk_manager_specified(self, *paths):
-        return super().with_disk_manager_specified(*paths).with_fair_spill_pool(80_000_000)
+        return super().with_disk_manager_specified(*paths).with_fair_spill_pool(16_000_000)
 datafusion.RuntimeEnvBuilder = Small
+configure = datafusion.SessionConfig
+def alone(options):  # partitions that spill can wait for each other forever
+    return configure({**options, "datafusion.execution.target_partitions": "1"})
+datafusion.SessionConfig = alone
 connect = duckdb.connect
 def small(*arguments, config=None, **more):
-    return connect(*arguments, config={**config, "memory_limit": "100MB", "threads": "1"}, **more)
+    return connect(*arguments, config={**config, "memory_limit": "30MB", "threads": "1"}, **more)
 duckdb.connect = small
 import hourglass as hg
+def holds_a_name(file):
+    try:
+        return file.is_file() and sys.argv[3].encode() in file.read_bytes()
+    except FileNotFoundError:
+        return False
 def watch():
-    while True:
-        for file in Path(tempfile.gettempdir()).rglob("*"):
-            try:
-                size = file.stat().st_size if file.is_file() else 0
-            except FileNotFoundError:
-                continue
-            if size > 5_000_000:
-                print("spilled", flush=True)
-                return
+    while not any(map(holds_a_name, Path(tempfile.gettempdir()).rglob("*"))):
         time.sleep(0.01)
+    print("spilled", flush=True)
+    if sys.argv[4] == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
 threading.Thread(target=watch, daemon=True).start()
 ask = dict(bounds=(0, 1), epsilon=1, by="g", delta=1e-6, unit=hg.per_person("g"))
 hg.mean(sys.argv[1], "x", engine=sys.argv[2], **ask)
@@ -82,9 +86,9 @@ print("answered", flush=True)
 """
 
 
-def started(table: Path, engine: str) -> subprocess.Popen[str]:
+def started(table: Path, engine: str, then: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(table), engine],
+        [sys.executable, "-c", PROGRAM, str(table), engine, CANARY, then],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -103,7 +107,7 @@ SPILLING = pytest.mark.parametrize("engine", ["duckdb", "datafusion"])
 def test_spilled_data_is_private_and_is_swept_after_a_kill(
     place: Path, table: Path, engine: str
 ) -> None:
-    process = started(table, engine)
+    process = started(table, engine, "stop")
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "spilled\n"
@@ -125,8 +129,11 @@ def test_spilled_data_is_private_and_is_swept_after_a_kill(
 @pytest.mark.slow
 @SPILLING
 def test_nothing_is_left_after_an_answer(place: Path, table: Path, engine: str) -> None:
-    process = started(table, engine)
-    out, error = process.communicate(timeout=300)
+    process = started(table, engine, "go on")
+    try:
+        out, error = process.communicate(timeout=300)
+    finally:
+        process.kill()
     assert out == "spilled\nanswered\n", error
     assert list(place.iterdir()) == []
 
@@ -171,7 +178,7 @@ def left_behind(place: Path, name: str = "hourglass-spill-left") -> Path:
 
 
 def test_what_is_not_ours_is_left_alone(place: Path, tmp_path: Path) -> None:
-    """Links, other names, directories that others can enter, and what is just being made."""
+    """Links, other names, directories that others can enter, and directories just being created."""
     other = left_behind(tmp_path)
     link = place / "hourglass-spill-link"
     link.symlink_to(other, target_is_directory=True)
@@ -207,7 +214,7 @@ def test_a_sweep_of_a_place_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_datafusion_and_sqlite(place: Path, tmp_path: Path) -> None:
-    """DataFusion is given the same place; SQLite spills to memory alone."""
+    """DataFusion gets the same directory; SQLite keeps temporary data in memory."""
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [1.0] * 3, "g": list("abc")}), path)
     found = hg.mean(path, "x", bounds=(0, 1), epsilon=60, by="g", keys=["a"], engine="datafusion")

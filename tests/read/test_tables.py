@@ -209,7 +209,8 @@ def test_many_groups_print_some_and_count_the_rest() -> None:
 
 @pytest.mark.parametrize("kind", ["int64", "bool"])
 def test_a_person_counts_with_a_mean_that_need_not_be_whole(kind: str) -> None:
-    """Rounded to whole numbers, 1/2 would count as 1: the mean would be 1 and no interval hold."""
+    """Rounded to whole numbers, 1/2 would count as 1: the mean would be 1 and intervals would
+    miss."""
     rows = pd.DataFrame({"p": np.arange(2000) // 2, "x": np.arange(2000) % 2}).astype({"x": kind})
     asked: Any = {"bounds": (0, 1), "epsilon": 20}
     once = hg.mean(rows, "x", unit=hg.per_person("p"), **asked)
@@ -274,8 +275,8 @@ def test_keys_longer_than_64_bits_are_refused(kind: str) -> None:
         ({"column": "d"}, "has no mean"),
         ({"column": "b"}, "booleans"),
         ({"column": None}, "name the column"),
-        ({"by": "g"}, "one of keys= .* and delta="),
-        ({"by": "g", "keys": ["n"], "delta": 1e-6}, "one of keys="),
+        ({"by": "g"}, "either keys= .* or delta="),
+        ({"by": "g", "keys": ["n"], "delta": 1e-6}, "either keys="),
         ({"keys": ["n"]}, "by="),
         ({"delta": 1e-6}, "by="),
         ({"by": "g", "delta": 2}, "delta=2"),
@@ -288,14 +289,14 @@ def test_keys_longer_than_64_bits_are_refused(kind: str) -> None:
         ({"by": "nope", "keys": ["n"]}, "no such column"),
         ({"by": "g", "keys": "nope.csv"}, "no such file"),
         ({"by": "g", "delta": 1e-6, "algorithm": "laplace"}, "hourglass"),
-        ({"by": "g", "keys": ["n"], "algorithm": "swap"}, "public"),
+        ({"by": "g", "keys": ["n"], "algorithm": "swap"}, "publishes"),
         ({"unit": hg.per_person("v")}, "unit='v'"),
-        ({"unit": hg.per_person("x")}, "persons are named by"),
-        ({"unit": hg.per_person("u", groups=2)}, "about groups"),
-        ({"unit": "u"}, "is no unit"),
+        ({"unit": hg.per_person("x")}, "persons are identified by"),
+        ({"unit": hg.per_person("u", groups=2)}, "needs groups"),
+        ({"unit": "u"}, "is not a unit"),
         ({"unit": hg.per_person("u", rows=10**6), "epsilon": "0.5"}, "lower rows="),
         ({"engine": "oracle"}, "is not one of"),
-        ({"engine": "spark"}, "asked through duckdb"),
+        ({"engine": "spark"}, "cannot read this table; use duckdb"),
         ({"parse": "date"}, "parse='date'"),
         ({"missing": 12}, "outside the bounds"),
     ],
@@ -324,14 +325,14 @@ def test_bad_files(tmp_path: Path) -> None:
         "nope.parquet": "no such file",
         "nope-*.csv": "no such file",
         ".": "is a directory",
-        "table.docx": "ending",
+        "table.docx": "unknown file extension",
         "cut.parquet": "cannot read the columns",
-        "cut.arrow": "not a whole Arrow file",
+        "cut.arrow": "not a complete Arrow file",
         "empty.csv": "no header",
     }.items():
         with pytest.raises(hg.RequestError, match=told):
             hg.mean(tmp_path / name, "x", **ASK)
-    with pytest.raises(hg.OptionError, match="reads no files"):
+    with pytest.raises(hg.OptionError, match="does not read files"):
         hg.mean(whole, "x", engine="postgres", **ASK)
 
 
@@ -345,7 +346,7 @@ def test_bad_tables(tmp_path: Path) -> None:
             hg.mean(nested, column, **ASK)
     cased = duckdb.connect().sql('SELECT 1.0::DOUBLE AS x, 2 AS "Y"')
     assert hg.mean(cased, "x", **ASK).count >= 0
-    with pytest.raises(hg.DataError, match="is no table"):
+    with pytest.raises(hg.DataError, match="is not a table"):
         hg.mean(object(), "x", **ASK)
     mixed = pd.DataFrame({"x": pd.Series([1.0, "a", None], dtype=object)})
     with pytest.raises(hg.DataError, match="parse="):
@@ -397,7 +398,7 @@ def test_sqlite_cells_of_another_type_are_missing(tmp_path: Path) -> None:
 
 
 def test_secret_whole_numbers_come_back_as_plain_ones(tmp_path: Path) -> None:
-    """A key that stays NumPy's own would fail in JSON, and only there."""
+    """A key of a NumPy type would fail only in JSON."""
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [1.0] * 400, "g": pa.array([3] * 400, pa.int32())}), path)
     found = hg.mean(path, "x", bounds=(0, 2), epsilon=1, by="g", delta=1e-6)

@@ -16,7 +16,7 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Groups
 
 GRID = Grid.choose(Bounds(0, 120))
-#: What stands in the column, and the value that it means.
+#: Cells of the column, and the values that they mean.
 CELLS: list[tuple[str, float | None]] = [
     ("1", 1.0),
     ("-0.0", 0.0),
@@ -153,8 +153,8 @@ NASTY_LINES = [
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 @pytest.mark.parametrize("line", NASTY_LINES, ids=range(len(NASTY_LINES)))
-def test_no_line_of_json_speaks_for_another(line: str, place: str, tmp_path: Path) -> None:
-    """Whatever one line holds, and wherever it stands, the others count as they did."""
+def test_no_line_of_json_affects_another(line: str, place: str, tmp_path: Path) -> None:
+    """Whatever one line contains, and wherever it is, the others count as before."""
     rows = ['{"x": 1, "g": "a"}'] * 200
     at = {"first": 0, "middle": 100, "last": 200}[place]
     path = tmp_path / "rows.jsonl"

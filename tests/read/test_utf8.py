@@ -1,7 +1,7 @@
-"""What is no name is missing: bytes that are no UTF-8, and texts past 4,096 bytes.
+"""Invalid UTF-8, and texts of more than 4,096 bytes, are missing.
 
-Whatever stands in a cell, no query ends, and the others count as they did: on every engine that
-takes such bytes, and in every form of text that Arrow and Parquet have.
+Whatever a cell contains, no query fails and the others count as before, on every engine that
+accepts such bytes and in every text type of Arrow and Parquet.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def in_sqlite(folder: Path, encoding: str) -> Place:
 
 
 def _text(cell: bytes | None, encoding: str) -> str:
-    """A text of these bytes; in UTF-16 half of a surrogate pair stands for what is none."""
+    """A text from these bytes; in UTF-16 a lone surrogate replaces invalid bytes."""
     if cell is None:
         return "NULL"
     if encoding != "UTF-8":
@@ -199,13 +199,13 @@ def test_public_keys_of_persons(place: Place) -> None:
     ask: dict[str, Any] = {"column": VALUE, "bounds": (0, 120), "epsilon": 1, "by": GROUP}
     found = mean_question(**place(table), keys=keys, unit=unit, **ask).read()
     pairs = zip(found.totals.cells, found.totals.count, strict=True)
-    answered = {key: pair for (key,), pair in zip(found.all_keys(), pairs, strict=True)}
+    answered = {key: pair for (key,), pair in zip(found.keys, pairs, strict=True)}
     listed = [row for row in named(table) if row[1] in keys]
     assert answered == corpus.reference(listed, GRID, unit)
 
 
 def test_numbers(place: Place) -> None:
-    """A column of text that is read as numbers: what is none is missing."""
+    """A column of text that is read as numbers: what is not a number is missing."""
     cells = [b"1", b"2\xff", b"\xff", b"3", b"?", b"\xc3", b" 7 ", None, b"1" * 5000, b"\xed\xa0"]
     table: list[RawRow] = [(0.0, cell, b"p") for cell in cells]
     placed = place(table)
@@ -229,7 +229,7 @@ CELLS = st.one_of(st.sampled_from(BYTES), st.binary(max_size=6))
 @given(table=st.lists(st.tuples(st.just(1.0), CELLS, CELLS), max_size=12), odd=CELLS)
 @pytest.mark.parametrize("where", ["parquet", "arrow string", "relation", "sqlite", "datafusion"])
 def test_neighbours(where: str, table: Any, odd: Any, tmp_path: Path) -> None:
-    """One row more, whatever bytes it holds: no error, and only its own group has moved."""
+    """One added row, whatever its bytes: no error, and only its own group changes."""
     place: Place = PLACES[where](tmp_path)
     for unit in (None, hg.per_person(PERSON)):
         before = totals(place([*table, (1.0, None, None)]), GRID.bounds, 120, unit=unit)

@@ -124,7 +124,7 @@ def test_the_statement_names_all_columns() -> None:
     assert "Values were clamped to 0 to 1;" in str(alike)
 
 
-def test_bounds_of_different_origins_are_told_apart() -> None:
+def test_bounds_of_different_origins_are_distinguished() -> None:
     found = hg.find_bounds(DATA, "b", epsilon=5)
     words = str(hg.mean(DATA, ["a", "b"], bounds={"a": (0, 1), "b": found}, epsilon=1).statement())
     assert "The bounds were stated as public knowledge (a), found privately" in words

@@ -1,4 +1,4 @@
-"""Charts: a line a group, readable with few and with many."""
+"""Charts: one line per group, readable with few and with many."""
 
 from __future__ import annotations
 

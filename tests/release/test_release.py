@@ -24,7 +24,7 @@ def seeded(algorithm: str = "hourglass", **options: Any) -> Release:
     return release
 
 
-def test_a_release_is_frozen_and_says_what_it_is() -> None:
+def test_a_release_is_frozen_and_has_a_repr() -> None:
     release = hg.mean(np.arange(100), bounds=(0, 120), epsilon="0.5")
     assert isinstance(release.count, int)
     assert isinstance(release.mean, float)

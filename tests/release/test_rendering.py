@@ -1,4 +1,4 @@
-"""Answers as people read them."""
+"""Printed answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NUMBERS = st.lists(st.floats(-1e9, 1e9).map(lambda x: number(x, 2)), min_size=3,
 @settings(max_examples=200, deadline=None)
 @given(WORDS, st.lists(st.tuples(WORDS, NUMBERS), max_size=5))
 def test_a_table_reads_back(head: str, rows: list[tuple[str, list[str]]]) -> None:
-    """At most 80 columns, broken between words alone, every number flush on the right."""
+    """At most 80 columns, wrapped only between words, every number right-aligned."""
     cells = [(head, ["mean", "95 % from", "to"]), *rows]
     first, *others = ([name, *rest] for name, rest in cells)
     lines = text_table(first, others).splitlines()
@@ -62,8 +62,8 @@ def test_a_word_that_is_too_long_is_cut_and_no_number_is() -> None:
     assert len(text_table([" " * 90, "n"], []).splitlines()) == 2
 
 
-def test_one_and_many_are_printed_by_the_same_hand() -> None:
-    """In each table a group's mean has the digits of the group's own release."""
+def test_one_and_many_are_printed_with_the_same_digits() -> None:
+    """In each table a group's mean has the digits of that group's release."""
     found = answers(("g",), (("a",), (None,)))
     assert "(missing)" in str(found)
     row = next(line for line in str(found).splitlines() if line.startswith("a "))
@@ -95,7 +95,7 @@ def test_no_groups_say_why() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(TEXT, TEXT)
-def test_html_holds_names_as_text_alone(name: str, key: str) -> None:
+def test_html_escapes_names(name: str, key: str) -> None:
     tags = set()
 
     class Seen(HTMLParser):

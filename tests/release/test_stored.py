@@ -1,4 +1,4 @@
-"""Answers written down and read back: today's in every respect, and those of version 0.1.0."""
+"""Answers stored and restored: those of this version, and those of version 0.1.0."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_read_back_it_is_the_same_in_every_respect(found: hg.Releases) -> None:
 @settings(max_examples=60, deadline=None)
 @given(noisy_answers(), st.sampled_from([None, 0.9]))
 def test_no_column_takes_the_name_of_another(found: hg.Releases, confidence: float | None) -> None:
-    """By any names, in columns, frames, JSON and YAML: each key and each figure is there."""
+    """With any names, in columns, frames, JSON and YAML: each key and each figure is present."""
     columns = found.columns(confidence)
     shown = [name for name in FIGURES if confidence or not name.startswith("mean_")]
     assert list(columns)[: len(found.by)] == list(found.by)
@@ -265,7 +265,7 @@ def test_every_key_in_every_format(keys: list[Any], tmp_path: Path) -> None:
 
 
 def test_equal_answers_have_equal_noise() -> None:
-    """The same totals, noised for one record of a person or for two, are not the same answer."""
+    """Equal totals with noise for one record of a person or for two are different answers."""
     noisy = NoisyTotals(50, 70, 10)
     grid = Grid.choose(Bounds(0, 10), integers=True)
     once, half = (

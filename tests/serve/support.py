@@ -38,6 +38,7 @@ questions_per_minute = {rate}
 [budgets.main]
 ledger = "{ledger}"
 epsilon = {epsilon}
+delta = "{delta}"
 allowance = "{allowance}"
 [budgets.main.allowances]
 zoe = 0
@@ -59,6 +60,11 @@ unit = "minutes"
 bounds = [0, 100]
 [datasets.clinic.groups.ward]
 keys = ["east", "west", "nowhere"]
+[datasets.clinic.groups.town]
+title = "Town"
+delta = "1e-9"
+about = 2
+most = 20
 
 [datasets.clinic.filters.long]
 title = "Long visits"
@@ -84,11 +90,12 @@ PEOPLE = {
 
 
 def write_data(path: Path, rows: int = 300, wards: str = "east,west") -> None:
-    """A table of visits; half of a ward's rows are the canary's."""
+    """A table of visits. One ward is the canary's, and a town that only one row is in."""
     names = ", ".join(f"'{name}'" for name in wards.split(","))
     duckdb.sql(
         f"COPY (SELECT (i * 7) % 61 AS minutes, (i * 13) % 101 AS cost, "
-        f"([{names}, '{CANARY}'])[1 + i % {len(wards.split(',')) + 1}] AS ward "
+        f"([{names}, '{CANARY}'])[1 + i % {len(wards.split(',')) + 1}] AS ward, "
+        f"CASE WHEN i = 0 THEN '{CANARY}' ELSE (['north', 'south'])[1 + i % 2] END AS town "
         f"FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet)"
     )
 
@@ -100,6 +107,7 @@ class Place:
     folder: Path
     ledger: str
     epsilon: Any = 20
+    delta: Any = "1e-6"
     allowance: Any = 10
     rate: int = 100_000
     rows: int = 300
@@ -112,7 +120,7 @@ class Place:
         self.port = self.port or free_port()
         self.tokens = {name: token() for name in self.people}
         write_data(self.folder / "visits.parquet", self.rows)
-        create_budget(self.ledger, "main", epsilon=self.epsilon)
+        create_budget(self.ledger, "main", epsilon=self.epsilon, delta=self.delta)
         create_budget(self.ledger, "other", epsilon=1)
         self.path.write_text(self.text())
 
@@ -139,6 +147,7 @@ class Place:
             ledger=self.ledger,
             data=self.folder / "visits.parquet",
             epsilon=self.epsilon,
+            delta=self.delta,
             allowance=self.allowance,
         )
         return filled + self.extra + people

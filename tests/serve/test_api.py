@@ -24,7 +24,15 @@ def test_what_may_be_asked(running: Place) -> None:
         names = [each["name"] for each in ben.get("/datasets").json()["datasets"]]
     assert names == ["clinic", "secret"]
     assert clinic["epsilons"] == ["0.01", "0.1", "0.5", "1"]
-    assert clinic["groups"] == [{"by": ["ward"], "keys": [["east"], ["west"], ["nowhere"]]}]
+    assert clinic["groups"] == [
+        {
+            "by": ["ward"],
+            "title": "ward",
+            "keys": [["east"], ["west"], ["nowhere"]],
+            "delta": "0",
+        },
+        {"by": ["town"], "title": "Town", "keys": None, "delta": "1e-9"},
+    ]
     assert {"columns": ["minutes", "cost"], "by": "ward", "filter": "", "spread": False} in clinic[
         "questions"
     ]
@@ -215,6 +223,7 @@ def test_everything_that_people_do_is_in_the_journal(running: Place) -> None:
     assert mine[-1]["code"] == "key_reused"
     assert set(mine[0]) == {
         "at", "what", "person", "key", "dataset", "columns", "by", "filter", "spread", "epsilon",
+        "delta",
     }  # fmt: skip
 
 
@@ -228,11 +237,11 @@ def test_nothing_is_asked_that_cannot_be_written_down(tmp_path: object, running:
     service.journal._file = full
     before = spent(running)
     person = service.state.catalogue.people["ana"]
-    asked = service.asked(person, "clinic", ["minutes"], "", "", False, "0.1")
+    asked = service.state.asked(person, "clinic", ["minutes"], "", "", False, "0.1")
     from hourglass.serve.failures import Failure
 
     with pytest.raises(Failure, match="unavailable"):
-        service.ask(person, asked, "unwritten")
+        service.ask(service.state, person, asked, "unwritten")
     assert spent(running) == before
     os.close(full)
 

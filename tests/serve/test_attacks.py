@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
 import httpx
 import pytest
+from starlette.datastructures import Headers
 
 from hourglass.serve import limits, server
 from hourglass.serve.api import ROUTES as API
 from hourglass.serve.catalogue import Person
 from hourglass.serve.failures import FAILURES, Failure
+from hourglass.serve.journal import Journal
 from hourglass.serve.limits import Rates
 from hourglass.serve.pages import ROUTES as PAGES
 from hourglass.serve.people import LINK, SESSION, Door
-from hourglass.serve.reading import read_catalogue
+from hourglass.serve.reading import read_catalogue, read_text
+from hourglass.serve.tokens import hashed
 
 from .support import CANARY, Place, asking, serving, spent
 
@@ -176,6 +180,108 @@ def test_the_form_of_one_session_is_of_no_use_in_another(running: Place) -> None
         assert ana.post("/ask/clinic", data=fields).status_code == 303
 
 
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://[", "http://127.0.0.1:{port}.evil.example", "https://127.0.0.1:{port}",
+        "http://127.0.0.1", "http://user@evil.example:{port}", "//127.0.0.1:{port}", "", "x",
+        "http://127.0.0.1:{port}, http://evil.example", "http://127.0.0.1:99999",
+    ],
+)  # fmt: skip
+def test_origins_that_are_not_ours(running: Place, origin: str) -> None:
+    """Scheme, host and port must all be the same; what cannot be read is not ours."""
+    with signed_in(running, "ana") as browser:
+        fields = {"what": "minutes", "epsilon": "0.1", "key": "k", "form_key": form_key(browser)}
+        given = {"Origin": origin.format(port=running.port)}
+        assert browser.post("/ask/clinic", data=fields, headers=given).status_code == 403
+        good = browser.post("/logout", data=fields, headers={"Origin": running.url.upper()})
+        assert good.status_code == 303
+
+
+def test_a_second_credential_is_none(running: Place) -> None:
+    mine = f"Bearer {running.tokens['ana']}"
+    for second in ("Bearer x", mine, ""):
+        with running.client() as client:
+            both = [("Authorization", mine), ("Authorization", second)]
+            assert client.get("/budget", headers=both).status_code in (401, 429)
+
+
+def test_nobody_opens_sessions_without_end(running: Place) -> None:
+    """Somebody with a token neither pushes others out nor fills the journal."""
+    text = running.path.read_text()
+    catalogue = read_text(text, running.path)
+    door = Door()
+    other = door.open_session(catalogue.people["ben"])
+    first = door.open_session(catalogue.people["ana"])
+    for _ in range(60):
+        last = door.open_session(catalogue.people["ana"])
+    assert door.sessions == 51
+    assert door.by_session(catalogue, other) is not None
+    assert door.by_session(catalogue, last) is not None
+    assert door.by_session(catalogue, first) is None
+
+
+def test_signing_in_has_a_rate(tmp_path: Path) -> None:
+    place = Place(tmp_path, str(tmp_path / "budget.db"), rate=1)
+    codes = []
+    with serving(place), place.client() as browser:
+        for _ in range(23):
+            browser.cookies.clear()
+            reply = browser.post("/login", data={"token": place.tokens["ana"]})
+            codes.append(reply.status_code)
+    assert codes == [303] * 20 + [429] * 3
+    assert place.journal.count('"sign in"') == 20
+
+
+def test_a_link_ends_with_the_token_that_it_was_made_beside(running: Place) -> None:
+    catalogue = read_text(running.path.read_text(), running.path)
+    door = Door()
+    code = door.link(catalogue.people["ana"])
+    changed = running.text().replace(hashed(running.tokens["ana"]), hashed("another"))
+    assert door.follow(read_text(changed, running.path), code) is None
+
+
+def test_one_address_cannot_take_every_connection(
+    running: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_MOST_FROM_ONE", 20)
+    with ExitStack() as stack:
+        taken = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=20))
+            for _ in range(25)
+        ]
+        ended = 0
+        for each in taken[20:]:
+            with suppress(ConnectionResetError):
+                assert each.recv(10) == b""
+            ended += 1
+        assert ended == 5
+        assert server._connections["127.0.0.1"] <= 20
+    with running.client("ana") as ana:
+        for _ in range(200):
+            with suppress(httpx.TransportError):
+                if ana.get("/budget").status_code == 200:
+                    break
+        else:
+            raise AssertionError("the connections that ended are still counted")
+
+
+def test_a_line_of_which_a_part_was_written_does_not_spoil_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:10]))
+    with pytest.raises(Failure, match="unavailable"):
+        journal.write("ask", "ana", key="torn")
+    monkeypatch.setattr(os, "write", write)
+    journal.write("ask", "ana", key="whole")
+    journal.write("ask", "ana", key="next")
+    journal.close()
+    lines = journal.path.read_text().splitlines()
+    assert [json.loads(line)["key"] for line in lines[1:]] == ["whole", "next"]
+
+
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "[::1"])
 def test_another_name_that_leads_here_is_refused(running: Place, host: str) -> None:
     with running.client("ana") as ana:
@@ -197,8 +303,6 @@ def test_sessions_and_links_end() -> None:
     now = [0.0]
     door = Door(lambda: now[0])
     text = '[serve]\n[budgets.b]\nledger="l"\nepsilon=1\n[datasets]\n[people.ana]\nroles=["owner"]'
-    from hourglass.serve.reading import read_text
-
     catalogue = read_text(text, Path("c.toml"))
     ana: Person = catalogue.people["ana"]
     cookie, code, late = door.open_session(ana), door.link(ana), door.link(ana)
@@ -326,7 +430,7 @@ def test_paths_lead_nowhere_else(running: Place, path: str) -> None:
 
 def test_too_fast_is_told(tmp_path: Path) -> None:
     now = [0.0]
-    rates = Rates(3, lambda: now[0])
+    rates = Rates(lambda: 3, lambda: now[0])
     for _ in range(3):
         rates.check("ana")
     with pytest.raises(Failure, match="too_fast"):
@@ -386,9 +490,24 @@ def test_a_declared_proxy_is_believed_and_nobody_else(tmp_path: Path) -> None:
             assert "strict-transport-security" in reply.headers
     catalogue = read_catalogue(place.path)
     assert catalogue.settings.secure
-    door, word = Door(), {"X-User": "ana"}
+    door, word = Door(), Headers({"X-User": "ana"})
     assert door.by_proxy(catalogue, "10.9.9.9", word) is not None
     assert door.by_proxy(catalogue, "127.0.0.1", word) is None
+    twice = Headers(raw=[(b"x-user", b"olga"), (b"x-user", b"ana")])
+    assert door.by_proxy(catalogue, "10.9.9.9", twice) is None
+
+
+def test_the_proxys_word_counts_more_than_a_cookie_left_behind(tmp_path: Path) -> None:
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    proxy = '[serve.proxy]\naddresses = ["127.0.0.1"]\nuser_header = "X-User"\n'
+    place.path.write_text(place.text() + proxy)
+    with serving(place), place.client() as browser:
+        cookie = browser.post("/login", data={"token": place.tokens["ana"]}).headers["set-cookie"]
+        left = {"Cookie": cookie.partition(";")[0]}
+        assert ">ana</span>" in browser.get("/", headers=left).text
+        assert ">ben</span>" in browser.get("/", headers=left | {"X-User": "ben"}).text
+        two = [("Cookie", "x=y"), ("X-User", "olga"), ("X-User", "ben")]
+        assert browser.get("/budget", headers=two).status_code == 401
 
 
 def test_no_word_of_the_data_in_any_reply(running: Place) -> None:

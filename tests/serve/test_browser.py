@@ -206,7 +206,7 @@ def test_two_race_for_the_last_epsilon(browser: Any, place: Place) -> None:
     pages = [page_of(browser, place, name) for name in ("ana", "ben")]
     for page in pages:
         page.goto(f"{place.url}/ask/clinic/confirm?what=minutes&epsilon=1")
-        assert "0 of 1" in page.locator(".facts").inner_text()
+        assert "epsilon 0 and delta" in page.locator(".facts").inner_text()
     for page in pages:  # both are sent before either reply is waited for
         page.get_by_role("button", name="Spend").click(no_wait_after=True)
     for page in pages:

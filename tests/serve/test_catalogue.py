@@ -137,6 +137,44 @@ def test_tokens_are_known_by_their_hash(capsys: pytest.CaptureFixture[str]) -> N
     )
 
 
+def test_a_new_catalogue_needs_data_and_a_budget_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def run(*command: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main(["serve", *command])
+        streams = capsys.readouterr()
+        return int(stopped.value.code or 0), streams.out + streams.err
+
+    assert run("new")[0] == 0
+    path = tmp_path / "catalogue.toml"
+    text = path.read_text()
+    assert run("new") == (2, "hourglass: 'catalogue.toml' already exists; name another file\n")
+    assert run("new", "none/here.toml")[0] == 2
+    assert path.read_text() == text
+
+    def problems_now() -> list[tuple[str, ...]]:
+        return re.findall(r"^catalogue\.toml:(\d+): ([a-z.-]+): ", run("check", path.name)[1], re.M)
+
+    def line(words: str) -> str:
+        return str(text[: text.index(words)].count("\n") + 1)
+
+    budget = (line("[budgets"), "budgets.our-budget")
+    assert problems_now() == [budget, (line("source ="), "datasets.our-data.source")]
+    (tmp_path / "data.parquet").write_bytes((EXAMPLES / "visits.parquet").read_bytes())
+    columns = (line("[datasets.our-data.columns"), "datasets.our-data.columns.amount")
+    groups = (line("[datasets.our-data.groups"), "datasets.our-data.groups.region")
+    assert problems_now() == [budget, columns, groups]
+    create_budget(str(tmp_path / "budget.ledger"), "our-budget", epsilon=5)
+    good = text.replace("columns.amount", "columns.visits").replace(
+        "groups.region", "groups.health"
+    )
+    path.write_text(good)
+    assert run("check", path.name)[0] == 0
+
+
 def test_check_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(EXAMPLES / "visits.parquet", tmp_path)
     path = tmp_path / "catalogue.toml"

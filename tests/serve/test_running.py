@@ -17,11 +17,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from hourglass.errors import LedgerError
 from hourglass.ledger import Budget
 from hourglass.serve.reading import CatalogueError, read_catalogue
+from hourglass.serve.service import load
 from hourglass.serve.tokens import hashed, token
 
-from .support import Place, asking, process, spent, write_data
+from .support import Place, asking, process, serving, spent, write_data
 
 pytestmark = pytest.mark.slow
 
@@ -204,3 +206,31 @@ def test_without_the_extra_the_error_names_it(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pip install 'hourglass-dp[serve]'" in done.stderr
+
+
+def test_a_ledger_that_goes_back_between_two_catalogues_is_refused(tmp_path: Path) -> None:
+    """What was seen of a ledger is not forgotten when the catalogue is read again."""
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    service = place.service()
+    shutil.copy2(place.ledger, tmp_path / "older")
+    person = service.state.catalogue.people["ana"]
+    asked = service.state.asked(person, "clinic", ["minutes"], "", "", False, "0.1")
+    service.ask(service.state, person, asked, "charged")
+    again = load(read_catalogue(place.path), service.state)
+    assert again.budgets["main"] is service.state.budgets["main"]
+    shutil.copy2(tmp_path / "older", place.ledger)
+    with pytest.raises(LedgerError):
+        load(read_catalogue(place.path), service.state)
+    assert load(read_catalogue(place.path)).budgets["main"].balance().charges == 0  # anew, unseen
+    service.journal.close()
+
+
+def test_a_new_rate_counts_at_once(tmp_path: Path) -> None:
+    place = Place(tmp_path, str(tmp_path / "budget.db"), rate=1)
+    with serving(place) as (service, _), place.client("ana") as ana:
+        codes = [ana.post("/releases", json=asking(f"a{i}")).status_code for i in range(2)]
+        text = place.text().replace("questions_per_minute = 1\n", "questions_per_minute = 99\n")
+        place.path.write_text(text)
+        service.replace(load(read_catalogue(place.path), service.state))
+        codes += [ana.post("/releases", json=asking(f"b{i}")).status_code for i in range(3)]
+    assert codes == [200, 429, 200, 200, 200]

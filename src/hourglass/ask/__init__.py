@@ -1,1 +1,1 @@
-"""The public calls, their checks, and the one way through the house."""
+"""The public calls, their checks, and ``run``, which answers every question."""

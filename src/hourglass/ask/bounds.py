@@ -1,4 +1,4 @@
-"""``hg.find_bounds``: bounds for a column whose range nobody knows, found privately."""
+"""``hg.find_bounds``: find bounds privately for a column whose range is unknown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["find_bounds"]
 
 
 class _Options(TypedDict, total=False):
-    """The options of :func:`find_bounds` that do not decide what comes back."""
+    """The options of :func:`find_bounds` that do not affect the type of the result."""
 
     epsilon: Any
     where: str | Expression | None
@@ -61,24 +61,24 @@ def find_bounds(
     bits: Bits = SECURE,
     **options: Unpack[_Options],
 ) -> FoundBounds | str:
-    """Bounds for a column of numbers, found under epsilon-DP (one unit added or removed).
+    """Find bounds for a column of numbers with epsilon-DP (one unit added or removed).
 
-    Give the result to :func:`hourglass.mean` as ``bounds=``; the two epsilons add up. Bounds
+    Pass the result to :func:`hourglass.mean` as ``bounds=``; the two epsilons add up. Bounds
     known from the domain cost nothing and are better.
 
     Parameters
     ----------
     data, column
         What :func:`hourglass.mean` takes: a column of numbers, or a table and the name of its
-        column (or an ``hg.expression``), whose records are counted where it lives.
+        column (or an ``hg.expression``).
     epsilon
         The price. There is no default.
     scale
         A public list of candidate bounds in increasing order. By default 0 and ±2^(k/4) from
         2^-64 to 2^64, rounded for a column of integers.
     share
-        The part of epsilon kept for the end nearer to zero, of use where all values lie on one
-        side of it.
+        The share of epsilon reserved for the end nearer to zero, which matters if all values lie on
+        one side of it.
     unit
         Whose presence is hidden: ``hg.per_row()`` (the default), or ``hg.per_person("id")``,
         where one row of each person counts, chosen by a hash of the person's own rows; with

@@ -1,4 +1,4 @@
-"""``where`` and expressions of a question, checked against the schema before any charge."""
+"""The filter and the expressions of a question, checked against the schema before any charge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Conditions:
 
     @classmethod
     def of(cls, where: Any, columns: Sequence[Any]) -> Conditions:
-        """From the options: texts are parsed, nothing is looked up."""
+        """Parse the options; names are not looked up yet."""
         if isinstance(where, Expression):
             where = where.text
         tree = None if where is None else parsed(where, "where")
@@ -36,17 +36,17 @@ class Conditions:
 
     @property
     def text(self) -> str | None:
-        """The filter in its one spelling."""
+        """The filter in its canonical spelling."""
         return None if self.where is None else text_of(self.where)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of all columns that are read here, each once."""
+        """The names of all columns that the filter and the expressions use, each once."""
         found = (columns_of(tree) for tree in (self.where, *self.trees) if tree is not None)
         return tuple(dict.fromkeys(name for names in found for name in names))
 
     def _labelled(self) -> dict[str, tuple[Node, str | None]]:
-        """The trees by the names that messages give them, each with the type that it must have."""
+        """Each tree with its name in messages and the type that it must have."""
         found: dict[str, tuple[Node, str | None]] = {}
         if self.where is not None:
             found["where"] = self.where, "boolean"
@@ -56,7 +56,7 @@ class Conditions:
         return found
 
     def fields(self, source: Source, schema: Schema, numbers: Iterable[Any]) -> dict[str, Field]:
-        """The columns that are read here by name, checked: each of a type that fits everywhere.
+        """The columns used here, by name, each with a type that fits everywhere it is used.
 
         ``numbers`` are the columns of a text file that the question averages.
         """
@@ -71,8 +71,9 @@ class Conditions:
                     raise refused(
                         option,
                         column.place,
-                        f"column {name!r} is of type {field.declared or field.kind}; read here are "
-                        "numbers, text, booleans, dates and dates with times",
+                        f"column {name!r} is of type {field.declared or field.kind}; where= and "
+                        "expressions "
+                        "take numbers, text, booleans, dates and timestamps",
                     )
                 found[name] = field
         types = {
@@ -91,7 +92,7 @@ class Conditions:
         }
 
     def asked(self, fields: Mapping[str, Field], others: Iterable[str | None]) -> Asked:
-        """The step of the query that filters and computes; ``others`` are all columns by name."""
+        """The step of the query that filters and computes; ``others`` are all other columns."""
         if self._labelled() and any(name and is_ours(name) for name in others):
             raise DataError(
                 "a column has a name that hourglass uses in queries with where= or expressions; "
@@ -100,16 +101,16 @@ class Conditions:
         return Asked(self.where, inputs_of(fields))
 
     def named(self, place: int, field: Field) -> Field:
-        """A column under its name in the query: one that is computed has a name of our own."""
+        """A column under its name in the query; a computed column gets a name of our own."""
         computed = self.trees[place] is not None
         return replace(field, name=value_alias(place)) if computed else field
 
     def written(self, place: int, name: Any) -> Any:
-        """A column as a question is stored with it."""
+        """A column as it appears in the stored question."""
         return name if self.trees[place] is None else {"expression": name}
 
     def value(self, place: int, fields: Mapping[str, Field], name: str) -> Field | None:
-        """The column that an expression computes; None where the column is one of the table."""
+        """The column that an expression computes; None for a column of the table."""
         tree = self.trees[place]
         if tree is None:
             return None
@@ -119,16 +120,16 @@ class Conditions:
 
 
 def by_name(option: Any) -> Any:
-    """A dict of options by column, with the texts of expressions in the place of these."""
+    """A dict of options by column, with expressions replaced by their texts."""
     if not isinstance(option, Mapping):
         return option
     return {str(key) if isinstance(key, Expression) else key: v for key, v in option.items()}
 
 
 def check_tables(conditions: Conditions, memory: bool) -> None:
-    """Refuse filters and expressions where the columns are in memory and have no names."""
+    """Refuse filters and expressions for columns in memory, which have no names."""
     if memory and conditions.columns:
         raise OptionError(
-            "where= and hg.expression are about tables; data is columns in memory: give a frame "
-            "instead"
+            "where= and hg.expression need a table, but data is columns in memory without names; "
+            "give a frame instead"
         )

@@ -1,10 +1,10 @@
-"""``hg.count``: a differentially private number of rows or persons, by group if asked."""
+"""``hg.count``: a differentially private number of rows or persons, optionally by group."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, overload
 
 from ..core.grid import Bounds
 from ..core.numbers import exact_epsilon
@@ -17,10 +17,10 @@ from ..noise.bits import SECURE, Bits
 from ..read.keys import public_keys
 from ..read.open import is_table, place_of
 from ..read.rows import open_rows
-from ..read.sql.expression.given import Expression
 from ..read.sql.query import Query
 from ..release.counts import Count, Counts
 from .conditions import Conditions
+from .keywords import CountKeywords
 from .options import epsilon_per_record, exact_delta_of, names_of
 from .run import explained, run
 from .totals import TotalsQuestion
@@ -36,19 +36,19 @@ _NO_BOUNDS: Final = Bounds(0, 1)
 
 @dataclass(frozen=True, kw_only=True)
 class CountQuestion(TotalsQuestion):
-    """A count that can be asked. A record adds one to the count of its group, and nothing else."""
+    """A checked question for a count. A record adds one to the count of its group."""
 
     where: str | None = None
 
     @property
     def subject(self) -> str:
-        """The question in a few public words."""
+        """A short public description of the question."""
         what = "persons" if self.unit.person and self.unit.rows is None else "rows"
         where = f" where {self.where}" if self.where else ""
         return f"number of {what}" + (f" by {', '.join(self.by)}" if self.by else "") + where
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Count | Counts:
-        """The count that the noisy one leads to."""
+        """The count, computed from the noisy total."""
         keys, totals = noisy
         terms: dict[str, Any] = {
             "noisy_totals": totals,
@@ -64,7 +64,7 @@ class CountQuestion(TotalsQuestion):
         return Counts(by=self.by, groups=keys, threshold=self.threshold, **terms)
 
     def restore(self, stored: Mapping[str, Any]) -> Count | Counts:
-        """The stored answer."""
+        """Rebuild a stored answer."""
         return Counts.from_dict(stored) if "by" in stored else Count.from_dict(stored)
 
 
@@ -79,13 +79,13 @@ def count_question(
     unit: Unit | None = None,
     engine: str | None = None,
 ) -> CountQuestion:
-    """The question that the options of :func:`count` ask, or an error that says why not."""
+    """Check the options of :func:`count` and turn them into a question."""
     price, whose, names = exact_epsilon(epsilon), as_unit(unit), names_of(by)
     exact = exact_delta_of(names, keys, delta)
     each = epsilon_per_record(price, whose, bool(names))
     conditions = Conditions.of(where, ())
     if conditions.where is not None and not is_table(data):
-        raise OptionError("where= is about tables; data is rows in memory: give a frame instead")
+        raise OptionError("where= needs a table, but data is rows in memory; give a frame instead")
     read = [*names, whose.person, *conditions.columns]
     source = open_rows(data, tuple(n for n in dict.fromkeys(read) if n is not None), engine)
     schema = source.schema()
@@ -107,7 +107,7 @@ def count_question(
     place: dict[str, Any] = {"statistic": LaplaceCount.statistic}
     if is_table(data):
         place |= {"data": place_of(data), "by": names}
-        place["keys"] = public.written() if public else None
+        place["keys"] = public
     if conditions.where is not None:
         place["where"] = conditions.text
     return CountQuestion(
@@ -126,31 +126,17 @@ def count_question(
     )
 
 
-class _Options(TypedDict, total=False):
-    """The options of :func:`count` that do not decide what comes back."""
-
-    epsilon: Any
-    where: str | Expression | None
-    keys: Any
-    delta: Any
-    unit: Unit | None
-    engine: str | None
-    budget: Budget | None
-    request: str | None
-    bits: Bits
-
-
 @overload
 def count(
-    data: Any, *, by: None = None, explain: Literal[False] = False, **options: Unpack[_Options]
+    data: Any, *, by: None = None, explain: Literal[False] = False, **options: Unpack[CountKeywords]
 ) -> Count: ...
 @overload
 def count(
-    data: Any, *, by: Any, explain: Literal[False] = False, **options: Unpack[_Options]
+    data: Any, *, by: Any, explain: Literal[False] = False, **options: Unpack[CountKeywords]
 ) -> Counts: ...
 @overload
 def count(
-    data: Any, *, by: Any = None, explain: Literal[True], **options: Unpack[_Options]
+    data: Any, *, by: Any = None, explain: Literal[True], **options: Unpack[CountKeywords]
 ) -> str: ...
 def count(
     data: Any,
@@ -162,10 +148,10 @@ def count(
     bits: Bits = SECURE,
     **options: Any,
 ) -> Count | Counts | str:
-    """The differentially private number of rows, or of persons, by group if asked.
+    """The differentially private number of rows or persons, optionally by group.
 
-    Every row counts, whatever its cells hold. The noise is the discrete Laplace law, which has
-    the least error for a count.
+    Every row counts, whatever its cells contain. The noise has a discrete Laplace distribution,
+    which is optimal for a count.
 
     Parameters
     ----------
@@ -174,31 +160,31 @@ def count(
     epsilon
         The privacy parameter; smaller is more private. There is no default.
     where
-        Which rows count, as for :func:`mean`.
+        A filter on the rows, as for :func:`mean`.
     by
         One or more columns to group by, with one of ``keys`` and ``delta``.
     keys
-        The public names of the groups; each of them is answered. A list, a file, or
-        ``hg.public(...)`` around a frame, Series or array that is public.
+        The public names of the groups; each of them gets an answer. A list, a file, or
+        ``hg.public(...)`` around a public frame, Series or array.
     delta
-        The names of the groups are secret: a group is answered if its noisy count is large
-        enough.
+        Set this if the names of the groups are secret: a group is published only if its noisy count
+        reaches a threshold.
     unit
         Whose presence is hidden: ``hg.per_row()`` (the default) counts rows,
         ``hg.per_person("id")`` counts persons, each once, and ``hg.per_person("id", rows=k)`` up
         to k rows of each person.
     engine
-        Another engine than DuckDB for files: "spark" or "datafusion".
+        The engine for files: "duckdb" (the default), "spark" or "datafusion".
     budget
-        An :class:`hourglass.Budget`, charged before the data is read; it refuses what it has
-        no room for.
+        An :class:`hourglass.Budget`, charged before the data is read; it refuses a charge that
+        exceeds what remains.
     request
-        A key for the question in the budget: asked again under the same key, it returns the
-        stored answer at no charge.
+        A key for the question in the budget; asking it again under the same key returns the stored
+        answer at no charge.
     explain
-        Return the SQL that would run, and run nothing.
+        Return the SQL without running it.
     bits
-        For tests: an answer made from seeded bits says ``private=False``.
+        The source of randomness, for tests: an answer made with seeded bits has ``private=False``.
 
     Returns
     -------

@@ -1,23 +1,23 @@
-"""``hg.mean``: the differentially private mean, with the sum and the count beside it.
+"""``hg.mean``: the differentially private mean, with the sum and the count.
 
-ask      mean_question   every option is checked, the mechanism and the query are made
+    ask      mean_question   options are checked, the mechanism and the query are prepared
 charge   run             a budget is charged
-read     MeanQuestion    exact totals, by group if asked
-noise                    the mechanism's law on them
+    read     MeanQuestion    exact totals, for each group
+    noise                    the mechanism adds noise to them
 answer                   a Release, Releases by group, or Columns for several columns
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from ..core.unit import Unit
 from ..noise.bits import SECURE, Bits
 from ..read.sql.expression.given import Expression
 from ..release.columns import Columns
 from ..release.release import Release
 from ..release.releases import Releases
+from .keywords import MeanKeywords
 from .question import mean_question
 from .run import explained, run
 
@@ -27,28 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["mean"]
 
 
-class _Options(TypedDict, total=False):
-    """The options of :func:`mean` that do not decide what comes back."""
-
-    bounds: Any
-    epsilon: Any
-    where: str | Expression | None
-    keys: Any
-    delta: Any
-    unit: Unit | None
-    algorithm: str
-    estimator: str
-    grid: Any
-    missing: Any
-    parse: Any
-    spread: bool
-    outside: Any
-    engine: str | None
-    budget: Budget | None
-    request: str | None
-    bits: Bits
-
-
 @overload
 def mean(
     data: Any,
@@ -56,7 +34,7 @@ def mean(
     *,
     by: None = None,
     explain: Literal[False] = False,
-    **options: Unpack[_Options],
+    **options: Unpack[MeanKeywords],
 ) -> Release: ...
 @overload
 def mean(
@@ -65,7 +43,7 @@ def mean(
     *,
     by: Any,
     explain: Literal[False] = False,
-    **options: Unpack[_Options],
+    **options: Unpack[MeanKeywords],
 ) -> Releases: ...
 @overload
 def mean(
@@ -74,7 +52,7 @@ def mean(
     *,
     by: Any = None,
     explain: Literal[False] = False,
-    **options: Unpack[_Options],
+    **options: Unpack[MeanKeywords],
 ) -> Columns: ...
 @overload
 def mean(
@@ -83,7 +61,7 @@ def mean(
     *,
     by: Any = None,
     explain: Literal[True],
-    **options: Unpack[_Options],
+    **options: Unpack[MeanKeywords],
 ) -> str: ...
 def mean(
     data: Any,
@@ -96,77 +74,75 @@ def mean(
     bits: Bits = SECURE,
     **options: Any,
 ) -> Release | Releases | Columns | str:
-    """The differentially private mean of one column or several, with sums and a count.
+    """The differentially private means of one or several columns, with sums and a count.
 
     Parameters
     ----------
     data
-        A column of numbers (list, NumPy array, Series, Arrow array, iterator), several of them
-        (an array with two dimensions, a list of arrays), or a table: a pandas,
-        Polars or PyArrow frame, a DuckDB relation, a Spark DataFrame, a path or glob (Parquet,
-        CSV, TSV, JSON lines, Arrow), or ``hg.sql(url, table)``. The totals are computed where
-        the table lives.
+        A column of numbers (list, NumPy array, Series, Arrow array, iterator), several of them (an
+        array with two dimensions, a list of arrays), or a table: a pandas, Polars or PyArrow frame,
+        a DuckDB relation, a Spark DataFrame, a path or glob (Parquet, CSV, TSV, JSON lines, Arrow),
+        or ``hg.sql(url, table)``. The engine that holds the table computes the totals.
     column
         If ``data`` is a table, the name of the column to average, or a list of names: several
-        columns then share one epsilon and one count. ``hg.expression("dep_delay > 15")`` in the
-        place of a name is a column that is computed. The columns of an array with two
-        dimensions, or of a list of arrays, are named "0", "1", ...; all are averaged by default.
+        columns then share one epsilon and one count. ``hg.expression("dep_delay > 15")`` in place
+        of a name is a computed column. The columns of a two-dimensional array, or of a list of
+        arrays, are named "0", "1", ...; by default all are averaged.
     bounds
         The public range of the values, to which they are clamped. There is no default. For
         several columns, a pair for all of them, or a dict with a pair for each.
     epsilon
         The privacy parameter; smaller is more private. There is no default.
     where
-        Which rows of a table count, in words of SQL: ``where="month = 12 AND origin = 'JFK'"``.
-        All others are left out before anything else. What is offered is what
-        :func:`hourglass.expression` offers.
+        A filter on the rows of a table: ``where="month = 12 AND origin = 'JFK'"``. It is applied
+        before anything else. The language is that of :func:`hourglass.expression`.
     by
         One or more columns to group by, with one of ``keys`` and ``delta``.
     keys
-        The public names of the groups; each of them is answered. A list, a file, or
-        ``hg.public(...)`` around a frame, Series or array that is public.
+        The public names of the groups; each of them gets an answer. A list, a file, or
+        ``hg.public(...)`` around a public frame, Series or array.
     delta
-        The names of the groups are secret: a group is answered if its noisy count is large
-        enough.
+        Set this if the names of the groups are secret: a group is published only if its noisy count
+        reaches a threshold.
     unit
         Whose presence is hidden: ``hg.per_row()`` (the default) or ``hg.per_person("id")``.
     algorithm
         "hourglass", the optimal one; for comparison "staircase", "laplace", "shifted",
         "independent" or "swap".
     estimator
-        "projected", "ratio" or, for small groups, "jeffreys" (means may lie next to a bound)
-        or "posterior" (well inside).
+        "projected", "ratio" or, for small groups, "jeffreys" (if means may lie close to a bound) or
+        "posterior" (if they lie well inside).
     grid
-        The number of cells that the range is cut into. By default a column of integers with
-        integer bounds keeps its own grid, and everything else gets 2^32. For several columns,
-        a number for all of them, or a dict.
+        The number of cells that the range is divided into. By default a column of integers with
+        integer bounds has its own grid, and everything else gets 2^32 cells. For several columns, a
+        number for all of them, or a dict.
     missing
         "drop", or the value that replaces a missing one. For several columns, one of these for
         all of them, or a dict. A row is left out of all columns if a value is missing in one
         that has no replacement.
     parse
         How a column of text is read: "real" or "integer". Text that is not such a number is
-        missing. For several columns, a word for all of them, or a dict.
+        missing. For several columns, one value for all of them, or a dict.
     spread
-        Also the variance and the standard deviation of the values, from the same epsilon: the
-        mean's squared error grows by about a fifth. One column at a time.
+        Also estimate the variance and the standard deviation of the values, from the same epsilon;
+        this raises the squared error of the mean by about a fifth. One column only.
     outside
-        A share of epsilon, such as "1/10", that tells how many values lie outside the bounds:
-        ``r.outside.below`` and ``r.outside.above``, each with an interval. A person who counts
-        once is on the side where more of their rows lie. The share of several columns is divided
-        between them.
+        A share of epsilon, such as "1/10", to spend on how many values lie outside the bounds:
+        ``r.outside.below`` and ``r.outside.above``, each with an interval. A person who counts once
+        is counted on the side where more of their rows lie. With several columns the share is
+        divided between them.
     engine
-        Another engine than DuckDB for files: "spark" or "datafusion".
+        The engine for files: "duckdb" (the default), "spark" or "datafusion".
     budget
-        An :class:`hourglass.Budget`, charged before the data is read; it refuses what it has
-        no room for.
+        An :class:`hourglass.Budget`, charged before the data is read; it refuses a charge that
+        exceeds what remains.
     request
-        A key for the question in the budget: asked again under the same key, it returns the
-        stored answer at no charge.
+        A key for the question in the budget; asking it again under the same key returns the stored
+        answer at no charge.
     explain
-        Return the SQL that would run, and run nothing.
+        Return the SQL without running it.
     bits
-        For tests: a release made from seeded bits says ``private=False``.
+        The source of randomness, for tests: a release made with seeded bits has ``private=False``.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Checks of the options that more than one question has, all made before a row is read."""
+"""Checks of options that several questions share, all made before a row is read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
     "written_options",
 ]  # fmt: skip
 
-#: Values of these types, and of no subclass of them, are told apart by how they are written.
+#: Values of these types, but not of subclasses, are distinguished by how they are written.
 _PLAIN: Final = frozenset({type(None), bool, int, float, str, Fraction, Decimal})
 
 
@@ -38,7 +38,7 @@ class WrittenOptions:
 
 
 def written_options(options: Mapping[str, Any]) -> WrittenOptions | None:
-    """The options of a question, to look it up by; None unless all are plain values or pairs."""
+    """The options of a question as a cache key; None unless all are plain values or pairs."""
     for value in options.values():
         for each in value if type(value) in (tuple, list) else (value,):
             if type(each) not in _PLAIN:
@@ -47,7 +47,7 @@ def written_options(options: Mapping[str, Any]) -> WrittenOptions | None:
 
 
 def names_of(by: Any) -> tuple[str, ...]:
-    """The columns to group by; none where ``by`` is None."""
+    """The columns to group by; empty if ``by`` is None."""
     if by is None:
         return ()
     names = tuple(by) if isinstance(by, list | tuple) else (by,)
@@ -59,16 +59,16 @@ def names_of(by: Any) -> tuple[str, ...]:
 
 
 def exact_delta_of(names: tuple[str, ...], keys: Any, delta: Any) -> Fraction:
-    """Delta, exactly; 0 where the names of the groups are public or there are no groups."""
+    """The exact delta; 0 if the names of the groups are public or there are no groups."""
     exact = Fraction(0) if delta is None else exact_delta(delta)
     if not names:
         if keys is not None or delta is not None:
-            raise OptionError("keys and delta are about groups; name the column with by=")
+            raise OptionError("keys= and delta= need groups; name the column with by=")
         return exact
     if (keys is None) == (delta is None):
         raise OptionError(
-            "by= takes one of keys= (the public names of the groups: each is answered) and delta= "
-            "(secret names: a group is answered if its noisy count is large enough)"
+            "by= needs either keys= (the public names of the groups, each of which gets an answer) "
+            "or delta= (secret names: a group is published if its noisy count is large enough)"
         )
     return exact
 
@@ -76,31 +76,33 @@ def exact_delta_of(names: tuple[str, ...], keys: Any, delta: Any) -> Fraction:
 def epsilon_per_record(
     epsilon: Fraction, unit: Unit, grouped: bool, outside: Fraction | None = None, columns: int = 1
 ) -> Fraction:
-    """The epsilon that a record has: what is charged over the records of a unit.
+    """The epsilon per record: what is charged, divided by the most records of a unit.
 
-    With ``outside``, that share of it is what the counts of values outside ``columns`` columns get.
+    With ``outside``, that share of it goes to the counts of values outside the bounds of the
+    ``columns`` columns.
     """
     if unit.groups > 1 and not grouped:
-        raise OptionError(f"unit: groups={unit.groups} is about groups; name the column with by=")
+        raise OptionError(f"unit: groups={unit.groups} needs groups; name the column with by=")
     each = epsilon / unit.shares
     if each < MIN_EPSILON:
         raise EpsilonError(
-            f"epsilon={epsilon} over {unit.shares} records of a person is below {MIN_EPSILON} for "
-            "each; lower rows= or groups= of the unit"
+            f"epsilon={epsilon} divided by the {unit.shares} records of a person is below "
+            f"{MIN_EPSILON}; lower rows= or groups= of the unit"
         )
     if outside is not None and min(each * (1 - outside), each * outside / columns) < MIN_EPSILON:
         raise EpsilonError(
-            f"outside={outside} of epsilon={epsilon} leaves a count less than {MIN_EPSILON}; give "
+            f"outside={outside} of epsilon={epsilon} leaves less than {MIN_EPSILON} for a count; "
+            "give "
             "a share nearer to 1/2, or a larger epsilon"
         )
     return each
 
 
 def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, ...], bool]:
-    """The columns that are asked for, and whether they are several that are answered together.
+    """The columns asked for, and whether they are several to be answered together.
 
-    The one column is None where the data is a column itself. ``of_tables`` are the options that
-    make sense for a table alone.
+    The column is None if the data itself is a column. ``of_tables`` are the options that apply only
+    to tables.
     """
     if isinstance(column, list | tuple):
         _check_names(column)
@@ -109,16 +111,19 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
     if column is not None:
         if not isinstance(column, str | Expression):
             raise DataError(
-                f"column={shown(column)} is not the name of a column; give it as text, as in "
-                "mean(data, 'age', ...), or a list of names for several columns. A column by "
-                "itself is data: mean(table['age'], bounds=...)"
+                f"column={shown(column)} is not the name of a column; give a name, as in "
+                "mean(data, 'age', ...), or a list of names for several columns. To average a "
+                "column "
+                "object, pass it as data: mean(table['age'], bounds=...)"
             )
         return (column,), False
     if is_table(data):
         raise DataError("data is a table; name the column, as in mean(data, 'age', ...)")
     for option, value in of_tables.items():
         if value:
-            raise OptionError(f"{option}= is about tables; data is a column of numbers")
+            raise OptionError(
+                f"{option}= applies only to tables, but data is a column of numbers; leave it out"
+            )
     several = columns_in_memory(data)
     if several is None:
         return (None,), False
@@ -127,30 +132,32 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
 
 
 def asked_statistic(several: bool, spread: Any) -> str:
-    """What is asked of the columns, by the name that its mechanisms are registered under."""
+    """The statistic asked for, by the name that its mechanisms are registered under."""
     if not isinstance(spread, bool):
         raise OptionError(f"spread={shown(spread)} is neither True nor False")
     if several and spread:
         raise OptionError(
-            "spread=True is about one column; ask for the spread of each column by itself"
+            "spread=True works only with one column; ask for the spread of each column separately"
         )
     return "spread" if spread else "columns" if several else "mean"
 
 
 def outside_share(outside: Any, algorithm: str) -> Fraction | None:
-    """The share of epsilon that counts values outside the bounds; None where none is asked."""
+    """The share of epsilon to spend on counts of values outside the bounds, or None."""
     if outside is None:
         return None
     exact = exact_number(outside)
     if exact is None or not 0 < exact < 1:
         raise OptionError(
-            f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give one such "
+            f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give a share "
+            "such "
             'as "1/10"'
         )
     if ALGORITHMS[algorithm].adjacency != "add-remove":
         raise OptionError(
-            f"outside= hides records that are added or removed, and algorithm={algorithm!r} only "
-            "records that are replaced; leave one of the two out"
+            f"outside= protects records that are added or removed, but algorithm={algorithm!r} "
+            "only "
+            "records that are replaced; leave out one of the two"
         )
     return exact
 
@@ -171,12 +178,12 @@ def _check_number(columns: int) -> None:
     if columns > MOST_COLUMNS:
         raise DataError(
             f"{columns} columns are asked for at once, and one question takes at most "
-            f"{MOST_COLUMNS}; name fewer, and ask for the others by a question of their own"
+            f"{MOST_COLUMNS}; name fewer, and ask for the others in a separate question"
         )
 
 
 def bounds_of_each(value: Any, columns: tuple[Any, ...], several: bool) -> list[Bounds]:
-    """The bounds of each column; an error about a pair in a dict names its column."""
+    """The bounds of each column; an error about one pair in a dict names its column."""
     if several and isinstance(value, list | tuple) and len(value) != 2:
         raise BoundsError(
             f"bounds={shown(value)} is not a pair; give one pair for all columns, or a dict with a "
@@ -196,7 +203,7 @@ def bounds_of_each(value: Any, columns: tuple[Any, ...], several: bool) -> list[
 def of_each(
     option: str, value: Any, columns: tuple[Any, ...], several: bool, absent: Any = None
 ) -> list[Any]:
-    """What an option says for each column: the same for all, or by name in a dict."""
+    """The value of an option for each column: the same for all, or from a dict by name."""
     if not (several and isinstance(value, Mapping)):
         return [value] * len(columns)
     for place, name in enumerate(value, 1):
@@ -220,7 +227,7 @@ def check_parse(parse: Any) -> None:
 
 
 def missing_cell(missing: Any, grid: Grid) -> int | None:
-    """The cell that a missing value counts as; None where it is left out."""
+    """The cell that replaces a missing value; None if missing values are left out."""
     if isinstance(missing, str) and missing == "drop":
         return None
     lower, upper = grid.bounds
@@ -236,20 +243,23 @@ def missing_cell(missing: Any, grid: Grid) -> int | None:
 def check_algorithm(
     algorithm: str, by: tuple[str, ...], delta: Fraction, unit: Unit, statistic: str = "mean"
 ) -> None:
-    """What the mechanism of that name can do."""
+    """The capabilities of the mechanism of that name; refuse what it cannot do."""
     if statistic != "mean" and algorithm in ALGORITHMS and algorithm != "hourglass":
         raise OptionError(
-            f"algorithm={algorithm!r} is offered for the mean of one column by itself, without "
-            "spread; leave it out"
+            f"algorithm={algorithm!r} works only for the mean of one column without spread; "
+            "leave it out"
         )
     mechanism = find(algorithm, statistic)
     if by and not mechanism.by_group:
         raise OptionError(
-            f"algorithm={algorithm!r} takes the number of records as public: not by group"
+            f"algorithm={algorithm!r} publishes the number of records and cannot be used with by=; "
+            "choose another algorithm"
         )
     if unit.records > 1 and not mechanism.several_records:
         raise OptionError(
-            f"algorithm={algorithm!r} takes persons once; leave out rows= of the unit"
+            f"algorithm={algorithm!r} counts each person once; leave out rows= of the unit"
         )
     if delta and not mechanism.secret_keys:
-        raise OptionError(f"delta= is offered with {names_with('secret_keys')}, not {algorithm!r}")
+        raise OptionError(
+            f"delta= works with {names_with('secret_keys')}, not with algorithm={algorithm!r}"
+        )

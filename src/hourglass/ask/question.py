@@ -1,10 +1,10 @@
-"""The question behind ``hg.mean``: of one column, or of several that share one epsilon."""
+"""The question behind ``hg.mean``, for one column or for several that share one epsilon."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any
 
 from ..core.grid import DEFAULT_GRID
@@ -49,7 +49,7 @@ __all__ = ["ColumnsQuestion", "MeanQuestion", "mean_question"]
 
 @dataclass(frozen=True, kw_only=True)
 class MeanQuestion(TotalsQuestion):
-    """A mean that can be asked, with the sum and the count beside it."""
+    """A checked question for a mean, with the sum and the count."""
 
     columns: tuple[str | None, ...]
     estimator: str
@@ -73,14 +73,14 @@ class MeanQuestion(TotalsQuestion):
 
     @property
     def subject(self) -> str:
-        """The question in a few public words."""
+        """A short public description of the question."""
         names = ", ".join(name or "a column in memory" for name in self.columns)
         where = f" where {self.where}" if self.where else ""
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"{self.asked} of {names}{by}{where}"
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Any:
-        """The release that the noisy totals lead to."""
+        """The release, computed from the noisy totals."""
         keys, totals = noisy
         return self._answer(keys, totals, self.mechanism, self.columns[0], private)
 
@@ -105,7 +105,7 @@ class MeanQuestion(TotalsQuestion):
         return Releases(by=self.by, groups=keys, threshold=self.threshold, **terms)
 
     def restore(self, stored: Mapping[str, Any]) -> Any:
-        """The stored answer."""
+        """Rebuild a stored answer."""
         return (Releases if "by" in stored else Release).from_dict(dict(stored))
 
 
@@ -132,30 +132,8 @@ class ColumnsQuestion(MeanQuestion):
         )
 
     def restore(self, stored: Mapping[str, Any]) -> Columns:
-        """The stored answer."""
+        """Rebuild a stored answer."""
         return Columns.from_dict(stored)
-
-
-def mean_question(
-    data: Any,
-    column: str | Expression | Sequence[str | Expression] | None = None,
-    **options: Any,
-) -> MeanQuestion:
-    """The question that the options of :func:`mean` ask, or an error that says why not.
-
-    What is asked of a column in memory depends on the column by its declared kind alone, so a
-    question with the same options is kept and asked of the next column.
-    """
-    lone = lone_column(data) if column is None else None
-    written = None if lone is None else written_options(options)
-    if lone is None or written is None:
-        return _checked(lone or data, column, **options)
-    return _of_column(written, lone.kind).about(lone)
-
-
-@lru_cache(maxsize=256)
-def _of_column(written: WrittenOptions, kind: str) -> MeanQuestion:
-    return _checked(Column(kind), **written.options)
 
 
 def _checked(
@@ -178,6 +156,7 @@ def _checked(
     outside: Any = None,
     engine: str | None = None,
 ) -> MeanQuestion:
+    """Check the options of :func:`mean`, and make the question."""
     price, whose, names = exact_epsilon(epsilon), as_unit(unit), names_of(by)
     exact = exact_delta_of(names, keys, delta)
     filtered = Conditions.of(where, ()).where is not None
@@ -242,7 +221,7 @@ def _checked(
         place |= {"parse": rules if several else parse, "data": place_of(data), "by": names}
         written = [conditions.written(i, name) for i, name in enumerate(columns)]
         place |= {"column": written if several else written[0]}
-        place["keys"] = public.written() if public else None
+        place["keys"] = public
     if conditions.where is not None:
         place["where"] = conditions.text
     if spread:
@@ -269,7 +248,33 @@ def _checked(
 
 
 def _sums(columns: int, spread: bool, outside: OutsideCounts | None) -> tuple[Sum, ...]:
-    """The sums that the question needs: of cells, of squares, and what lies outside the bounds."""
+    """The sums that the question needs: of cells, of squares, and counts outside the bounds."""
     found = tuple(Sum(column=i) for i in range(columns))
     found += (Sum(power=2),) if spread else ()
     return found + (outside.sums if outside else ())
+
+
+_checked.__qualname__ = "mean"  # which is what an error about a keyword should name
+
+
+@wraps(_checked, assigned=())
+def mean_question(
+    data: Any,
+    column: str | Expression | Sequence[str | Expression] | None = None,
+    **options: Any,
+) -> MeanQuestion:
+    """Check the options of :func:`mean` and turn them into a question.
+
+    A question about a column in memory depends only on the options and on the column's declared
+    kind, so it is cached and asked of the next column.
+    """
+    lone = lone_column(data) if column is None else None
+    written = None if lone is None else written_options(options)
+    if lone is None or written is None:
+        return _checked(lone or data, column, **options)
+    return _of_column(written, lone.kind).about(lone)
+
+
+@lru_cache(maxsize=256)
+def _of_column(written: WrittenOptions, kind: str) -> MeanQuestion:
+    return _checked(Column(kind), **written.options)

@@ -1,7 +1,7 @@
-"""The spine: a question is charged, read, noised and answered, in this order.
+""":func:`run` answers a question: charge, read, add noise, estimate, store, in this order.
 
-:func:`run` is the one way from a question to an answer. What can be asked is a
-:class:`Question`: it was checked when it was made, and it has not read a row.
+Every public call goes through it. A :class:`Question` was checked in full when it was constructed,
+and has not read a row.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..errors import OptionError, shown
 from ..noise.bits import SECURE, Bits
+from ..release.rendering import label
 
 if TYPE_CHECKING:
     from ..ledger import Budget, Reservation
@@ -20,29 +21,29 @@ __all__ = ["Answer", "Question", "explained", "run"]
 
 
 class Answer(Protocol):
-    """What a question is answered with: plain values, safe to publish."""
+    """An answer: plain values, safe to publish."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As values that JSON can hold: this is what a budget stores."""
+        """The answer as JSON values, which is what a budget stores."""
 
 
 Found_co = TypeVar("Found_co", bound=Answer, covariant=True)
 
 
 class Question(Protocol[Found_co]):
-    """A question that can be asked: checked in full, with no row read yet."""
+    """A question, checked in full; no row has been read yet."""
 
     @property
     def epsilon(self) -> Fraction:
-        """What it costs."""
+        """Its price in epsilon."""
 
     @property
     def delta(self) -> Fraction:
-        """What it costs besides, 0 for pure epsilon-DP."""
+        """Its price in delta; 0 for pure epsilon-DP."""
 
     @property
     def sql(self) -> str | None:
-        """The SQL that will run; None where the data is in memory."""
+        """The SQL that will run; None for data in memory."""
 
     @property
     def text(self) -> str:
@@ -50,22 +51,22 @@ class Question(Protocol[Found_co]):
 
     @property
     def subject(self) -> str:
-        """The question in a few public words."""
+        """A short public description of the question."""
 
     def read(self) -> Any:
-        """Read the data, once, into exact secret totals."""
+        """Read the data once and return the exact, secret totals."""
 
     def noise(self, secret: Any, bits: Bits) -> Any:
-        """Add the noise to the totals: the result is safe to publish."""
+        """Add noise to the totals; the result is safe to publish."""
 
     def rehearse(self) -> None:
-        """Noise and answer totals of no data, so that what can fail fails before the charge."""
+        """Run noise and answer on totals of no data, so that failures happen before the charge."""
 
     def answer(self, noisy: Any, *, private: bool) -> Found_co:
         """Estimate the answer from the noisy totals alone."""
 
     def restore(self, stored: Mapping[str, Any]) -> Found_co:
-        """The answer that was stored as :meth:`Answer.to_dict`."""
+        """Rebuild an answer that was stored by :meth:`Answer.to_dict`."""
 
 
 def run(
@@ -77,9 +78,9 @@ def run(
 ) -> Found_co:
     """Answer a question: charge the budget, read the data, add the noise, store the answer.
 
-    The same question under the same ``request`` key costs nothing and returns the stored
-    answer. A failure after the charge leaves the charge standing, and a note on the error
-    names the key under which the question can be asked again at no further cost.
+    The same question under the same ``request`` key costs nothing and returns the stored answer. If
+    something fails after the charge, the charge stands, and a note on the error names the key under
+    which the question can be asked again at no further cost.
     """
     reservation = _reserved(question, budget, request)
     if reservation is not None and reservation.answer is not None:
@@ -99,27 +100,30 @@ def run(
                 "costs nothing more."
             )
         raise
-    # Another process may have answered the same request first: then its answer counts.
+    # If another process stored an answer to the same request first, return that answer.
     return found if stored == written else question.restore(stored)
 
 
 def explained(question: Question[Any]) -> str:
-    """The SQL that would run, for people to read."""
+    """The SQL that would run, formatted for reading."""
     return question.sql or "-- numbers in memory: no SQL runs, NumPy adds them up\n"
 
 
 def _reserved(
     question: Question[Any], budget: Budget | None, request: str | None
 ) -> Reservation | None:
-    """The charge, made durable before the data is read; None where there is no budget."""
+    """Make the charge, durably; None if there is no budget."""
     if budget is None:
         if request is not None:
-            raise OptionError(f"request={shown(request)} is kept in a budget; give budget= as well")
+            raise OptionError(
+                f"request={shown(request)} needs a budget to store the answer in; give budget= "
+                "as well"
+            )
         return None
     if not hasattr(budget, "reserve"):
         raise OptionError(
             f"budget= takes an hg.Budget, not a {type(budget).__name__}; open one with "
-            "hg.Budget(ledger, name), the ledger being a file or the URL of a database"
+            "hg.Budget(ledger, name), where ledger is a file or the URL of a database"
         )
     question.rehearse()
     return budget.reserve(
@@ -127,5 +131,13 @@ def _reserved(
         question.delta,
         question=question.text,
         request=request,
-        description=question.subject,
+        description=_described(question.subject),
     )
+
+
+def _described(subject: str) -> str:
+    """The subject as ledgers take it: printable, and cut where a filter is long."""
+    from ..ledger.values import MAX_TEXT
+
+    text = label([subject]).strip()
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3].rstrip()}..."

@@ -1,4 +1,4 @@
-"""A search for bounds as a question: checked in full before a row is read."""
+"""The question behind ``hg.find_bounds``, checked in full before a row is read."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .options import asked_columns, check_parse, epsilon_per_record
 
 __all__ = ["BoundsQuestion", "bounds_question"]
 
-#: Every number that a double holds: what a search clamps to before it compares.
+#: The range of finite doubles, to which values are clamped before they are compared.
 _ALL: Final = Bounds(-sys.float_info.max, sys.float_info.max)
 
 
 @dataclass(frozen=True)
 class BoundsQuestion:
-    """A search for bounds that can be asked: everything is checked, no row has been read."""
+    """A checked question for bounds; no row has been read yet."""
 
     epsilon: Fraction
     sql: str | None = field(repr=False)
@@ -70,32 +70,32 @@ class BoundsQuestion:
 
     @property
     def subject(self) -> str:
-        """The question in a few public words."""
+        """A short public description of the question."""
         name = self.column["expression"] if isinstance(self.column, dict) else self.column
         where = f" where {self.where}" if self.where else ""
         return f"bounds of {name or 'a column in memory'}{where}"
 
     def read(self) -> Counts:
-        """How many records lie beyond each candidate."""
+        """Count the records beyond each candidate."""
         return self.query.counts(self.source.run(self.sql, self.query))
 
     def noise(self, secret: Counts, bits: Bits) -> Ends:
-        """Where the noisy scans stop."""
+        """Run the noisy scans and return where they stop."""
         return self.search.sample(secret, bits)
 
     def answer(self, noisy: Ends, *, private: bool) -> FoundBounds:
-        """The bounds that the scans lead to."""
+        """The bounds at which the scans stopped."""
         terms: dict[str, Any] = {"unit": str(self.unit), "private": private, "where": self.where}
         return FoundBounds.of(noisy, self.scale, self.epsilon, **terms)
 
     def rehearse(self) -> None:
-        """Search no data, so that the laws and the words are known to work."""
+        """Search empty data, so that failures happen before the charge."""
         nobody = (0,) * len(self.scale.candidates)
         noisy = self.search.sample(Counts(nobody, nobody), SeededBits(0))
         self.answer(noisy, private=False).to_dict()
 
     def restore(self, stored: Mapping[str, Any]) -> FoundBounds:
-        """The stored answer."""
+        """Rebuild a stored answer."""
         return FoundBounds.from_dict(stored)
 
 
@@ -111,10 +111,12 @@ def bounds_question(
     parse: str | None = None,
     engine: str | None = None,
 ) -> BoundsQuestion:
-    """The question that the options of :func:`find_bounds` ask, or an error that says why not."""
+    """Check the options of :func:`find_bounds` and turn them into a question."""
     price, kept, whose = exact_epsilon(epsilon), _share(share), as_unit(unit)
     if whose.groups > 1:
-        raise OptionError(f"unit: groups={whose.groups} is about groups; bounds are for all rows")
+        raise OptionError(
+            f"unit: groups={whose.groups} needs groups, but bounds are for all rows; leave it out"
+        )
     each = epsilon_per_record(price, whose, False)
     check_parse(parse)
     filtered = Conditions.of(where, ()).where is not None
@@ -122,9 +124,7 @@ def bounds_question(
         data, column, unit=whose.person, parse=parse, engine=engine, where=filtered
     )
     if several:
-        raise DataError(
-            "column: find_bounds looks at one column at a time; ask for each, at its own price"
-        )
+        raise DataError("column: find_bounds takes one column at a time; ask for each separately")
     conditions = Conditions.of(where, given)
     check_tables(conditions, columns_in_memory(data) is not None)
     name = None if column is None else str(column)

@@ -1,13 +1,13 @@
-"""``hg.sum``: a differentially private sum, by the same law as the mean.
+"""``hg.sum``: a differentially private sum, with the same noise as the mean.
 
-The noisy totals of a mean hold the sum: lower * N' + step * S'. So a sum is a mean's question,
-presented as a sum; the mean and the count come with it at no further cost.
+The noisy totals of a mean give the sum as lower * N' + step * S'. So a sum is the question for a
+mean, presented as a sum; the mean and the count come with it at no further cost.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from ..core.unit import Unit, as_unit
 from ..errors import DataError, OptionError
@@ -16,6 +16,7 @@ from ..read.open import columns_in_memory
 from ..read.sql.expression.given import Expression
 from ..release.release import Release
 from ..release.releases import Releases
+from .keywords import SumKeywords
 from .question import MeanQuestion, mean_question
 from .run import explained, run
 
@@ -23,25 +24,6 @@ if TYPE_CHECKING:
     from ..ledger import Budget
 
 __all__ = ["sum_", "sum_question"]
-
-
-class _Options(TypedDict, total=False):
-    """The options of :func:`sum_` that do not decide what comes back."""
-
-    bounds: Any
-    epsilon: Any
-    where: str | Expression | None
-    keys: Any
-    delta: Any
-    unit: Unit | None
-    grid: Any
-    missing: Any
-    parse: Any
-    outside: Any
-    engine: str | None
-    budget: Budget | None
-    request: str | None
-    bits: Bits
 
 
 def sum_question(
@@ -61,17 +43,17 @@ def sum_question(
     outside: Any = None,
     engine: str | None = None,
 ) -> MeanQuestion:
-    """The question that the options of :func:`sum_` ask, or an error that says why not."""
+    """Check the options of :func:`sum_` and turn them into a question."""
     whose = as_unit(unit)
     if isinstance(column, list | tuple) or (column is None and columns_in_memory(data)):
         raise DataError(
-            "column: sum takes one column; hg.mean of a list of columns has the sum of each"
+            "column: sum takes one column; hg.mean with a list of columns returns the sum of each"
         )
     if whose.person is not None and whose.rows is None:
         raise OptionError(
             f"unit: per_person({whose.person!r}) counts each person once, with the mean of their "
-            "rows, and such means do not add up to the sum of the column; add rows=, the number "
-            "of rows of a person that count"
+            "rows, and those means do not add up to the sum of the column; add rows=, the most "
+            "rows of a person that count"
         )
     asked = mean_question(
         data, column, bounds=bounds, epsilon=epsilon, where=where, by=by, keys=keys, delta=delta,
@@ -87,7 +69,7 @@ def sum_(
     *,
     by: None = None,
     explain: Literal[False] = False,
-    **options: Unpack[_Options],
+    **options: Unpack[SumKeywords],
 ) -> Release: ...
 @overload
 def sum_(
@@ -96,7 +78,7 @@ def sum_(
     *,
     by: Any,
     explain: Literal[False] = False,
-    **options: Unpack[_Options],
+    **options: Unpack[SumKeywords],
 ) -> Releases: ...
 @overload
 def sum_(
@@ -105,7 +87,7 @@ def sum_(
     *,
     by: Any = None,
     explain: Literal[True],
-    **options: Unpack[_Options],
+    **options: Unpack[SumKeywords],
 ) -> str: ...
 def sum_(
     data: Any,
@@ -120,19 +102,18 @@ def sum_(
 ) -> Release | Releases | str:
     """The differentially private sum of a column, with its mean and count.
 
-    The sum is of values clamped to the bounds, and missing values add nothing to it. Take the
-    parameters from :func:`mean`: ``data``, ``column``, ``bounds``, ``epsilon``, ``where``, ``by``,
-    ``keys``, ``delta``, ``unit``, ``grid``, ``missing``, ``parse``, ``outside``, ``engine``,
-    ``budget``, ``request``, ``explain`` and ``bits`` mean the same here.
+    Values are clamped to the bounds before they are added up, and missing values add nothing. The
+    parameters are those of :func:`mean`: ``data``, ``column``, ``bounds``, ``epsilon``, ``where``,
+    ``by``, ``keys``, ``delta``, ``unit``, ``grid``, ``missing``, ``parse``, ``outside``,
+    ``engine``, ``budget``, ``request``, ``explain`` and ``bits``.
 
-    ``hg.per_person("id")`` without ``rows`` is refused: a person would count with the mean of
-    their rows. ``hg.per_person("id", rows=k)`` adds up to k rows of each person.
+    ``hg.per_person("id")`` without ``rows`` is refused, because a person would count with the mean
+    of their rows. ``hg.per_person("id", rows=k)`` uses up to k rows of each person.
 
     Returns
     -------
     Release
-        Or :class:`Releases` with ``by``. It shows the sum first: its table, its chart and
-        ``interval()`` are about the sum.
+        Or :class:`Releases` with ``by``. Its table, its chart and ``interval()`` show the sum.
     """
     question = sum_question(data, column, by=by, **options)
     return explained(question) if explain else run(question, budget, request, bits=bits)

@@ -1,4 +1,4 @@
-"""What questions about totals have in common: which groups are read, noised and published."""
+"""The base of all questions about totals: reads groups, adds noise, chooses what to publish."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..core.keys import sort_key
-from ..core.totals import Groups, Totals
+from ..core.key_columns import NAMELESS, Keys
+from ..core.totals import Groups, Totals, joined
 from ..core.unit import Unit
-from ..noise.bits import Bits, SeededBits
+from ..core.wide import Wide
+from ..noise.bits import BLOCK, Bits, SeededBits
 from ..read.engines.base import Source
 from ..read.keys import PublicKeys
 from ..read.sql.query import Query
@@ -22,10 +23,10 @@ __all__ = ["TotalsQuestion"]
 
 @dataclass(frozen=True, kw_only=True)
 class TotalsQuestion:
-    """A question about totals that can be asked: everything is checked, no row has been read.
+    """A checked question about totals; no row has been read yet.
 
-    ``epsilon`` and ``delta`` are its price; the mechanism draws its noise at the part of
-    epsilon that each record of a unit gets. ``place`` holds what tells the question apart.
+    ``epsilon`` and ``delta`` are its price; the mechanism draws its noise at epsilon divided by the
+    records of a unit. ``place`` holds what distinguishes the question from others.
     """
 
     epsilon: Fraction
@@ -48,49 +49,53 @@ class TotalsQuestion:
 
     @property
     def text(self) -> str:
-        """Everything that makes this question this one. The SQL does not: engines make up names."""
+        """The question as canonical text. It leaves out the SQL, in which engines make up names."""
         facts: dict[str, Any] = {
             "algorithm": self.mechanism.name,
             "delta": str(self.delta),
             "epsilon": str(self.epsilon),
             "unit": str(self.unit),
         }
-        return json.dumps(facts | self._facts() | self.place, sort_keys=True)
+        facts |= self._facts() | self.place
+        return json.dumps(facts, sort_keys=True, default=PublicKeys.written)
 
     def _facts(self) -> dict[str, Any]:
-        """What else tells the statistic's question apart."""
+        """Further facts that distinguish this statistic's question from others."""
         return {}
 
     def read(self) -> Groups:
-        """The exact totals of each group; of one group without a name where none are asked."""
+        """The exact totals of each group; of one unnamed group if there is no ``by``."""
         return self.source.run(self.sql, self.query)
 
     def noise(self, secret: Groups, bits: Bits) -> tuple[Any, Any]:
-        """The keys that are published, and their noisy totals."""
+        """The keys to publish, and their noisy totals."""
         if self.keys is not None:
-            return self.keys.keys, self._noised(self.keys.pick(secret), bits)
+            return self.keys.keys, self._noised_groups(self.keys.padded(secret), bits)
         if not self.by:
-            return (), self._noised(secret.only, bits)
-        # A group all of whose values are missing has no records: it is never published.
-        rows = np.flatnonzero(np.asarray(secret.count > 0, dtype=bool))
-        noisy = self._noised(secret.take(rows), bits)
-        kept = np.flatnonzero(np.asarray(noisy.sizes >= self.threshold, dtype=bool)).tolist()
-        keys = {i: secret.key(rows[i]) for i in kept}
-        order = sorted(kept, key=lambda i: sort_key(keys[i]))  # never in the data's order
-        return tuple(keys[i] for i in order), noisy.take(order)
+            return NAMELESS, self._noised(secret.only, bits)
+        noisy = self._noised_groups(secret, bits)
+        # A group without records (all its values are missing) is never published. It still gets
+        # noise, so that the time depends only on the number of rows.
+        kept = np.flatnonzero((noisy.sizes >= self.threshold) & (secret.count > 0))
+        kept = kept[secret.keys.take(kept).order()]  # the order of the data is not published
+        return secret.keys.take(kept), noisy.take(kept)
+
+    def _noised_groups(self, groups: Groups, bits: Bits) -> Any:
+        """Add noise to the totals of groups, in blocks that stay in the cache."""
+        return joined([self._noised(totals, bits) for totals in groups.blocks(BLOCK)])
 
     def _noised(self, totals: Totals, bits: Bits) -> Any:
-        """The totals of one group or of many, with the noise on them."""
+        """Add noise to the totals of one group or of many."""
         return self.mechanism.noise(totals, bits=bits)
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Any:
-        """The answer that the noisy totals lead to."""
+        """The answer, computed from the noisy totals."""
         raise NotImplementedError
 
     def rehearse(self) -> None:
-        """Noise and write down one record, so that the law and the figures are known to work."""
-        nothing: Any = np.array([0], dtype=object) if self.by else 0
+        """Answer and store totals of one record, so that failures happen before the charge."""
+        nothing: Any = Wide.of(np.zeros(1, dtype=np.int64)) if self.by else 0
         one = Totals(nothing, nothing + 1, (nothing,) * (len(self.query.sums) - 1))
-        keys = (((None,) * len(self.by)),) if self.by else ()
+        keys = Keys.of([(None,) * len(self.by)], len(self.by))
         noisy = self._noised(one, SeededBits(0))
         self.answer((keys, noisy), private=False).to_dict()

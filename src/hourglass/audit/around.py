@@ -1,4 +1,4 @@
-"""Checks of what stands around the noise: secret keys, persons, budgets."""
+"""Checks of what surrounds the noise: secret keys, persons, budgets."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from .paths import person_path
 
 __all__ = ["keys_finding", "ledger_finding", "persons_finding"]
 
-#: Looks at the data behind a request and charges a budget for it, in some order.
+#: Reads the data of a request and charges a budget for it, in some order.
 Charged = Callable[[MeanQuestion, Budget, str | None], Any]
 
 
 def keys_finding(law: Hourglass, delta: Fraction, threshold: int) -> Finding:
-    """A group of one record shows with a probability of at most delta, exactly."""
+    """A group of one record is published with a probability of at most delta, exactly."""
     over = (law.count_tail(threshold - 1, bits=bits) - delta for bits in PRECISIONS)
     excess = next(part.sign for part in over if part.sign is not None)
     tail = float(law.count_tail(threshold - 1))
@@ -56,7 +56,7 @@ def persons_finding(epsilon: Fraction, unit: Unit) -> Finding:
 
 
 def ledger_finding(subject: str, charged: Charged) -> Finding:
-    """Charged before the data is looked at, once a request, and never without room."""
+    """A budget is charged before the data is read, once per request, and never beyond its limit."""
     with TemporaryDirectory() as folder:
         problems = list(_ledger_problems(charged, Path(folder)))
     words = problems[0] if problems else "charged first, once a request, and not without room"
@@ -84,9 +84,9 @@ def _ledger_problems(charged: Charged, folder: Path) -> list[str]:
     with suppress(ConnectionError):
         charged(replace(asked, source=Failing("real", values)), budget, "lost")
     if looked and looked[0] < 1:
-        problems.append("the data was looked at before the budget was charged")
+        problems.append("the data was read before the budget was charged")
     if budget.balance().spent.epsilon != 1:
-        problems.append("a look at the data that failed was not charged")
+        problems.append("a reading of the data that failed was not charged")
     question = replace(asked, source=Counting("real", values))
     first = charged(question, budget, "kept").to_dict()
     if any(charged(question, budget, "kept").to_dict() != first for _ in range(20)):
@@ -96,9 +96,9 @@ def _ledger_problems(charged: Charged, folder: Path) -> list[str]:
     looks = len(looked)
     try:
         charged(question, budget, "too much")
-        problems.append("a release was made without room in the budget")
+        problems.append("a release was made although the budget could not cover it")
     except BudgetError:
         pass
     if len(looked) > looks:
-        problems.append("the data was looked at without room in the budget")
+        problems.append("the data was read although the budget could not cover it")
     return problems

@@ -1,4 +1,4 @@
-"""What mutants are tried with: a small grid, the right noise, and the checks over them."""
+"""The set-up for mutants: a small grid, the correct noise, and the checks."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .paths import path_of_totals, sampler_of
 __all__ = ["NO_MUTANT", "REAL", "Bench", "Check", "Mutant", "MutantRow"]
 
 REAL: Final = "none: the real one"
-#: With this the names of all rows begin that are no mutants.
+#: The prefix of the names of all rows that are not mutants.
 NO_MUTANT: Final = "none: "
 Check = Callable[[], Finding]
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What the mutants are tried with: a small grid, where a wrong cell is not rare."""
+    """The set-up for mutants: a small grid, on which a wrong cell is not rare."""
 
     epsilon: Fraction = Fraction(1)
     grid: int = 4
@@ -43,7 +43,7 @@ class Bench:
         return HourglassMean(self.epsilon, Grid(Bounds(0.0, 1.0), self.grid))
 
     def sampled(self, name: str, sampler: Sampler, *pairs: tuple[Any, Any]) -> Check:
-        """The empirical check, on the pair that looks worst."""
+        """The empirical check, on the pair that is likely to be the worst."""
 
         def check() -> Finding:
             bounds = [lower_bound(sampler, *pair, samples=self.samples) for pair in pairs]
@@ -53,7 +53,7 @@ class Bench:
         return check
 
     def moved(self, name: str, *moves: tuple[int, int]) -> Check:
-        """The empirical check of the right noise, on totals that differ by a wrong move."""
+        """The empirical check with the correct noise, on totals that differ by a wrong move."""
         return self.sampled(name, sampler_of(self.algorithm), *(((0, 0), move) for move in moves))
 
     def walked(self, path: Path) -> Check:
@@ -75,17 +75,17 @@ class Mutant:
 
 @dataclass(frozen=True)
 class MutantRow:
-    """What the checks said about a mutant; by the name of the check."""
+    """The results of the checks on a mutant, by the name of the check."""
 
     name: str
     findings: Mapping[str, Finding]
 
     @property
     def caught(self) -> bool:
-        """Whether a check saw it."""
+        """Whether a check caught it."""
         return any(not finding.holds for finding in self.findings.values())
 
     @property
     def right(self) -> bool:
-        """Mutants are to be caught, the real one is not."""
+        """Whether the result is as expected: mutants are caught, the unmodified library is not."""
         return self.caught != self.name.startswith(NO_MUTANT)

@@ -1,9 +1,9 @@
 """Binomial tails and Clopper-Pearson limits, for any number of trials, without SciPy.
 
-P(Bin(n, p) >= k) is the regularised incomplete beta function I_p(k, n-k+1), here by its
-continued fraction (Lentz's method, DLMF 8.17.22). The limits solve for p by bisection and are
-then moved outward by a part in 10^7, more than the doubles err (log-gamma at 10^7 trials is
-good to some 10^-8): they err on the safe side.
+P(Bin(n, p) >= k) is the regularised incomplete beta function I_p(k, n-k+1), here by its continued
+fraction (Lentz's method, DLMF 8.17.22). The limits solve for p by bisection and are then moved
+outward by a relative 10^-7, more than the rounding errors (log-gamma at 10^7 trials has a relative
+error of about 10^-8), so they err on the safe side.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def upper_limit(k: int, n: int, alpha: float) -> float:
 
 
 def _last(holds: Callable[[float], bool]) -> float:
-    """The largest p at which a condition holds that holds up to there."""
+    """The largest p up to which a condition holds."""
     low, high = 0.0, 1.0
     for _ in range(1100):
         middle = (low + high) / 2
@@ -66,7 +66,7 @@ def _last(holds: Callable[[float], bool]) -> float:
 
 
 def _incomplete_beta(a: float, b: float, x: float, y: float) -> float:
-    """I_x(a, b), with y = 1 - x given beside x: the smaller of the two has all its digits."""
+    """I_x(a, b), with y = 1 - x given as well, so that the smaller of the two is precise."""
     log_x = math.log(x) if x < 0.5 else math.log1p(-y)
     log_y = math.log(y) if y < 0.5 else math.log1p(-x)
     log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * log_x + b * log_y

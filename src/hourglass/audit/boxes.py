@@ -1,4 +1,4 @@
-"""The exact audit of several columns: every small box, and the mechanism on the grids asked for."""
+"""The exact audit of several columns: every small box, and the mechanism on given grids."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .finding import Finding
 
 __all__ = ["SMALL", "audit_boxes", "boxes_finding", "level_steps", "small_boxes"]
 
-#: For so many columns: the largest grid and the widest centre of the boxes that are enumerated.
+#: By number of columns: the largest grid and the widest centre of the boxes that are enumerated.
 SMALL: Final = {1: (4, 5), 2: (4, 5), 3: (2, 3)}
 
 
 def audit_boxes(epsilon: Fraction, grids: Iterable[int]) -> Iterator[Finding]:
-    """All small boxes, then two columns on each grid, as the product makes them.
+    """All small boxes, then two columns on each grid, with the laws that releases use.
 
-    Where noise on whole numbers is drawn in parts of a cell, that law too.
+    Also the laws in parts of a cell, if noise on whole numbers uses them.
     """
     for columns in SMALL:
         yield boxes_finding(epsilon, columns)
@@ -43,7 +43,7 @@ def audit_boxes(epsilon: Fraction, grids: Iterable[int]) -> Iterator[Finding]:
 
 
 def small_boxes(epsilon: Fraction, columns: int) -> Iterator[HourglassBox]:
-    """Every box of that many small sides; the order of the sides does not matter."""
+    """Every small box with that many sides, up to the order of the sides."""
     largest, widest = SMALL[columns]
     sides = product(range(1, largest + 1), range(widest + 1))
     for chosen in combinations_with_replacement(sides, columns):
@@ -75,7 +75,7 @@ def boxes_finding(epsilon: Fraction, columns: int) -> Finding:
 
 
 def level_steps(lattice: Lattice) -> tuple[set[int], int]:
-    """By how much the moves change the level: the least and the most of any, and how many."""
+    """The least and the greatest change of the level by any move, and the number of ratios."""
     table = table_of(lattice)
     before = table.moved((0,) * len(lattice.window))
     steps: set[int] = set()

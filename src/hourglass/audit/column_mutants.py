@@ -1,4 +1,4 @@
-"""Known mistakes with several columns, and the checks that are to catch each."""
+"""Known mistakes with several columns, and the checks that must catch each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CELLS = (2, 3)
 
 
 def column_mutants(bench: Bench) -> list[Mutant]:
-    """The real one with two columns, then every mutant of it."""
+    """The unmodified mechanism with two columns, then every mutant of it."""
     mechanism = _mechanism(bench.epsilon)
     return [
         _real(bench, mechanism),
@@ -81,7 +81,7 @@ def box_sampler(draw: Callable[[HourglassBox, Bits], Any]) -> Finding:
 
 
 def _moved(bench: Bench, mechanism: HourglassColumns, name: str, *moves: Point) -> Check:
-    """The empirical check of the right noise, on totals that differ by a wrong move."""
+    """The empirical check with the correct noise, on totals that differ by a wrong move."""
     pairs = (((0, 0, 0), move) for move in moves)
     return bench.sampled(name, sampler_of_columns(mechanism), *pairs)
 
@@ -183,7 +183,7 @@ def _wrong_law(bench: Bench, mechanism: HourglassColumns) -> list[Mutant]:
 
 
 def _apart(epsilon: Fraction) -> Lattice:
-    """An hourglass for each column with a count of its own: a record moves both."""
+    """An hourglass for each column, each with its own count: a record moves both."""
     first, second = (Hourglass(epsilon, cells) for cells in CELLS)
     moves = [(q, 1, r, 1) for q in range(CELLS[0] + 1) for r in range(CELLS[1] + 1)]
     return Lattice(
@@ -218,13 +218,13 @@ def _apart_sampler(epsilon: Fraction) -> Sampler:
 
 def _wrong_rows(bench: Bench, mechanism: HourglassColumns) -> list[Mutant]:
     def any_value(rows: Sequence[Any]) -> Totals:
-        """A row counts if one of its values is there; a missing one adds nothing."""
+        """A row counts if it has any value; a missing one adds nothing."""
         kept = [row for row in rows if any(value == value for value in row)]
         filled = np.nan_to_num(np.array(kept, dtype=np.float64).reshape(-1, 2), nan=0.0)
         return _totals(np.floor(np.clip(filled, 0.0, 1.0) * CELLS + 0.5), len(kept))
 
     def own_rows(rows: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
-        """Each column has the rows in which it is there, and a count of those."""
+        """Each column uses the rows in which it has a value, and counts those."""
         sums, counts = [], []
         for i in range(2):
             cells = _cells([(row[i], row[i]) for row in rows])[:, i]

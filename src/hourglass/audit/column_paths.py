@@ -1,4 +1,4 @@
-"""The ways through the house with several columns: from rows of plain values to one answer."""
+"""Paths with several columns, from rows of plain values to one answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
     "sampler_of_columns",
 ]
 
-#: The two columns that are asked for.
+#: The two columns asked for.
 NAMES: Final = ("x", "y")
 #: A value of each column.
 Row = tuple[float, ...]
@@ -46,7 +46,7 @@ Convert = Callable[[Sequence[Row]], Any]
 
 
 def row_neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[Row], list[Row]]]:
-    """Pairs that differ by one row of two columns: corners of the box, and poison in either."""
+    """Pairs that differ by one row of two columns: corners of the box, and special values."""
     middle, missing = lower + (upper - lower) / 2, math.nan
     some = [lower + (upper - lower) * (i % 31) / 30 for i in range(60)]
     many: list[Row] = [
@@ -74,11 +74,11 @@ def row_neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[Row],
 
 
 def complete(row: Sequence[Any]) -> int:
-    """How many records a row is: one, or none if a value is missing."""
+    """The number of records of a row: one, or none if a value is missing."""
     return 0 if any(value != value for value in row) else 1
 
 
-# --- the product ----------------------------------------------------------------------------
+# --- public functions ----------------------------------------------------------------------------
 
 
 def array_paths(epsilon: Fraction, bounds: tuple[float, float], grid: int | None) -> list[Path]:
@@ -94,7 +94,7 @@ def array_paths(epsilon: Fraction, bounds: tuple[float, float], grid: int | None
 def row_paths(
     epsilon: Fraction, bounds: tuple[float, float], grid: int | None, folder: Folder
 ) -> list[Path]:
-    """Two columns of a table: in a file of each kind, in frames and in a database."""
+    """Two columns of a table: in files of each kind, in frames and in a database."""
     kinds: dict[str, Convert] = {
         "CSV file": lambda rows: _csv(rows, folder),
         "JSON lines": lambda rows: _json_lines(rows, folder),
@@ -147,7 +147,7 @@ def person_columns_path(
     return Path(f"persons with two columns ({unit})", run, records=unit.records)
 
 
-# --- parts of it, for the empirical audit and for mutants -----------------------------------
+# --- internal parts, for the empirical audit and for mutants -----------------------------------
 
 
 def sampler_of_columns(mechanism: HourglassColumns, *, bits: Bits = SECURE) -> Sampler:
@@ -164,7 +164,7 @@ def sampler_of_columns(mechanism: HourglassColumns, *, bits: Bits = SECURE) -> S
 def path_of_sums(
     name: str, mechanism: HourglassColumns, totals: Callable[[Sequence[Any]], Totals]
 ) -> Path:
-    """A path that adds up in its own way and noises as the product does: for mutants."""
+    """A path for mutants, which aggregates in its own way and adds noise as releases do."""
 
     def run(rows: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
         return answer_of(mechanism, mechanism.noise(totals(rows), bits=bits))

@@ -31,9 +31,9 @@ from .searches import KEYS, TOUCHED
 
 __all__ = ["empirical_columns", "greybox_columns", "persons_columns_finding", "public_columns"]
 
-#: The public function answers one question at a time: a release of it for so many draws.
+#: The public function answers one question at a time: one release of it for this many draws.
 SLOWER: Final = 250
-#: The least from which anything can be learned.
+#: The fewest releases from which an event can be learned.
 FEWEST: Final = 1000
 
 
@@ -47,8 +47,8 @@ def empirical_columns(
 ) -> Iterator[tuple[Finding, LowerBound]]:
     """The lower bound on epsilon for a row at two corners of the box, added to no rows.
 
-    First by the mechanism of two columns, half as many draws as for one column, then by the
-    public function.
+    First with the mechanism of two columns, with half as many draws as for one column, then with
+    the public function.
     """
     mechanism = make("hourglass", epsilon, (Grid(Bounds(0.0, 1.0), grid),) * 2, "columns")
     pairs = (
@@ -76,7 +76,7 @@ def empirical_columns(
 def public_columns(
     epsilon: Fraction, *, samples: int, alpha: float = ALPHA
 ) -> tuple[Finding, LowerBound]:
-    """The same by ``hourglass.mean`` itself: rows of two columns, and one row more."""
+    """The same with ``hourglass.mean`` itself: rows of two columns, and one added row."""
 
     def release(rows: Any) -> tuple[int, ...]:
         found: Any = mean(rows, bounds=(0.0, 1.0), epsilon=epsilon, grid=2)
@@ -123,7 +123,7 @@ def _groups(epsilon: Fraction, folder: Path, bounds: tuple[float, float]) -> Ite
 
 
 def persons_columns_finding(epsilon: Fraction, unit: Unit, folder: Path) -> Finding:
-    """One person with many rows moves all columns and the count by what the unit says."""
+    """One person with many rows moves all columns and the count by at most what the unit allows."""
     others = [("ann", 1.0, 7.0), ("bob", 9.0, 0.0), ("bob", 2.0, 2.0)]
     pairs: list[tuple[str, list[Any], list[Any]]] = [
         ("a person with three rows", others, [*others, *[("zoe", 10.0, 0.0)] * 3]),

@@ -1,7 +1,7 @@
-"""Filters and expressions in the grey box: one row passes or not, and moves its own value alone.
+"""The grey-box audit of filters and expressions: a row affects only its own value.
 
-Both divide by zero, overflow, underflow and cancel infinities for one or the other of the rows
-that neighbours differ by. An engine that failed there would tell of a row by an error.
+Both divide by zero, overflow, underflow and cancel infinities for some of the rows by which
+neighbours differ. An engine that failed there would reveal a row by an error.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ EXPRESSION: Final = "x * 1e300 - x * 1e300 + x"
 
 
 def counted_by_filter(x: float) -> int:
-    """Whether a row passes the filter: from 0 on, but not where 1 / (x - 5) is 3 or more."""
+    """Whether a row passes the filter: from 0 on, unless 1 / (x - 5) is 3 or more."""
     return int(x >= 0.0 and not 0.0 <= x - 5.0 <= 1 / 3)
 
 
 def counted_by_value(x: float) -> int:
-    """Whether the expression has a value: not where the products are infinite."""
+    """Whether the expression has a value: unless the products are infinite."""
     return int(present(x) and abs(x) * 1e300 < math.inf)
 
 

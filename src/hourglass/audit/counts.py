@@ -1,4 +1,4 @@
-"""The audit of counts and of what lies outside the bounds: exact, grey box, and mutants."""
+"""The audit of counts and of numbers outside the bounds: exact, grey box, and mutants."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SHARE: Final = Fraction(1, 4)
 
 
 def audit_counts(epsilon: Fraction) -> Iterator[Finding]:
-    """The law of a count, and that of what lies outside the bounds of one column and of two."""
+    """The law of a count, and that of the numbers outside the bounds of one column and of two."""
     laws = {
         "count": LaplaceCount(epsilon).lattice(),
         "outside the bounds": OutsideCounts(epsilon).lattice(),
@@ -48,7 +48,7 @@ def audit_counts(epsilon: Fraction) -> Iterator[Finding]:
 
 
 def greybox_counts(epsilon: Fraction, folder: Folder) -> Iterator[Finding]:
-    """The public calls: a row moves the count by one, and one of the two counts by one at most."""
+    """The public calls: a row moves the count by one, and at most one of the two sides by one."""
     bounds = (0.0, 10.0)
     pairs = list(neighbours(*bounds))
     file = folder / "outside.csv"
@@ -139,7 +139,9 @@ def _outside(
 ) -> Mutant:
     """``sides`` are what a value adds to the two counts, ``moves`` what a wrong record does."""
     columns = len(moves[0]) // 2
-    right = OutsideCounts(bench.epsilon)  # of one column: for two its rate is twice too large
+    right = OutsideCounts(
+        bench.epsilon
+    )  # that of one column: for two columns its rate is too large by a factor of two
     lattice = replace(
         OutsideCounts(bench.epsilon * columns, columns).lattice(),
         epsilon=bench.epsilon, moves=moves,

@@ -1,11 +1,11 @@
-"""A lower confidence bound on epsilon, of anything that releases numbers.
+"""A lower confidence bound on the epsilon of anything that releases numbers.
 
-Run the release many times on D and on its neighbour D'. From the first half of the runs learn
-an event that D makes likely and D' does not, and one for the other direction. On the second
-half count how often they happen: k of n on one side, k' of n' on the other. With Clopper and
-Pearson's limits log(lower(k, n) / upper(k', n')) bounds epsilon from below, and is wrong with
-a probability of at most alpha, over both events and all pairs tried (Bonferroni). A release
-that is epsilon-private shows a bound above epsilon at most that often.
+Run the release many times on D and on its neighbour D'. From the first half of the runs, learn an
+event that is likely on D and unlikely on D', and one for the other direction. On the second half,
+count how often they happen: k of n on one side, k' of n' on the other. With Clopper-Pearson limits,
+log(lower(k, n) / upper(k', n')) bounds epsilon from below, and is wrong with a probability of at
+most alpha, over both events and all pairs tried (Bonferroni). An epsilon-DP release shows a bound
+above epsilon with at most that probability.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ Progress = Callable[[int], None]
 
 #: The probability that an audit raises a false alarm.
 ALPHA: Final = 1e-6
-#: Rows are drawn and counted in portions of this many.
+#: The number of rows that are drawn and counted at a time.
 PORTION: Final = 1 << 18
 
 
 @dataclass(frozen=True)
 class LowerBound:
-    """Epsilon is at least this much, or the draw was one that happens with probability alpha.
+    """Epsilon is at least this, except with probability alpha.
 
-    The event happened ``hits`` times in ``runs`` on the side that makes it likely, and
+    The event happened ``hits`` times in ``runs`` on the side on which it is likely, and
     ``other_hits`` times in as many on the other. ``first`` tells which side that was.
     """
 
@@ -136,7 +136,7 @@ def _column(values: list[Any]) -> Array:
 def empirical_finding(
     subject: str, epsilon: Fraction, bound: LowerBound, *, pairs: str = ""
 ) -> Finding:
-    """The verdict on a bound: broken if it lies above the epsilon that is claimed."""
+    """The finding for a bound: broken if it is above the claimed epsilon."""
     holds = bound.epsilon <= epsilon
     about = f" ({pairs})" if pairs else ""
     words = (
@@ -156,7 +156,7 @@ def _counted(
     threads: int,
     progress: Progress | None,
 ) -> list[Array]:
-    """Fresh releases of both sides, counted by cells, a portion at a time."""
+    """Fresh releases of both sides, counted by cell, in portions."""
 
     def portion(job: tuple[int, int]) -> tuple[int, Array]:
         side, rows = job

@@ -1,10 +1,10 @@
-"""Events worth betting on: learned from samples of both datasets, then fixed.
+"""Events that distinguish two datasets: learned from samples of both, then fixed.
 
-A release is a row of numbers. Each number is put into bins; the product of the bins are the
-cells; an event is a set of cells. The best event against a likelihood ratio is a set of the
-cells with the largest ratios (Neyman-Pearson), so cells are ordered by what was learned and
-the best prefix is taken. For numbers with fractions one more number is looked at: the place
-of the lowest bit, by which floating-point noise betrays what it was added to.
+A release is a row of numbers. Each number is binned; the products of the bins are the cells; an
+event is a set of cells. The most distinguishing event consists of the cells with the largest
+likelihood ratios (Neyman-Pearson), so cells are ordered by the estimated ratio and the best prefix
+is taken. Of non-integers, the position of the lowest bit is used as well, by which floating-point
+noise reveals what it was added to.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["Binning", "Event", "features", "learn_binning", "learn_event"]
 
 Array = npt.NDArray[Any]
 
-#: About as many cells as the bins may make, and the most bins of one number.
+#: The approximate limit on the number of cells, and the most bins of one number.
 CELLS: Final = 8192
 MOST_BINS: Final = 1024
 
 
 def features(columns: Sequence[Array]) -> list[Array]:
-    """The numbers themselves and, of those with fractions, the place of the lowest bit."""
+    """The numbers themselves and, for non-integers, the position of the lowest bit."""
     found: list[Array] = []
     for column in columns:
         values = _plain(column)
@@ -78,7 +78,7 @@ class Binning:
         return np.bincount(cells, minlength=math.prod(self.shape))
 
     def coarser(self, step: int) -> Array:
-        """For each cell the number of its coarse cell, ``step`` bins wide in every direction."""
+        """For each cell, the index of its coarse cell, ``step`` bins wide in every direction."""
         shape = [-(-bins // step) for bins in self.shape]
         places = np.unravel_index(np.arange(math.prod(self.shape)), self.shape)
         return np.ravel_multi_index([place // step for place in places], shape)
@@ -95,7 +95,7 @@ class Binning:
 
 
 def learn_binning(*samples: Sequence[Array]) -> Binning:
-    """Bins of about equal mass; a number that comes often has a bin of its own."""
+    """Bins of about equal mass; a frequent value has a bin of its own."""
     pooled = [np.concatenate(parts) for parts in zip(*map(features, samples), strict=True)]
     most = min(MOST_BINS, max(3, int(CELLS ** (1 / len(pooled)))))
     return Binning(tuple(_edges(np.sort(column), most) for column in pooled))
@@ -113,7 +113,7 @@ def _edges(ordered: Array, most: int) -> Array:
 
 @dataclass(frozen=True)
 class Event:
-    """A set of cells, and what it was worth where it was learned."""
+    """A set of cells, and the bound that it gave on the data it was learned from."""
 
     inside: npt.NDArray[np.bool_] = field(repr=False)
     guess: float
@@ -130,11 +130,11 @@ def learn_event(
     chosen_by: tuple[Array, Array],
     deviations: float,
 ) -> Event:
-    """The event that promises the largest lower bound on log P(likely) / P(unlikely).
+    """The event with the largest expected lower bound on log P(likely) / P(unlikely).
 
-    Both arguments are counts of cells, (likely, unlikely): the first puts the cells in order,
-    the second, which must be fresh, says how many of them to take, and how coarse they should
-    be. ``deviations`` is how many standard deviations the bound will later be made safe by.
+    Both arguments are counts of cells, (likely, unlikely): the first determines the order of the
+    cells; the second, which must be fresh, how many of them to take and how coarse they are.
+    ``deviations`` is the number of standard deviations of the later confidence limits.
     """
     best = None
     for step in (1, 2, 4, 8):
@@ -153,7 +153,7 @@ def learn_event(
 
 
 def _order(likely: Array, unlikely: Array) -> Array:
-    """Cells by their ratio, the largest first; careful with those that were seen rarely."""
+    """Cells by their ratio, the largest first, with rare cells shrunk towards one."""
     careful = 2.0
     top = np.maximum(likely - careful * np.sqrt(likely), 0.0)
     ratio = top / (unlikely + careful * np.sqrt(unlikely) + careful**2)
@@ -161,9 +161,9 @@ def _order(likely: Array, unlikely: Array) -> Array:
 
 
 def _worth(likely: Array, unlikely: Array, deviations: float) -> Array:
-    """About the bound that each prefix of the ordered cells will give.
+    """The approximate bound that each prefix of the ordered cells will give.
 
-    In place of Clopper and Pearson's limits: the spread of a binomial, and z^2/2 for none.
+    It approximates the Clopper-Pearson limits by normal ones, with z^2/2 for zero hits.
     """
     hits, misses = np.cumsum(likely), np.cumsum(unlikely)
     low = hits - deviations * np.sqrt(np.maximum(hits * (1 - hits / hits[-1]), 0.0))

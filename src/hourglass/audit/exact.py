@@ -1,8 +1,8 @@
-"""The exact audit: every likelihood ratio of a law, without a single sample.
+"""The exact audit: every likelihood ratio of a law, without sampling.
 
-Three questions. Does any move of a neighbour change the exponent by more than epsilon? Does
-the pmf follow the levels that were enumerated? Do the masses add up to no more than one? The
-tail beyond the window is stated as a mass; there the stairs repeat (``hourglass.proof.md``).
+It checks that no move of a neighbour changes the exponent by more than epsilon, that the pmf
+follows the enumerated levels, and that the masses add up to at most one. The mass of the tail
+beyond the window is reported; there the stairs repeat (``hourglass.proof.md``).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .finding import Finding
 
 __all__ = ["Losses", "enumerate_losses", "exact_audit", "exact_finding", "table_of"]
 
-#: How tightly the pmf must follow the level: enclosures of 160 bits leave far less.
+#: How precisely the pmf must follow the level: enclosures of 160 bits are far tighter.
 _SLACK = Fraction(1, 10**30)
 
 
 @dataclass(frozen=True)
 class Losses:
-    """The least and the greatest privacy loss of any move, exactly, and where it happens."""
+    """The exact least and greatest privacy loss of any move, and where they occur."""
 
     least: Fraction
     greatest: Fraction
@@ -51,7 +51,7 @@ def exact_audit(mechanism: Mechanism) -> Finding:
 
 
 def exact_finding(lattice: Lattice, *, claimed: Fraction | None = None) -> Finding:
-    """Whether a law keeps the epsilon that is claimed for it (its own, unless given)."""
+    """Whether a law satisfies the claimed epsilon (by default its own)."""
     epsilon = lattice.epsilon if claimed is None else claimed
     table = table_of(lattice) if lattice.full else None
     losses = enumerate_losses(lattice, table)
@@ -82,7 +82,7 @@ def exact_finding(lattice: Lattice, *, claimed: Fraction | None = None) -> Findi
 
 
 def enumerate_losses(lattice: Lattice, table: _Table | None = None) -> Losses:
-    """Every point tried, every move: the extremes of log P(point) - log P(point + move)."""
+    """The extremes of log P(point) - log P(point + move) over all points and moves tried."""
     if lattice.full:
         found = _all_losses(lattice, table or table_of(lattice))
     else:
@@ -103,7 +103,7 @@ _Found = tuple[Fraction, Fraction, Point, Point, Point, int]
 
 @dataclass(frozen=True)
 class _Table:
-    """The exponents of the window and of all that it can move to, in units of 1/unit."""
+    """The exponents of the window and of all points reached from it, in units of 1/unit."""
 
     unit: int
     first: Point
@@ -120,7 +120,7 @@ class _Table:
         return self.exponents[tuple(map(slice, starts, ends))]
 
     def point(self, place: int) -> Point:
-        """The point of the window with that place in it."""
+        """The point of the window at that index."""
         places = np.unravel_index(place, [len(axis) for axis in self.window])
         return tuple(axis[int(at)] for axis, at in zip(self.window, places, strict=True))
 
@@ -188,7 +188,7 @@ def _edge_losses(lattice: Lattice) -> Iterator[_Found]:
 
 
 def _edge_losses_at_once(lattice: Lattice, part: Part) -> Iterator[_Found]:
-    """The same where a law tells the levels of many points at once."""
+    """The same for a law that computes the levels of many points at once."""
     for step in lattice.moves:
         axes = _edge_axes(lattice, step)
         after = [[value + by for value in axis] for axis, by in zip(axes, step, strict=True)]
@@ -210,14 +210,14 @@ def _edge_axes(lattice: Lattice, step: Point) -> list[list[int]]:
 
 
 def _near(window: Sequence[int], edges: Sequence[int], step: int) -> set[int]:
-    """The values of a coordinate with edges next to them; of one without, all that it takes."""
+    """The values of a coordinate next to its edges; all values if it has none."""
     if not edges:
         return {value - moved for value in window for moved in (0, step)}
     return {*window, *(edge + d - moved for edge in edges for d in (0, 1) for moved in (0, step))}
 
 
 def _pmf_follows(lattice: Lattice) -> bool:
-    """P(point) exp(exponent) is the same number wherever one looks, to thirty digits."""
+    """Whether P(point) exp(exponent) is the same number everywhere, to thirty digits."""
     if lattice.pmf is None:
         return True
     origin = _origin(lattice)
@@ -234,7 +234,7 @@ def _exponent(lattice: Lattice, point: Point) -> Fraction:
 
 
 def _landmarks(lattice: Lattice) -> Iterable[Point]:
-    """Points at which the pmf is compared: a spread over the window, and the edges."""
+    """Points at which the pmf is compared: some across the window, and the edges."""
     axes = len(lattice.window)
     shown = (40, 8) if axes == 2 else (math.ceil(400 ** (1 / axes)),) * axes
     near = lattice.edges or [()] * len(shown)
@@ -244,7 +244,7 @@ def _landmarks(lattice: Lattice) -> Iterable[Point]:
             for axis, edges, most in zip(lattice.window, near, shown, strict=True)
         )
     )
-    # Farther out a mass of 160 bits would have no digits left.
+    # Farther out an enclosure of 160 bits would have no digits left.
     return (point for point in points if _exponent(lattice, point) < 40)
 
 

@@ -1,7 +1,7 @@
-"""Files under several names and headers with a name twice, in the grey box.
+"""The grey-box audit of files with several names, and of headers with a duplicate name.
 
-A glob can lead to one file by several ways, an engine can take a name for a pattern, and a name
-that stands twice in a header can shift the columns after it: then one record counts several times.
+A glob can match one file in several ways, an engine can treat a file name as a pattern, and a
+duplicate name in a header can shift the columns after it; then one record counts several times.
 Here a record, or a person with several, is added to such files.
 """
 
@@ -24,7 +24,7 @@ from .greybox import greybox_finding
 
 __all__ = ["MISTAKEN", "audit_files", "mistaken_finding"]
 
-#: Makes a table with columns id and x of rows (person, value), in a folder.
+#: Creates a table with columns id and x from rows (person, value), in a folder.
 Convert = Callable[[Sequence[Any], Path], Any]
 
 _OTHERS: Final = [("ann", 1.0), ("bob", 9.0), ("bob", 2.0)]
@@ -69,7 +69,7 @@ def _linked(rows: Sequence[Any], folder: Path) -> str:
     (folder / "year" / "month").mkdir(parents=True)
     file = folder / "year" / "rows.csv"
     _write(file, rows)
-    with suppress(OSError):  # where links are not to be had, the glob alone leads to it twice
+    with suppress(OSError):  # if links are not supported, only the glob leads to it twice
         os.link(file, folder / "year" / "month" / "hard.csv")
         os.symlink(file, folder / "soft.csv")
     return str(folder / "**" / "**" / "*.csv")
@@ -77,7 +77,7 @@ def _linked(rows: Sequence[Any], folder: Path) -> str:
 
 def _patterned(rows: Sequence[Any], folder: Path) -> Path:
     _write(folder / "rows[12].csv", rows)
-    for other in "12":  # what the name would find as a pattern
+    for other in "12":  # a file that the name would match as a pattern
         _write(folder / f"rows{other}.csv", [*rows, *rows])
     return folder / "rows[12].csv"
 
@@ -89,7 +89,7 @@ def _header_of_twins(rows: Sequence[Any], folder: Path) -> Path:
     return path
 
 
-# --- files found as engines would find them, left to themselves -------------------------------
+# --- files found in the engines' own way -------------------------------
 
 
 def mistaken_finding(name: str, epsilon: Fraction) -> Finding:
@@ -108,7 +108,7 @@ def _as_a_pattern(rows: Sequence[Any], folder: Path) -> Any:
 
 
 def _names_once(rows: Sequence[Any], folder: Path) -> Any:
-    """The columns by their names, each once: those after a twin are one place off."""
+    """The columns by distinct names, so that those after a duplicate are shifted by one."""
     header, *lines = _header_of_twins(rows, folder).read_text(encoding="utf-8").splitlines()
     names = list(dict.fromkeys(header.split(",")))
     _write(folder / "shifted.csv", [])

@@ -1,4 +1,4 @@
-"""What an audit says: findings, one for each check and subject."""
+"""The findings of an audit, one for each check and subject."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["Finding"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found out about one subject.
+    """The result of one check on one subject.
 
-    ``holds`` says whether the promise is kept, ``detail`` what was found in words, ``figures``
-    the numbers in a form that JSON can take.
+    ``holds`` tells whether the promise holds, ``detail`` describes the result, and ``figures`` are
+    the numbers as JSON values.
     """
 
     check: str

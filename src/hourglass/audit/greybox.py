@@ -1,9 +1,9 @@
-"""The grey box: record a run on D, replay its noise on D', and look at what differs.
+"""The grey-box audit: record a run on D, replay its noise on D', and compare.
 
-With the noise frozen the release is a function of the data. Between neighbours the noisy
-totals may move by (q, 1), q a whole cell in 0..G, and everything else must be the same or
-follow from them: that is all that the proof of the noise asks of the rest of the code. Several
-columns move by (q_1, ..., q_d, 1): the count that they share moves once, in all of them.
+With the noise fixed, the release is a function of the data. Between neighbours the noisy totals may
+change by (q, 1), q a whole number of cells in 0..G, and everything else must be unchanged or follow
+from them; this is all that the proof requires of the rest of the code. With several columns they
+change by (q_1, ..., q_d, 1): the shared count changes once, in all of them.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ DERIVED: Final = frozenset({
 })  # fmt: skip
 
 
-#: On a coarse grid two draws agree now and then; so many in a row do not.
+#: On a coarse grid two draws agree now and then, but not this many in a row.
 TRIES: Final = 64
 
 
 @dataclass(frozen=True)
 class Path:
-    """A way from values to a release; ``records`` is how many one neighbour may add.
+    """A path from values to a release; ``records`` is how many records a neighbour may add.
 
-    An answer by group is a mapping from its name to a release each, under "groups"; there
-    only ``touched`` may differ, the group of the neighbour's row. ``counted``, if given, says how
-    many records the neighbour's last row is: none if a value that is asked for is missing;
-    ``sided`` what it adds to the numbers of values below and above the bounds.
+    An answer by group has a mapping from names to releases under "groups"; there only ``touched``,
+    the group of the neighbour's row, may differ. ``counted``, if given, returns how many records
+    the neighbour's last row is: none if a value asked for is missing; ``sided`` returns what it
+    adds to the numbers of values below and above the bounds.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Path:
 
 
 def neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[float], list[float]]]:
-    """Pairs that differ by one record, where it may hurt most: at, near and beyond the bounds."""
+    """Pairs that differ by one critical record: at, near and beyond the bounds."""
     middle = lower + (upper - lower) / 2
     bases = {
         "no records": [],
@@ -84,9 +84,9 @@ def neighbours(lower: float, upper: float) -> Iterator[tuple[str, list[float], l
 def greybox_finding(
     path: Path, pairs: Sequence[tuple[str, list[Any], list[Any]]], *, thorough: bool = True
 ) -> Finding:
-    """The grey box over all pairs: what went wrong first, or that nothing did.
+    """The grey-box audit of all pairs: the first problem, or that there is none.
 
-    ``thorough`` also asks, once, whether the noise comes from the bits and nothing else.
+    ``thorough`` also checks, once, that the noise comes only from the bits.
     """
     recording: _Recording | None = None
     for pair, data, neighbour in pairs:
@@ -102,7 +102,7 @@ def greybox_finding(
 
 
 class _Recording:
-    """A run of a path on D, with the words that its noise was made of."""
+    """A run of a path on D, with the random words that it used."""
 
     def __init__(self, path: Path, data: Sequence[Any]) -> None:
         self.path, self.data = path, data
@@ -111,7 +111,7 @@ class _Recording:
         self.problems: list[Problem] = []
 
     def check(self, *, thorough: bool) -> None:
-        """Run it; if ``thorough``, see whether the noise comes from the bits and nothing else."""
+        """Run it; if ``thorough``, check that the noise comes only from the bits."""
         try:
             self.answer = self.path.run(self.data, self.bits)
             if not self.bits.portions:
@@ -130,7 +130,7 @@ class _Recording:
         return []
 
     def replayed_on(self, neighbour: Sequence[Any]) -> list[Problem]:
-        """What a run on the neighbour shows that it may not."""
+        """The problems that a run on the neighbour shows."""
         replayed = self.bits.replayed()
         try:
             after = self.path.run(neighbour, replayed)
@@ -157,7 +157,7 @@ class _Recording:
 
 
 def compare(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Problem]:
-    """What differs between two releases with the same noise, beyond what may."""
+    """The differences between two releases with the same noise that are not allowed."""
     if "groups" in before:
         return _compare_groups(path, before["groups"], after["groups"])
     if "columns" in before:
@@ -195,7 +195,7 @@ def _compare_groups(
 def _compare_columns(
     path: Path, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> list[Problem]:
-    """Each column as a release of its own, and one count for all of them."""
+    """Compare each column as a release, and check that they share one count."""
     if list(before["columns"]) != list(after["columns"]):
         return ["other columns are shown"]
     problems = [
@@ -215,7 +215,7 @@ def _compare_columns(
 
 
 def _size(answer: Mapping[str, Any]) -> Fraction:
-    """The noisy number of records, exactly: a whole number for the hourglass."""
+    """The exact noisy number of records, which is an integer for the hourglass."""
     if "columns" in answer:
         return _size(next(iter(answer["columns"].values())))
     totals = answer["noisy_totals"]
@@ -262,5 +262,5 @@ def _moved(path: Path, before: Mapping[str, Any], after: Mapping[str, Any]) -> l
 
 
 def _side_moves(totals: Mapping[str, Any], others: Mapping[str, Any]) -> list[int]:
-    """What the numbers of values outside the bounds moved by, where they are there."""
+    """The changes of the numbers of values outside the bounds, if there are any."""
     return [others[name] - totals[name] for name in ("below", "above") if name in totals]

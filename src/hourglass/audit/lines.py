@@ -1,8 +1,8 @@
-"""Lines that readers of files take for several, or for part of another, in the grey box.
+"""The grey-box audit of lines that some readers split into several records, or join.
 
-A quote that is not closed swallows the lines after it, an array of JSON becomes as many rows as it
-has elements, a number that the first file's type cannot hold ends the query: either way one record
-has a say in others. Here such a line is added to files, and the totals may move by one record.
+An unclosed quote swallows the lines after it, a JSON array becomes as many rows as it has elements,
+a number that the first file's type cannot hold makes the query fail: in each case one record
+affects others. Here such a line is added to files, and the totals may change by one record.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
     "misread_finding",
 ]  # fmt: skip
 
-#: Makes a table with a column x of lines without their ends.
+#: Creates a table with a column x from lines without their line ends.
 Convert = Callable[[Sequence[bytes]], Any]
 Lines = tuple[bytes, Sequence[bytes]]
 
@@ -71,7 +71,7 @@ def lines_finding(
     engine: str | None = None,
     places: Sequence[int] = (0, 25, 50),
 ) -> Finding:
-    """Each odd line at the start, in the middle and at the end: the totals move by one record."""
+    """Each unusual line at the start, middle and end: the totals change by one record."""
 
     def run(rows: Sequence[Any], bits: Bits) -> Any:
         ask: dict[str, Any] = {"bounds": (0.0, 10.0), "epsilon": epsilon, "engine": engine}
@@ -125,7 +125,7 @@ def _two_types(numbers: Sequence[bytes], folder: Path) -> str:
     return str(folder / "[12].parquet")
 
 
-# --- files read as engines would read them, left to themselves --------------------------------
+# --- files read by the engines' own readers --------------------------------
 
 
 def misread_finding(name: str, epsilon: Fraction) -> Finding:

@@ -1,8 +1,8 @@
-"""Known mistakes, and which check catches each: an audit that cannot fail shows nothing.
+"""Known mistakes, and which check catches each, to show that the audit can fail.
 
-Every mutant is the product with one thing wrong, in the form that the checks take. The same
-checks pass on the real one, which is the first row of the table; the mutants with several
-columns follow a real one of their own.
+Every mutant is the library with one mistake, in the form that the checks need. The same checks pass
+on the unmodified library, which is the first row of the table; the mutants with several columns
+follow an unmodified one of their own.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ __all__ = ["mutants", "run_mutants"]
 
 
 def run_mutants(bench: Bench) -> Iterator[MutantRow]:
-    """Every mutant through every check that applies, the real one first."""
+    """Run every applicable check on every mutant, the unmodified library first."""
     for mutant in mutants(bench):
         findings = [check() for check in mutant.checks]
         yield MutantRow(mutant.name, {finding.check: finding for finding in findings})
 
 
 def mutants(bench: Bench) -> list[Mutant]:
-    """The real one, then every mutant."""
+    """The unmodified library, then every mutant."""
     return [
         _real(bench),
         *_wrong_law(bench),
@@ -231,7 +231,8 @@ def _geometric(draw: Callable[[Bits], int]) -> Finding:
     return sampler_finding("two-sided geometric", draw, law.pmf, range(12))
 
 
-# --- the flow around it ---------------------------------------------------------------------
+# --- the code around the noise
+# ---------------------------------------------------------------------
 
 
 def _wrong_flow(bench: Bench) -> list[Mutant]:
@@ -299,7 +300,7 @@ def _wrong_around(bench: Bench) -> list[Mutant]:
 
 
 def _wrong_names(bench: Bench) -> list[Mutant]:
-    """Tables read as engines would read them, left to themselves."""
+    """Tables read in the engines' own way."""
 
     def table(rows: Sequence[Row], name: Callable[[bytes], str | None]) -> Any:
         import duckdb
@@ -311,7 +312,7 @@ def _wrong_names(bench: Bench) -> list[Mutant]:
         return connection.table("t")
 
     def folded(rows: Sequence[Row]) -> Any:
-        first: dict[str, str] = {}  # a collation keeps the name that it met first
+        first: dict[str, str] = {}  # a collation keeps the first of equal names
         texts = (raw.decode(errors="replace") for raw, _ in rows)
         for text in reversed(list(texts)):
             first[text.lower()] = text

@@ -1,8 +1,8 @@
-"""Names that engines read in ways of their own, in the grey box.
+"""The grey-box audit of names that engines treat in different ways.
 
-A collation takes two names for one, a reader ends at bytes that are no UTF-8: either way one row
-has a say in groups that are not its own. Here a row with such a name is added to tables whose
-engines would do so, and only the group of that very name may move.
+A collation can make two names equal, and a reader can fail at invalid UTF-8; then one row affects
+other groups than its own. Here a row with such a name is added to tables of such engines, and only
+the group of exactly that name may change.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ __all__ = ["KEYS", "Row", "audit_names", "names_finding"]
 #: A name as bytes, and a value.
 Row = tuple[bytes, float]
 KEYS: Final = ("alice", "ALICE", "alice ", "?")
-#: Names alike but for case or blanks, a name that stands for what cannot be read, and bytes that
-#: are no UTF-8.
+#: Names that differ only in case or blanks, the replacement character, and invalid UTF-8.
 ADDED: Final = (b"ALICE", b"alice ", b"Alice", b"?", b"\xff", b"alice\xff", b"\xed\xa0\x80")
 BASE: Final[list[Row]] = [(b"alice", float(i % 11)) for i in range(50)] + [(b"?", 3.0)]
 
 
 def audit_names(epsilon: Fraction) -> Iterator[Finding]:
-    """Every kind of table whose engine has collations, or takes any bytes for text."""
+    """Every kind of table whose engine has collations, or accepts any bytes as text."""
     with TemporaryDirectory() as folder:
         for name, convert in _kinds(Path(folder)).items():
             yield names_finding(name, convert, epsilon)
@@ -72,7 +71,7 @@ def _kinds(folder: Path) -> dict[str, Callable[[Sequence[Row]], Any]]:
 
 
 def collated_relation(rows: Sequence[Row]) -> Any:
-    """A relation whose names are alike but for case; it holds no bytes that are no UTF-8."""
+    """A relation with a case-insensitive collation; it cannot contain invalid UTF-8."""
     import duckdb
 
     connection = duckdb.connect()
@@ -83,7 +82,7 @@ def collated_relation(rows: Sequence[Row]) -> Any:
 
 
 def collated_sqlite(rows: Sequence[Row], folder: Path) -> Any:
-    """A file whose names are alike but for case, with any bytes as text."""
+    """A file with a case-insensitive collation, with any bytes as text."""
     import sqlite3
     from contextlib import closing
 

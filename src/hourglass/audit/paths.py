@@ -1,4 +1,4 @@
-"""The ways through the house that the audit walks: from plain values to a release."""
+"""The paths that the audit runs, from plain values to a release."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def sampler_of(algorithm: MeanMechanism, *, bits: Bits = SECURE) -> Sampler:
-    """Many releases at once of totals (S, N): the noisy S and G N that all else follows from."""
+    """Many releases at once of totals (S, N): the noisy S and G N, from which all else follows."""
 
     def sampler(data: Any, size: int) -> list[Array]:
         noisy = algorithm.noise(Totals(*data), bits=bits, size=size)
@@ -47,7 +47,7 @@ def sampler_of(algorithm: MeanMechanism, *, bits: Bits = SECURE) -> Sampler:
 def path_of_totals(
     name: str, algorithm: MeanMechanism, totals: Callable[[Sequence[Any]], Totals]
 ) -> Path:
-    """A path that aggregates in its own way and noises as the product does: for mutants."""
+    """A path for mutants, which aggregates in its own way and adds noise as releases do."""
 
     def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
         noisy = algorithm.noise(totals(values), bits=bits)
@@ -92,7 +92,7 @@ def _path(
 
 
 def present(value: float) -> int:
-    """How many records a value is: one, or none if it is missing."""
+    """The number of records of a value: one, or none if it is missing."""
     return int(value == value)
 
 

@@ -1,4 +1,4 @@
-"""A picture of an empirical audit: the two histograms, and the event that tells them apart."""
+"""A chart of an empirical audit: the two histograms, and the event that distinguishes them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["plot_bound"]
 def plot_bound(bound: LowerBound, epsilon: float, path: Path, title: str) -> None:
     """Draw to ``path``: the first number's histogram on both sides, and all cells against it.
 
-    On the right each cell is a point, its share on D against its share on D': a release that
-    keeps its promise stays between the two lines, but for chance.
+    On the right each cell is a point, its share on D against its share on D': for an epsilon-DP
+    release the points stay between the two lines, except by chance.
     """
     try:
         from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Noise frozen: a source of bits that writes down what it hands out, and one that repeats it."""
+"""Fixed noise: a source of bits that records its words, and one that replays them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["RecordingBits", "ReplayError", "ReplayedBits"]
 
 
 class ReplayError(Exception):
-    """The second run asked for other words than the first: its draws depend on the data."""
+    """The second run requested other words than the first, so its draws depend on the data."""
 
 
 class RecordingBits:
-    """Hands out the words of another source and keeps them: what is made of them is not private."""
+    """Returns and records the words of another source; releases made with it are not private."""
 
     private = False
 
@@ -26,18 +26,18 @@ class RecordingBits:
         return self._source.width
 
     def words(self, size: int) -> Words:
-        """``size`` fresh words, and a copy kept."""
+        """``size`` fresh words, which are recorded."""
         words = self._source.words(size)
         self.portions.append(words.copy())
         return words
 
     def replayed(self) -> ReplayedBits:
-        """The same words once more."""
+        """A source that replays the recorded words."""
         return ReplayedBits(self.portions, self.width)
 
 
 class ReplayedBits:
-    """The words of an earlier run, portion by portion; any other request is an error."""
+    """Replays the words of an earlier run; any other request is an error."""
 
     private = False
 
@@ -55,5 +55,5 @@ class ReplayedBits:
 
     @property
     def finished(self) -> bool:
-        """Whether all that was recorded has been asked for again."""
+        """Whether all recorded words have been used."""
         return self._used == len(self._portions)

@@ -1,8 +1,8 @@
-"""A sampler's own law, by running it on every script of narrow words.
+"""The exact law of a sampler, by running it on every sequence ("script") of narrow words.
 
-With words of one or two bits the branches that 64-bit words never reach happen all the time,
-and every script can be tried. What mass a sampler gives an outcome is then known exactly, up
-to the mass of the scripts that were too short to decide.
+With words of one or two bits, branches that 64-bit words practically never reach are common, and
+every script can be tried. The probability of each outcome is then known exactly, up to the mass of
+the scripts that were too short to decide.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ScriptEndedError(Exception):
 
 
 class ScriptedBits:
-    """Hands out the given words, one after the other, and says when they run out."""
+    """Returns the given words, one after the other, and raises an error when they run out."""
 
     private = False
 
@@ -72,7 +72,7 @@ def sampler_finding(
     width: int = 2,
     longest: int = 7,
 ) -> Finding:
-    """Whether the sampler can have this law: on every outcome seen, and on all of ``support``."""
+    """Whether the sampler can have this law, on every outcome seen and on all of ``support``."""
     decided, undecided = enumerate_draws(draw, width, longest)
     wrong = [
         outcome

@@ -1,4 +1,4 @@
-"""The grey box for groups and for the search of bounds: one row touches one place alone."""
+"""The grey-box audit of groups and of the search for bounds: one row changes one entry."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from .paths import grouped_path
 
 __all__ = ["audit_bounds", "audit_groups", "bounds_finding", "group_pairs"]
 
-#: The public names of the groups: two with rows, one without; and a row of each, or of none.
+#: The public names of the groups: two with rows, one without; and the groups of added rows.
 KEYS: Final = ("north", "south", "empty")
 TOUCHED: Final = (*KEYS, "unlisted")
-#: Fewer rows than that are left to the paths without groups.
+#: Fewer rows than this are covered by the paths without groups.
 MANY: Final = 100
-#: Candidates for bounds: few, so that every bucket is reached.
+#: A few candidates for bounds, so that every bucket is reached.
 CANDIDATES: Final = (-5.0, 0.0, 2.5, 9.0, 40.0)
-#: A question for bounds about these values.
+#: Makes a question for the bounds of these values.
 Ask = Callable[[Sequence[float]], BoundsQuestion]
 
 
 def group_pairs(
     bounds: tuple[float, float], touched: str
 ) -> list[tuple[str, list[Any], list[Any]]]:
-    """Pairs of neighbours, no rows or many, with one row more in the group that is touched."""
+    """Pairs of neighbours, with no rows or many, and one added row in the touched group."""
     found = []
-    bases: dict[int, list[Any]] = {}  # one base for all its neighbours: it is recorded once
+    bases: dict[int, list[Any]] = {}  # one base for all its neighbours, so that it is recorded once
     for name, values, added in neighbours(*bounds):
         if 0 < len(values) < MANY:
             continue
@@ -74,10 +74,10 @@ def audit_bounds(epsilon: Fraction, folder: Path) -> Iterator[Finding]:
 
 
 def bounds_finding(name: str, ask: Ask) -> Finding:
-    """One record more raises the count of its own bucket by one, and of no other.
+    """An added record raises the count of its own bucket by one, and of no other.
 
-    Everything that the search looks at are these counts, and its law is private
-    for such a step; a missing value may change nothing.
+    The search uses only these counts, and its law is private for such a step; a missing value may
+    change nothing.
     """
     bases: tuple[list[float], ...] = ([], [3.0], [float(i % 61 - 10) for i in range(200)])
     pairs = 0

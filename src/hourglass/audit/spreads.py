@@ -1,4 +1,4 @@
-"""The audit of a mean with its spread: exact, by sampling, through the public call; its mutants."""
+"""The audit of a mean with its spread: exact, empirical, grey box, and mutants."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def empirical_spread(
 
 
 def greybox_spread(epsilon: Fraction, bounds: tuple[float, float] = (0.0, 10.0)) -> Finding:
-    """The public call: a neighbour's row moves the sums and the squares by those of one cell."""
+    """The public call: a neighbour's row changes the sums and the squares by those of one cell."""
 
     def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
         array = np.array(values, dtype=np.float64)
@@ -116,7 +116,7 @@ def greybox_spread(epsilon: Fraction, bounds: tuple[float, float] = (0.0, 10.0))
 
 
 def spread_mutants(bench: Bench) -> list[Mutant]:
-    """The real one, then mistakes in what a record adds."""
+    """The unmodified mechanism, then mistakes in what a record adds."""
     mechanism = _mechanism(bench.epsilon, 2)
     fold, law = mechanism.fold, mechanism.law
 

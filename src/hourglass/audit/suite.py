@@ -1,4 +1,4 @@
-"""The three audits of the product itself, each a verdict over many findings."""
+"""The three audits of hourglass itself, each with many findings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def audit_exact(
 ) -> Iterator[Finding]:
     """Every law on every grid: all of its ratios, or on a fine grid all that can differ.
 
-    Where noise on whole numbers is drawn in parts of a cell, that law too.
+    Also the laws in parts of a cell, if noise on whole numbers uses them.
     """
     for G, name in product(grids, algorithms):
         real = make(name, epsilon, Grid(Bounds(-1.0, 3.0), G))
@@ -118,7 +118,7 @@ def audit_greybox(
 
 
 def audit_keys(epsilon: Fraction) -> Iterator[Finding]:
-    """The threshold of secret keys for some deltas: low enough a probability, exactly."""
+    """The threshold of secret keys for some deltas: the probability is low enough, exactly."""
     for delta in (Fraction(1, 1000), Fraction(1, 10**6), Fraction(1, 10**12)):
         for G in (1, 100, DEFAULT_GRID):
             law = Hourglass(epsilon, G)
@@ -126,7 +126,7 @@ def audit_keys(epsilon: Fraction) -> Iterator[Finding]:
 
 
 def audit_around(epsilon: Fraction) -> Iterator[Finding]:
-    """Persons with many rows, odd names, lines and files, and a budget charged first and once."""
+    """Persons with many rows, unusual names, lines and files, and the charging of a budget."""
     yield persons_finding(epsilon, per_person("id"))
     yield persons_finding(epsilon, per_person("id", rows=2))
     yield from audit_names(epsilon)

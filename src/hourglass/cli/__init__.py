@@ -1,7 +1,7 @@
-"""The ``hourglass`` command: one small file a command, gathered here.
+"""The ``hourglass`` command, with one module per subcommand.
 
-Exit codes: 0 done, 1 an audit found the promise broken, 2 bad request, 3 budget refused,
-4 source failed, 5 an answer could not be written as asked (it was printed instead).
+Exit codes: 0 done, 1 an audit found the promise broken, 2 bad request, 3 budget refused, 4 source
+failed, 5 the answer could not be written as asked (it was printed instead).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from .sum import sum_
 
 __all__ = ["app", "main"]
 
-#: The exit code after Ctrl-C, as shells have it.
+#: The exit code after Ctrl-C, by the convention of shells.
 INTERRUPTED: Final = 130
 
 app = typer.Typer(
     name="hourglass",
     cls=Group,
-    help="Private means, sums and counts with the least error known, on data wherever it lives.",
+    help="Differentially private means, sums and counts of files, data frames and databases.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -55,11 +55,11 @@ def _root(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version and end.", callback=_version, is_eager=True
+            "--version", help="Print the version and exit.", callback=_version, is_eager=True
         ),
     ] = False,
 ) -> None:
-    """Private means, sums and counts with the least error known, on data wherever it lives."""
+    """Differentially private means, sums and counts of files, data frames and databases."""
 
 
 app.command(cls=Command)(mean)
@@ -74,10 +74,10 @@ app.command(cls=Command)(paper)
 def main(arguments: Sequence[str] | None = None, *, bits: Bits = SECURE) -> None:
     """Run the command; an error becomes one line on stderr and an exit code.
 
-    ``arguments`` are those of the process unless given; ``bits`` is for tests and the audit. Where
-    the answer was to be JSON, so is the error.
+    ``arguments`` are those of the process unless given; ``bits`` is for tests and the audit. With
+    ``--format json`` the error is printed as JSON.
 
-    Of an error that is not ours only the kind is told: its words may quote data.
+    Of an unexpected error only the type is shown, because its message may quote data.
     """
     make_printable()
     words = sys.argv[1:] if arguments is None else list(arguments)
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None, *, bits: Bits = SECURE) -> None
     except HourglassError as error:
         tell(error, as_options(str(error)), error.exit_code)
     except Exception as error:
-        if hasattr(error, "format_message"):  # what the words of the command should have been
+        if hasattr(error, "format_message"):  # a usage error, reported by Typer
             tell(error, error.format_message(), 2)
         tell(error, f"unexpected error ({type(error).__name__})", 1)
     if code == INTERRUPTED:

@@ -1,100 +1,48 @@
-"""What the commands that answer by group share: their checks, the question, and what is written."""
+"""How ``mean``, ``sum`` and ``count`` ask the library and write the answer."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from ..errors import OptionError
-from ..estimate.interval import check_confidence
 from ..noise.bits import Bits
-from .common import answering
-from .delivery import Account, Delivery
-from .output import FORMATS, check_targets, encoded, write, write_file
+from .delivery import Delivery
+from .output import encoded, origin_of, print_notes, write, write_file
+from .parts import Charge, Place, Wanted
+from .progress import progress
 
-__all__ = ["Wanted", "answered", "keys_of"]
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """In what form an answer is wanted, and where."""
-
-    format: str
-    output: Path | None
-    plot: Path | None
-    statement: Path | None
-    confidence: float | None
-    fewest: int
-    origin: Mapping[str, str]
-
-    def check(self, by: Any, inputs: Iterable[Any]) -> None:
-        """An error, before anything is charged, if an answer could not be written like that."""
-        if self.format not in FORMATS:
-            raise OptionError(f"format={self.format!r} is not one of {', '.join(FORMATS)}")
-        if self.format == "parquet" and self.output is None:
-            raise OptionError("format='parquet' is no text; name a file with --output")
-        names = by or ()
-        if self.format == "parquet" and len({name.casefold() for name in names}) < len(names):
-            raise OptionError(
-                "format='parquet' takes no columns whose names differ in case alone, as two of "
-                "--by do; choose csv or json"
-            )
-        if self.plot:
-            from ..release.plot import check_picture
-
-            check_picture(self.plot)
-        targets = {"output": self.output, "plot": self.plot, "statement": self.statement}
-        check_targets(targets, inputs)
-        if self.confidence is not None:
-            check_confidence(self.confidence)
-        if self.fewest < 1:
-            raise OptionError(f"fewest={self.fewest} is not a whole number of 1 or more")
-
-
-def keys_of(keys: str | None, keys_from: Path | None) -> Any:
-    """The public names of the groups: a list, or the file that has them."""
-    if keys is not None and keys_from is not None:
-        raise OptionError("give one of --keys and --keys-from")
-    if keys is None:
-        return keys_from
-    if os.path.isfile(keys):  # false, not an error, for a list too long to be a name
-        raise OptionError(f"keys={keys!r} is a file; give it as --keys-from")
-    names = [key.strip() for key in keys.split(",")]
-    if "" in names:
-        raise OptionError(f"keys={keys!r}: a name is empty; if it is meant, use --keys-from")
-    return names
+__all__ = ["answered", "answering"]
 
 
 def answered(
     call: Callable[..., Any],
     ask: dict[str, Any],
+    place: Place,
+    charge: Charge,
     wanted: Wanted,
     *,
     explain: bool,
-    charges: Account | None,
-    request: str | None,
     bits: Bits,
     shown: Callable[[Any], Any] = lambda found: found,
     title: str | None = None,
 ) -> None:
-    """Ask, and write the answer in every form that is wanted.
+    """Ask the question, and write the answer in every format that is wanted.
 
-    ``shown`` makes of the answer what is printed.
+    ``shown`` turns the answer into what is printed.
     """
+    ask = {"data": place.data, "engine": place.engine, **ask}
+    charges = charge.account()
+    place.start()
     if explain:
         print(call(**ask, explain=True))
         return
     with answering():
-        found = call(**ask, budget=charges, request=request, bits=bits)
+        found = call(**ask, budget=charges, request=charge.request, bits=bits)
     delivery = Delivery(found, charges)
     with delivery.part("output", wanted.output):
-        write(
-            shown(found), wanted.format, wanted.output, wanted.confidence, wanted.fewest,
-            wanted.origin,
-        )  # fmt: skip
+        origin = origin_of(place.source, place.table)
+        write(shown(found), wanted.format_, wanted.output, wanted.confidence, wanted.fewest, origin)
     if wanted.plot:
         with delivery.part("plot", wanted.plot):
             found.plot(
@@ -107,3 +55,15 @@ def answered(
         with delivery.part("statement", wanted.statement):
             write_file(wanted.statement, encoded(found.statement(budget=charges).yaml))
     delivery.finish()
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Show a clock while the data is read; if interrupted, tell whether a charge was made."""
+    try:
+        with progress({}) as tick:
+            tick("reading", 0)
+            yield
+    except KeyboardInterrupt as error:
+        print_notes(error)
+        raise

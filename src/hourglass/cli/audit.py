@@ -1,4 +1,4 @@
-"""``hourglass audit``: try to break the promise."""
+"""``hourglass audit``: try to break the privacy promise."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["audit"]
 
 KINDS: Final = ("exact", "empirical", "greybox", "mutants", "all")
 CHECKS: Final = ("exact", "sampler", "empirical", "grey box", "ledger")
-#: About as many as there are, for the progress bar.
+#: The approximate number of checks, for the progress bar.
 MUTANTS: Final = 44
 #: The algorithm that answers several columns together.
 COLUMNS: Final = "hourglass"
@@ -41,10 +41,11 @@ def audit(
     what: Annotated[str, typer.Argument(help="exact, empirical, greybox, mutants or all.")] = "all",
     epsilon: Annotated[str, typer.Option(help="The epsilon that is claimed.")] = "1",
     grid: Annotated[
-        int | None, typer.Option(help="Cells of the range; left out, 2^32 and some small ones.")
+        int | None,
+        typer.Option(help="The number of cells of the grid; by default 2^32 and some small grids."),
     ] = None,
     samples: Annotated[
-        int, typer.Option(help="Releases a side for the empirical audit.")
+        int, typer.Option(help="The number of releases per side in the empirical audit.")
     ] = 1_000_000,
     algorithm: Annotated[
         str, typer.Option(help=f"all, or one of {', '.join(ALGORITHMS)}.")
@@ -53,20 +54,22 @@ def audit(
         str | None,
         typer.Option(
             metavar="MODULE:FUNCTION",
-            help="Audit this function of a list of numbers instead of our own (empirical).",
+            help="Audit this function of a list of numbers instead of hourglass (empirical audit "
+            "only).",
         ),
     ] = None,
     data: Annotated[str, typer.Option(help="With --release: the dataset.")] = "0,0,0,0",
     neighbour: Annotated[
-        str, typer.Option(help="With --release: the dataset with a record more, or less.")
+        str, typer.Option(help="With --release: the dataset with one record added or removed.")
     ] = "0,0,0,0,1",
     delta: Annotated[float, typer.Option(help="With --release: the delta that is claimed.")] = 0.0,
     format_: Annotated[str, typer.Option("--format", help="table or json.")] = "table",
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the empirical audit to this .png, .svg or .pdf.")
+        Path | None,
+        typer.Option(help="Draw a chart of the empirical audit to this .png, .svg or .pdf file."),
     ] = None,
 ) -> None:
-    """Try to break the promise: exit code 0 if it holds, 1 if it is broken.
+    """Try to break the privacy promise; exit code 0 if it holds, 1 if it is broken.
 
     exact enumerates likelihood ratios and samplers, empirical bounds epsilon from below by
     sampling, greybox replays the same noise on neighbouring data, and mutants shows that
@@ -79,9 +82,13 @@ def audit(
     if algorithm != "all" and algorithm not in ALGORITHMS:
         raise OptionError(f"algorithm={algorithm!r} is not one of all, {', '.join(ALGORITHMS)}")
     if release is not None and what != "empirical":
-        raise OptionError("--release is about the empirical audit; say hourglass audit empirical")
+        raise OptionError(
+            "--release works only with the empirical audit; use hourglass audit empirical"
+        )
     if plot is not None and what not in ("empirical", "all"):
-        raise OptionError("--plot draws the empirical audit; say hourglass audit empirical")
+        raise OptionError(
+            "--plot works only with the empirical audit; use hourglass audit empirical"
+        )
     exact = exact_epsilon(epsilon)
     grids = [check_grid(grid)] if grid is not None else [*SMALL_GRIDS, DEFAULT_GRID]
     names = list(ALGORITHMS) if algorithm == "all" else [algorithm]
@@ -165,7 +172,7 @@ def _greybox(epsilon: Fraction, grid: int | None, names: list[str]) -> Iterator[
 def _command_path(
     epsilon: Fraction, bounds: tuple[float, float], grid: int | None, folder: Path
 ) -> AuditPath:
-    """The command ``hourglass mean`` on a file, its noise replaced by the audit's."""
+    """The command ``hourglass mean`` on a file, with the audit's source of bits."""
     from ..audit import Path as AuditPath
     from ..audit.paths import present
     from . import main
@@ -180,7 +187,7 @@ def _command_path(
         with redirect_stdout(printed), suppress(SystemExit):
             main(["mean", str(file), "x", *ask, "--format", "json"], bits=bits)
         answer = json.loads(printed.getvalue())
-        del answer["origin"]  # when it was written, which the clock decides
+        del answer["origin"]  # drop the time of writing, which differs between runs
         return answer
 
     return AuditPath("hourglass mean (command line)", run, counted=present)
@@ -242,7 +249,9 @@ def _loaded(name: str) -> Callable[[Any], Any]:
     try:
         found = getattr(import_module(module), function)
     except (ImportError, AttributeError, ValueError):
-        raise OptionError(f"release={name!r}: no such function; give MODULE:FUNCTION") from None
+        raise OptionError(
+            f"release={name!r} does not name a function; give MODULE:FUNCTION"
+        ) from None
     finally:
         sys.path.remove("")
     if not callable(found):

@@ -1,4 +1,4 @@
-"""``hourglass bounds``: bounds for a column whose range nobody knows, found privately."""
+"""``hourglass bounds``: find bounds privately for a column whose range is unknown."""
 
 from __future__ import annotations
 
@@ -14,23 +14,31 @@ from ..errors import OptionError
 from ..mechanisms.scan import RETURN_PART
 from ..noise.bits import SECURE
 from . import options
-from .common import account, answering, data_of, ledger_of, number_of, start_spark, unit_of
+from .asking import answering
+from .command import spread_out
 from .computed import column_of
 from .delivery import Delivery
 from .output import check_targets, encoded, write_file
+from .parts import Charge, Persons, Place
+from .ranges import number_of
 
 __all__ = ["bounds"]
 
 _FORMATS: Final = ("table", "json")
 
 
+@spread_out
 def bounds(
     context: typer.Context,
-    source: options.Source,
+    place: Place,
     epsilon: Annotated[
         str,
-        typer.Option(help="The price; it adds to what the mean costs.", show_default=False),
+        typer.Option(
+            help="The privacy parameter of the search; it adds to that of the mean.",
+            show_default=False,
+        ),
     ],
+    charge: Charge,
     column: Annotated[
         str | None, typer.Argument(help="The column to find bounds for.", show_default=False)
     ] = None,
@@ -38,65 +46,56 @@ def bounds(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Instead of a column: what this computes from a row's columns, such as "
+            help="Instead of a column: a value computed from each row, such as "
             '"arr_delay - dep_delay".',
         ),
     ] = None,
-    table: options.Table = None,
-    trusted: options.Trusted = False,
-    multiline: options.Multiline = False,
     where: options.Where = None,
     scale: Annotated[
         str | None,
         typer.Option(metavar="A,B,...", help="Public candidates in increasing order."),
     ] = None,
     scale_from: Annotated[
-        Path | None, typer.Option(help="The same from a file, one number a line.")
+        Path | None, typer.Option(help="Public candidates from a file, one number per line.")
     ] = None,
     share: Annotated[
-        str, typer.Option(help="The part of epsilon kept for the end nearer to zero.")
+        str, typer.Option(help="The share of epsilon reserved for the end nearer to zero.")
     ] = str(RETURN_PART),
     person: options.Person = None,
     rows: options.Rows = None,
     parse: options.Parse = None,
-    engine: options.EngineName = None,
-    master: options.Master = None,
-    budget: options.BudgetName = None,
-    ledger: options.LedgerPlace = None,
-    request: options.RequestName = None,
     explain: options.Explain = False,
     format_: Annotated[str, typer.Option("--format", help=f"{' or '.join(_FORMATS)}.")] = "table",
     output: options.Output = None,
 ) -> None:
-    """Bounds for a column whose range nobody knows, found privately.
+    """Find bounds privately for a column whose range is unknown.
 
-    Bounds known from the domain cost nothing and are better. What is found is for hourglass mean
-    (--bounds, or --bounds-from with what --format json wrote); the two epsilons add up.
+    Bounds known from the domain cost nothing and are better. Pass the result to hourglass mean, as
+    --bounds, or as --bounds-from with the file that --format json wrote. The two epsilons add up.
     """
     if format_ not in _FORMATS:
         raise OptionError(f"format={format_!r} is not one of {', '.join(_FORMATS)}")
-    check_targets({"output": output}, [source, scale_from, ledger_of(ledger)])
+    check_targets({"output": output}, [place.source, scale_from, charge.place])
     asked, _ = column_of(column, expression)
-    charges = account(budget, ledger, request)
-    if master:
-        start_spark(engine, master)
+    charges = charge.account()
+    place.start()
     ask: dict[str, Any] = {
-        "data": data_of(source, table, trusted, multiline),
+        "data": place.data,
         "column": asked,
         "epsilon": epsilon,
         "where": where,
         "scale": _scale(scale, scale_from),
         "share": share,
-        "unit": unit_of(person, rows, 1),
+        "unit": Persons(person, rows).unit,
         "parse": parse,
-        "engine": engine,
+        "engine": place.engine,
     }
     if explain:
         print(hourglass.find_bounds(**ask, explain=True))
         return
     with answering():
         found = hourglass.find_bounds(
-            **ask, budget=charges, request=request, bits=context.obj or SECURE
+            **ask, budget=charges, request=charge.request, bits=context.obj or SECURE
         )
     delivery = Delivery(found, charges)
     with delivery.part("output", output):
@@ -110,7 +109,7 @@ def bounds(
 
 def _scale(scale: str | None, scale_from: Path | None) -> Any:
     if scale is not None and scale_from is not None:
-        raise OptionError("give one of --scale and --scale-from")
+        raise OptionError("give either --scale or --scale-from, not both")
     if scale is not None:
         return [number_of("scale", part.strip()) for part in scale.split(",")]
     if scale_from is None:

@@ -39,7 +39,7 @@ __all__ = ["budget_app"]
 budget_app = typer.Typer(
     cls=Group,
     name="budget",
-    help="Budgets that survive: create, show, verify, export, share.",
+    help="Create, show, verify, export and share privacy budgets.",
     no_args_is_help=True,
 )
 
@@ -63,7 +63,11 @@ Ledger = Annotated[
 ]
 AnchorLine = Annotated[
     str | None,
-    typer.Option("--anchor", metavar="LINE", help="An anchor line printed earlier."),
+    typer.Option(
+        "--anchor",
+        metavar="LINE",
+        help="An anchor line printed earlier; an older ledger is refused.",
+    ),
 ]
 Role = Annotated[str, typer.Argument(metavar="ROLE", help="The name of a PostgreSQL role.")]
 Printed = Annotated[Format, typer.Option("--format", help="A table, or JSON.")]
@@ -73,9 +77,11 @@ Printed = Annotated[Format, typer.Option("--format", help="A table, or JSON.")]
 def init(
     name: Name,
     ledger: Ledger,
-    epsilon: Annotated[str, typer.Option(help="The most that may ever be spent.")],
-    delta: Annotated[str, typer.Option(help="The most delta that may ever be spent.")] = "0",
-    description: Annotated[str, typer.Option(help="A public note: which data, which unit.")] = "",
+    epsilon: Annotated[str, typer.Option(help="The limit on the total epsilon of all charges.")],
+    delta: Annotated[str, typer.Option(help="The limit on the total delta of all charges.")] = "0",
+    description: Annotated[
+        str, typer.Option(help="A public note, such as which data and which privacy unit.")
+    ] = "",
     output: Printed = Format.TABLE,
 ) -> None:
     """Create a budget, and the ledger if there is none; prints the anchor to keep."""
@@ -92,22 +98,23 @@ def init(
 def show(
     ledger: Ledger,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One budget; all of them without.")
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A budget's name; all budgets if left out."),
     ] = None,
     anchor: AnchorLine = None,
     at_delta: Annotated[
-        str, typer.Option("--at-delta", help="The delta at which the tighter total is given.")
+        str, typer.Option("--at-delta", help="The delta at which the tighter total is computed.")
     ] = "1e-9",
     output: Printed = Format.TABLE,
 ) -> None:
     """Show limit, spent and remaining, the tighter total, and the anchor to keep.
 
-    The tighter total holds only if the number of charges and their epsilons were fixed before
-    the first answer was seen; the sum holds always.
+    The tighter total holds only if the number of charges and their epsilons were fixed before the
+    first answer was seen; the sum always holds.
     """
     delta = exact_delta(at_delta)
     if name is None and anchor is not None:
-        raise OptionError("anchor: an anchor belongs to one budget; give its name too")
+        raise OptionError("--anchor belongs to one budget; give its name as well")
     names = _names(ledger) if name is None else [name]
     shown = []
     for each in names:
@@ -135,7 +142,7 @@ def show(
 def history(
     name: Name, ledger: Ledger, anchor: AnchorLine = None, output: Printed = Format.TABLE
 ) -> None:
-    """List every charge in order: what it cost, its request key, what became of it."""
+    """List every charge in order: its price, its request key and its state."""
     charges = Budget(ledger, name, anchor=anchor).history()
     if output is Format.JSON:
         _print_json([_charge_dict(charge) for charge in charges])
@@ -154,7 +161,7 @@ def history(
         )
         for charge in charges
     ]
-    # Away from a terminal a table is as wide as it needs to be.
+    # If the output is not a terminal, a table is as wide as it needs to be.
     width = get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     typer.echo(f"Charges of {name}:\n{sentence_table(head, rows, width)}")
 
@@ -163,15 +170,16 @@ def history(
 def verify(
     ledger: Ledger,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="One budget; all of them without.")
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A budget's name; all budgets if left out."),
     ] = None,
     anchor: AnchorLine = None,
     output: Printed = Format.TABLE,
 ) -> None:
-    """Walk every entry and answer and say what is wrong, and where; exit 3 if anything is."""
+    """Check every entry and stored answer, and list all faults; exit code 3 if there are any."""
     parsed = None if anchor is None else Anchor.parse(anchor)
     if parsed is not None and name is not None and parsed.name != name:
-        raise OptionError(f"anchor: the line belongs to budget {parsed.name!r}, not to {name!r}")
+        raise OptionError(f"--anchor belongs to budget {parsed.name!r}, not to {name!r}")
     if name is None and parsed is not None:
         name = parsed.name
     store = open_store(ledger, wait=10.0)
@@ -193,7 +201,8 @@ def export(
     name: Name,
     ledger: Ledger,
     output: Annotated[
-        Path | None, typer.Option("--output", help="A file; standard output without.")
+        Path | None,
+        typer.Option("--output", help="Write to this file; by default to standard output."),
     ] = None,
     anchor: AnchorLine = None,
 ) -> None:
@@ -219,9 +228,9 @@ def grant(role: Role, ledger: Ledger) -> None:
 
 @budget_app.command("revoke", cls=Command)
 def revoke(role: Role, ledger: Ledger) -> None:
-    """Take every right on a PostgreSQL ledger from a role; only its owner can do this."""
+    """Revoke every right of a PostgreSQL role on a ledger; only its owner can do this."""
     revoke_role(ledger, role)
-    typer.echo(f"Role {role!r} has no rights on {shown_url(ledger)} of its own any more.")
+    typer.echo(f"Role {role!r} no longer has rights of its own on {shown_url(ledger)}.")
 
 
 def _names(ledger: str) -> list[str]:
@@ -248,7 +257,7 @@ def _show_table(balance: Balance, ledger: str, tight: float | None, at_delta: st
     if tight is not None and balance.charges > 1:
         typer.echo(
             f"Together, by optimal composition: epsilon {tight:.6g} at delta {at_delta}.\n"
-            f"This tighter total holds only if {CONDITION}; the sum above holds always."
+            f"This tighter total holds only if {CONDITION}; the sum above always holds."
         )
     _print_anchor(balance.anchor)
 
@@ -266,7 +275,7 @@ def _show_verification(found: Verification) -> None:
 
 
 def _print_anchor(anchor: Anchor) -> None:
-    typer.echo(f"Keep this line; with it a ledger that was set back is found out:\n{anchor}")
+    typer.echo(f"Keep this line; with it you can detect a ledger that was rolled back:\n{anchor}")
 
 
 def _print_json(value: Any) -> None:

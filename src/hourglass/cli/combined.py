@@ -1,4 +1,4 @@
-"""``--total`` and ``--difference``: what follows from an answer by group, printed below it."""
+"""``--total`` and ``--difference``: figures derived from an answer by group, printed below it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ __all__ = ["Combined", "check_combined"]
 def check_combined(
     total: bool, pair: tuple[str, str] | None, by: Any, keys: Any, format_: str
 ) -> None:
-    """An error, before anything is charged, if an answer could not be combined as asked."""
+    """Raise an error, before anything is charged, if the groups could not be combined as asked."""
     if not total and not pair:
         return
     option = "--total" if total else "--difference"
     if not by:
-        raise OptionError(f"{option} is about groups; name the column with --by")
+        raise OptionError(f"{option} needs groups; name the column to group by with --by")
     if format_ not in ("table", "json", "yaml"):
-        raise OptionError(f"{option} goes with --format table, json or yaml; choose one of them")
+        raise OptionError(
+            f"{option} works only with --format table, json or yaml; choose one of them"
+        )
     if pair and pair[0] == pair[1]:
-        raise OptionError(f"--difference {pair[0]} {pair[1]} names one group; name two")
+        raise OptionError(
+            f"--difference {pair[0]} {pair[1]} names the same group twice; name two groups"
+        )
     missing = [name for name in pair or () if isinstance(keys, list) and name not in keys]
     if missing and len(by) == 1:
         raise OptionError(f"--difference: {missing[0]!r} is not among --keys; add it there")
@@ -33,7 +37,7 @@ def check_combined(
 
 @dataclass(frozen=True)
 class Combined:
-    """An answer by group with its total and a difference, written as the answer itself is."""
+    """An answer by group with its total and a difference, written like the answer itself."""
 
     answer: Any
     total: bool
@@ -41,11 +45,11 @@ class Combined:
 
     @property
     def groups(self) -> Any:
-        """The answer's own."""
+        """The groups of the answer."""
         return self.answer.groups
 
     def text(self, confidence: float, *, fewest: int = 1) -> str:
-        """The answer's table, and below it what follows from it."""
+        """The answer's table, with the total and the difference below it."""
         parts = [self.answer.text(confidence, fewest=fewest)]
         for _, name, found in self._found():
             heading = f"{name}: " if name else ""
@@ -53,7 +57,7 @@ class Combined:
         return "\n\n".join(parts)
 
     def to_dict(self, confidence: float | None, *, fewest: int = 1) -> dict[str, Any]:
-        """The answer, with "total" and "difference": one each, or one for each column."""
+        """The answer, with "total" and "difference": one figure, or one for each column."""
         whole: dict[str, Any] = self.answer.to_dict(confidence, fewest=fewest)
         sure = 0.95 if confidence is None else confidence
         for kind, name, found in self._found():
@@ -65,10 +69,10 @@ class Combined:
         return whole
 
     def _found(self) -> Iterator[tuple[str, str, Any]]:
-        """What was asked for, the column's name where there are several, and the figure.
+        """The option, the column's name if there are several, and the figure.
 
-        A group with a secret name may not be published: a sentence says so in place of a figure,
-        since nothing may fail once an answer is paid for.
+        With secret keys a group may not have been published; then a sentence says so in place of
+        the figure, since nothing may fail after the charge.
         """
         answer = self.answer
         named = isinstance(answer, Columns)

@@ -1,28 +1,31 @@
-"""What all commands share: how words become options, and how the help looks.
+"""What all commands share: parsing of options, and the layout of the help.
 
-Typer has options with several values and options that may be given again, but none with both. So
-the values of one are joined before Typer sees them, and taken apart after.
+Typer supports options with several values and options that may be repeated, but not both at once.
+So the values of such an option are joined into one before Typer sees them, and split afterwards.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from typing import Any, Final, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..errors import OptionError
 
-__all__ = ["EXAMPLES", "Command", "Group", "values_of"]
+__all__ = ["EXAMPLES", "Command", "Group", "spread_out", "values_of"]
 
-#: How many values each of these options takes, all of them together given again.
+#: The options that take several values and may be repeated, and how many values each takes.
 _VALUES: Final = {"--bounds-of": 3, "--missing-of": 2}
 _SAMPLES: Final = {"--bounds-of": "delay -60 300", "--missing-of": "delay 0"}
 
-#: The panels of the help, in their order, and the options in each of them.
+#: The panels of the help, in order, and the options in each of them.
 _PANELS: Final = {
     "Question": "epsilon bounds bounds_of bounds_from outside spread where expression missing "
     "missing_of parse algorithm estimator grid scale scale_from share",
@@ -116,7 +119,7 @@ class Command(TyperCommand):
             _present(each)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As Typer does, with the values of an option that may be given again as one."""
+        """Parse as Typer does, with the values of a repeatable option joined into one."""
         return super().parse_args(ctx, _joined(args))
 
     def get_help_option(self, ctx: Any) -> Any:
@@ -132,10 +135,10 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """The commands taken together; their options take no value."""
+    """A group of commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """As Typer has them, with those that it adds itself."""
+        """The parameters of Typer, including those that it adds itself."""
         found = list(super().get_params(ctx))
         for each in found:
             _present(each)
@@ -187,7 +190,7 @@ def _joined(args: Sequence[str]) -> list[str]:
 
 
 def _pair(word: str, left: list[str]) -> list[str]:
-    """--bounds and its two values, also where they are written as one: -60,300."""
+    """--bounds and its two values, which may also be written as one: -60,300."""
     name, _, rest = word.partition("=")
     values = [rest] if rest else left[:1]
     if rest == "":
@@ -202,5 +205,45 @@ def _pair(word: str, left: list[str]) -> list[str]:
 
 
 def values_of(texts: list[str] | None) -> list[list[str]]:
-    """The values of each time that the option was given."""
+    """The values of each occurrence of the option."""
     return [json.loads(text) for text in texts or ()]
+
+
+def spread_out(command: Callable[..., None]) -> Callable[..., None]:
+    """The command in the form that Typer needs, with dataclass parameters expanded into options.
+
+    Each field of such a dataclass becomes an option; the command gets the dataclass.
+    """
+    types = get_type_hints(command, include_extras=True)
+    parts: dict[str, Any] = {}
+    options: dict[str, tuple[Any, Any]] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind = types[name]
+        if is_dataclass(kind):
+            parts[name] = kind
+            hints = get_type_hints(kind, include_extras=True)
+            options |= {field.name: (hints[field.name], field.default) for field in fields(kind)}
+        else:
+            options[name] = kind, parameter.default
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        found = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            for name, kind in parts.items()
+        }
+        command(**given, **found)
+
+    run.__annotations__ = {name: kind for name, (kind, _) in options.items()}
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=kind,
+                default=inspect.Parameter.empty if default is MISSING else default,
+            )
+            for name, (kind, default) in options.items()
+        ]
+    )
+    return run

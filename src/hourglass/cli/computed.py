@@ -13,7 +13,7 @@ __all__ = ["column_of", "columns_of", "named"]
 def columns_of(
     columns: Sequence[str] | None, texts: Sequence[str] | None
 ) -> tuple[list[str | Expression], list[str]]:
-    """What is asked for, and the name of each."""
+    """The columns asked for, and the name of each."""
     found: list[str | Expression] = [*(columns or ()), *map(expression, texts or ())]
     if not found:
         raise OptionError("name a column after the source, or give --expression")
@@ -21,14 +21,14 @@ def columns_of(
 
 
 def column_of(column: str | None, text: str | None) -> tuple[str | Expression, str]:
-    """The one column that is asked for, and its name."""
+    """The one column asked for, and its name."""
     found, names = columns_of([column] if column else None, [text] if text else None)
     if len(found) > 1:
-        raise OptionError("give one of a column and --expression: this is about one")
+        raise OptionError("give either one column or one --expression; this command takes only one")
     return found[0], names[0]
 
 
 def named(values: list[list[str]], texts: Sequence[str] | None) -> list[list[str]]:
-    """Values that start with a column's name, where an expression may be named as it was given."""
+    """Values that start with a column's name; an expression may be named by its text as given."""
     given = {text: str(expression(text)) for text in texts or ()}
     return [[given.get(name, name), *rest] for name, *rest in values]

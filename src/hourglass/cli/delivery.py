@@ -1,4 +1,4 @@
-"""Handing out an answer that has been paid for: whatever cannot be written, nothing is lost."""
+"""Write an answer that has been charged for, so that it is not lost if a file cannot be written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .output import as_options
 
 __all__ = ["NOT_WRITTEN", "Account", "Delivery"]
 
-#: The exit code where an answer could not be written as asked.
+#: The exit code if an answer could not be written as asked.
 NOT_WRITTEN: Final = 5
 
 
@@ -36,11 +36,11 @@ class Account(Budget):
 
 
 class Delivery:
-    """Writes an answer in parts, and tells at the end what could not be written.
+    """Writes an answer in parts, and reports at the end what could not be written.
 
-    A part that fails does not keep the others from being written. If the answer itself cannot
-    be written, it is printed as JSON instead. Whatever fails, the request key is named with
-    which the answer can be had again.
+    A part that fails does not keep the others from being written. If the answer itself cannot be
+    written, it is printed as JSON instead. After any failure, a message names the request key that
+    returns the stored answer.
     """
 
     def __init__(self, answer: Any, account: Account | None) -> None:
@@ -50,7 +50,7 @@ class Delivery:
 
     @contextmanager
     def part(self, option: str, path: Path | None) -> Iterator[None]:
-        """Around the writing of what ``option`` asks for; without a path, to standard output."""
+        """Wraps the writing of what ``option`` asks for; without a path, to standard output."""
         try:
             yield
         except Exception as error:
@@ -58,14 +58,14 @@ class Delivery:
             _say(_told(error, f"--{option} {str(path)!r}" if path else "standard output"))
             if path is None:
                 _close(self._streams.pop(0))
-            # A pipe breaks when its reader has seen enough.
+            # The reader of a pipe may close it early, as head does.
             self._lost |= option == "output" and not isinstance(error, BrokenPipeError)
         except BaseException:
             self._name_request()
             raise
 
     def finish(self) -> None:
-        """End the command with an exit code of its own if a part failed."""
+        """If a part failed, exit with the code for answers that could not be written."""
         if not self._failed:
             return
         self._name_request()
@@ -77,8 +77,8 @@ class Delivery:
         if self._account is not None and self._account.request is not None:
             key = shlex.quote(self._account.request)
             _say(
-                f"The charge stands. The same question with --request {key} brings the stored "
-                "answer again, at no charge."
+                f"The charge stands. The same question with --request {key} returns the stored "
+                "answer at no further charge."
             )
         else:
             _say("No budget was charged: the answer is stored nowhere else.")
@@ -95,7 +95,7 @@ class Delivery:
 
 
 def _told(error: Exception, where: str) -> str:
-    """What failed. Of an error that is not ours only the kind is told: it may quote data."""
+    """What failed. Of a foreign error only the type is shown: its message may quote data."""
     if isinstance(error, HourglassError):
         return as_options(str(error))
     known = isinstance(error, OSError) and error.errno
@@ -109,7 +109,7 @@ def _say(text: str) -> None:
 
 
 def _close(stream: TextIO) -> None:
-    """Send what is left in the buffer nowhere: at its end Python would try to write it again."""
+    """Discard what is left in the buffer, which Python would try to write again at exit."""
     with suppress(OSError):  # a stream in memory has no file descriptor
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

@@ -1,4 +1,4 @@
-"""Options that several commands have, each written down once."""
+"""Options that several commands share, each defined once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = [
     "BoundsFrom", "BoundsGiven", "BudgetName", "By", "Confidence", "Delta", "EngineName",
     "Epsilon", "Explain", "Fewest", "Format", "GridCells", "GroupsOf", "Keys", "KeysFrom",
     "LedgerPlace", "Master", "Missing", "Multiline", "Output", "OutsideShare", "Parse", "Person",
-    "Plot", "RequestName", "Rows", "Source", "StatementTo", "Table", "Trusted", "Where",
+    "Plot", "RequestName", "Rows", "Source", "StatementTo", "Table", "Total", "Trusted", "Where",
 ]  # fmt: skip
 
 Source = Annotated[
@@ -30,52 +30,55 @@ Trusted = Annotated[
     bool,
     typer.Option(
         "--trusted",
-        help="With a SELECT in --table: each row of the base table makes at most one row of it.",
+        help="Accept any SELECT in --table; you vouch that each row of the base table makes at "
+        "most "
+        "one row of it.",
     ),
 ]
 Multiline = Annotated[
     bool,
     typer.Option(
         "--multiline",
-        help="Of CSV or TSV files: every quote is closed, and quoted fields may hold line breaks.",
+        help="CSV or TSV: quoted fields may contain line breaks; you vouch that every quote is "
+        "closed.",
     ),
 ]
 Where = Annotated[
     str | None,
     typer.Option(
         metavar="CONDITION",
-        help="Count only the rows for which this holds, such as \"month = 12 AND city = 'Rome'\".",
+        help="Use only the rows for which this holds, such as \"month = 12 AND city = 'Rome'\".",
     ),
 ]
 Person = Annotated[
-    str | None, typer.Option(help="Hide persons, named by this column, instead of rows.")
+    str | None, typer.Option(help="Protect persons, identified by this column, instead of rows.")
 ]
 Rows = Annotated[
-    int | None, typer.Option(help="With --person: count up to so many rows of a person.")
+    int | None, typer.Option(help="With --person: how many rows of a person may count, at most.")
 ]
 Parse = Annotated[str | None, typer.Option(help="How a column of text is read: real or integer.")]
 EngineName = Annotated[
     str | None, typer.Option(help=f"Read files with one of {', '.join(file_engines())}.")
 ]
 Master = Annotated[
-    str | None, typer.Option(help="With --engine spark: the master, unless SPARK_REMOTE is set.")
+    str | None,
+    typer.Option(help="With --engine spark: the Spark master, unless SPARK_REMOTE is set."),
 ]
-BudgetName = Annotated[
-    str | None, typer.Option(help="Charge this budget before the data is looked at.")
-]
+BudgetName = Annotated[str | None, typer.Option(help="Charge this budget before the data is read.")]
 LedgerPlace = Annotated[
     str | None,
     typer.Option(
-        help="Where the budget is kept: a file, or a PostgreSQL URL; left out, HOURGLASS_LEDGER."
+        help="The ledger of the budget: a file or a PostgreSQL URL; by default HOURGLASS_LEDGER."
     ),
 ]
 RequestName = Annotated[
     str | None,
-    typer.Option(help="A name for the question: asked again, the stored answer is free."),
+    typer.Option(
+        help="A key for the question; asking it again under this key returns the stored answer, "
+        "free."
+    ),
 ]
-Explain = Annotated[
-    bool, typer.Option("--explain", help="Print the SQL that would run, and run nothing.")
-]
+Explain = Annotated[bool, typer.Option("--explain", help="Print the SQL without running it.")]
 Output = Annotated[
     Path | None, typer.Option(help="Write the answer to this file instead of the terminal.")
 ]
@@ -86,13 +89,13 @@ BoundsGiven = Annotated[
     tuple[str, str] | None,
     typer.Option(
         metavar="LOWER UPPER",
-        help="The public range of the values, to which they are clamped. Always needed, "
-        "unless there is --bounds-from.",
+        help="The public range to which values are clamped. Required unless --bounds-from is "
+        "given.",
     ),
 ]
 BoundsFrom = Annotated[
     Path | None,
-    typer.Option(help="Instead: the range that hourglass bounds --format json wrote here."),
+    typer.Option(help="Take the bounds from this file, written by hourglass bounds --format json."),
 ]
 By = Annotated[
     list[str] | None,
@@ -100,41 +103,53 @@ By = Annotated[
 ]
 Keys = Annotated[
     str | None,
-    typer.Option(metavar="A,B,...", help="The public names of the groups: all are answered."),
+    typer.Option(metavar="A,B,...", help="The public names of the groups; each gets an answer."),
 ]
 KeysFrom = Annotated[
-    Path | None, typer.Option(help="The same from a file: a list (.txt), or a public table.")
+    Path | None,
+    typer.Option(help="Public names of the groups from a file: a list (.txt) or a public table."),
 ]
 Delta = Annotated[
     str | None,
-    typer.Option(help="Group names are secret: publish a group whose noisy count is large."),
+    typer.Option(
+        help="Keep group names secret: publish only groups whose noisy count reaches a threshold."
+    ),
 ]
 GroupsOf = Annotated[
-    int, typer.Option(help="With --person: count a person in up to so many groups.")
+    int, typer.Option(help="With --person: in how many groups a person may count, at most.")
 ]
 GridCells = Annotated[
-    int | None, typer.Option(help="Cells of the range; left out, chosen by the column's type.")
+    int | None,
+    typer.Option(
+        help="The number of cells that the range is divided into; by default chosen by the "
+        "column's type."
+    ),
 ]
-Missing = Annotated[str, typer.Option(help="'drop', or the value that a missing one counts as.")]
+Missing = Annotated[str, typer.Option(help="'drop', or the value that replaces missing ones.")]
 Format = Annotated[
     str, typer.Option("--format", help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
 ]
-Plot = Annotated[Path | None, typer.Option(help="Draw the answer to this .png, .svg or .pdf.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw a chart to this .png, .svg or .pdf file.")]
 StatementTo = Annotated[
     Path | None, typer.Option(help="Write the privacy statement to this file, as YAML.")
 ]
 Confidence = Annotated[
     float | None,
-    typer.Option(help="Of the intervals; 0.95, and left out past 100,000 groups, by default."),
+    typer.Option(
+        help="Confidence of the intervals; by default 0.95, and no intervals past 100,000 groups."
+    ),
 ]
 Fewest = Annotated[
     int,
-    typer.Option(help="Mark rows that may have fewer records than this as too few records."),
+    typer.Option(help="Mark groups that may have fewer records than this as 'too few records'."),
 ]
 OutsideShare = Annotated[
     str | None,
     typer.Option(
         metavar="SHARE",
-        help="A share of epsilon, such as 1/10, that counts values below and above the bounds.",
+        help="Spend this share of epsilon, such as 1/10, on counting values outside the bounds.",
     ),
+]
+Total = Annotated[
+    bool, typer.Option("--total", help="Also print the total of all groups; costs no epsilon.")
 ]

@@ -1,4 +1,4 @@
-"""Answers in the formats of the command line, and the check that they can be written."""
+"""Write answers in the formats of the command line, and check beforehand that this is possible."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ __all__ = [
 ]
 
 FORMATS: Final = ("table", "json", "csv", "parquet", "yaml")
-#: Arguments of the library that are options of the same name here.
+#: Arguments of the library that are options of the same name on the command line.
 _OPTIONS: Final = (
     "algorithm|bounds|by|confidence|delta|engine|epsilon|estimator|fewest|format|grid|groups|keys"
     "|missing|outside|output|parse|plot|rows|scale|statement"
 )
 _PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x"}
-#: Up to so many groups the intervals are in the answer without being asked for.
+#: Up to this many groups, intervals are part of the answer by default.
 WITH_INTERVALS: Final = 100_000
 
 
 def _check_writable(option: str, path: Path) -> None:
-    """An error if nothing can be written there; what is there already is left as it is."""
+    """Raise an error if the file cannot be written; an existing file is not changed."""
     existed = path.exists()
     try:
         with path.open("ab"):
@@ -66,7 +66,7 @@ def _check_writable(option: str, path: Path) -> None:
 
 
 def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
-    """An error if an answer cannot be written, or would be written over a file that is read."""
+    """Raise an error if an answer cannot be written, or would overwrite a file that is read."""
     if sys.stdout is None and targets.get("output") is None:
         raise OptionError("standard output is closed; name a file with --output")
     names = [str(name).removeprefix("sqlite:///") for name in inputs if name]
@@ -85,7 +85,7 @@ def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[str | Pat
 
 
 def make_printable() -> None:
-    """A terminal that lacks a character gets another one: no answer is lost to its encoding."""
+    """Replace characters that the terminal's encoding lacks, so that no answer is lost to it."""
     register_error("hourglass", lambda error: (_plain_text(error), getattr(error, "end", 0)))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -99,7 +99,7 @@ def _plain_text(error: UnicodeError) -> str:
 
 
 def as_options(message: str) -> str:
-    """A message of the library in the words of the command line: bounds=(0, 9) as --bounds 0 9."""
+    """A message of the library in terms of command-line options: bounds=(0, 9) as --bounds 0 9."""
     message = re.sub(r"(?<![\w'\"-])bounds=\(([^(),]+), ([^(),]+)\)", r"--bounds \1 \2", message)
     name = rf"(?<![\w'\"-])({_OPTIONS})="  # not within a word, an option, a quoted value
     message = re.sub(rf"{name}(?=[\s,;:.)]|$)", r"--\1", message)
@@ -113,14 +113,14 @@ def wants_json(words: Sequence[str]) -> bool:
 
 
 def tell_line(error: BaseException, message: str, code: int) -> NoReturn:
-    """End the command with an error: a line on stderr, and its notes."""
+    """Print an error as a line on stderr, followed by its notes."""
     print(f"hourglass: {message}", file=sys.stderr)
     print_notes(error)
     sys.exit(code)
 
 
 def tell_json(error: BaseException, message: str, code: int) -> NoReturn:
-    """The same as JSON, on stderr too: what stands on stdout is an answer."""
+    """Print an error as JSON, also on stderr: stdout is for answers only."""
     notes = list(getattr(error, "__notes__", ()))
     told = {"kind": type(error).__name__, "message": message, "notes": notes, "exit_code": code}
     print(json.dumps({"error": told}, ensure_ascii=False), file=sys.stderr)
@@ -128,15 +128,15 @@ def tell_json(error: BaseException, message: str, code: int) -> NoReturn:
 
 
 def print_notes(error: BaseException) -> None:
-    """What else is to be said of an error: that a charge stands, and under which name."""
+    """Print the notes of an error: that a charge stands, and under which request key."""
     for note in getattr(error, "__notes__", ()):
         print(f"hourglass: {note}", file=sys.stderr)
 
 
 def origin_of(source: str, table: str | None) -> dict[str, str]:
-    """What an answer that is kept for later should tell: of what it is, by what, since when.
+    """Where a stored answer comes from: the source, the version of hourglass, the time.
 
-    SOURCE_DATE_EPOCH, as everywhere, takes the place of the clock.
+    SOURCE_DATE_EPOCH, if set, replaces the current time.
     """
     told = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = int(told) if re.fullmatch("[0-9]{1,11}", told) else time.time()
@@ -155,7 +155,7 @@ def write(
     fewest: int = 1,
     origin: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """The answer to a file, or to standard output: what programs read is UTF-8 there too."""
+    """Write the answer to a file, or to standard output; formats for programs are always UTF-8."""
     content = rendered(answer, format_, confidence, fewest, origin)
     if output is not None:
         write_file(output, content)
@@ -167,7 +167,7 @@ def write(
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file; one that was not there before does not stay behind half-written."""
+    """Write a file; a new file is removed if writing fails half-way."""
     existed = path.exists()
     try:
         path.write_bytes(content)
@@ -184,7 +184,7 @@ def rendered(
     fewest: int = 1,
     origin: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
-    """The answer as bytes of that format."""
+    """The answer as bytes in the given format."""
     sure = 0.95 if confidence is None else confidence
     if format_ == "table":
         return encoded(f"{answer.text(sure, fewest=fewest)}\n")
@@ -210,7 +210,7 @@ def _repeated(origin: Mapping[str, str], columns: dict[str, Any]) -> dict[str, A
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8; half of a surrogate pair, which UTF-8 has no bytes for, is escaped as in JSON."""
+    """Encode as UTF-8; lone surrogates, which UTF-8 cannot encode, are escaped as in JSON."""
     return text.encode("utf-8", "backslashreplace")
 
 
@@ -224,7 +224,7 @@ def _csv(columns: dict[str, Any]) -> bytes:
 
 
 def _parquet(columns: dict[str, Any]) -> bytes:
-    """Written by DuckDB, which is there: from rows as JSON, with the types spelled out."""
+    """A Parquet file written by DuckDB, from rows as JSON with explicit types."""
     import tempfile
 
     import duckdb
@@ -264,7 +264,7 @@ def _kind(values: list[Any]) -> str:
 
 
 def _integers(low: int, high: int) -> str:
-    """The narrowest type that holds them all; Parquet has none past 38 digits."""
+    """The narrowest type that holds all the integers; Parquet has none beyond 38 digits."""
     if low >= -(2**63) and high < 2**63:
         return "BIGINT"
     if low >= 0 and high < 2**64:

@@ -1,4 +1,4 @@
-"""``hourglass paper``: re-run the paper's experiments and draw its pictures."""
+"""``hourglass paper``: re-run the paper's experiments and draw its figures."""
 
 from __future__ import annotations
 
@@ -21,32 +21,38 @@ __all__ = ["paper"]
 def paper(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="Which: e1 to e9, balls, space, density, ...; all if none is named."),
+        typer.Argument(
+            help="Which experiments and figures: e1 to e9, balls, space, density, ...; by "
+            "default all."
+        ),
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(help="Runs a point; 100,000 unless given, as in the paper.")
+        int | None,
+        typer.Option(help="The number of runs per point; by default 100,000, as in the paper."),
     ] = None,
     records: Annotated[
-        int, typer.Option(help="Records of the large data sets; the paper has 10,000.")
+        int, typer.Option(help="The number of records of the large data sets; 10,000 in the paper.")
     ] = 10_000,
-    out: Annotated[Path, typer.Option(help="The folder that the files go to.")] = Path("paper"),
+    out: Annotated[Path, typer.Option(help="The folder to write the files to.")] = Path("paper"),
     picture_format: Annotated[
         str, typer.Option("--format", help="png, svg, pdf, or pgf for LaTeX.")
     ] = "png",
     quick: Annotated[bool, typer.Option("--quick", help="Few runs, for a first look.")] = False,
     seed: Annotated[
         int | None,
-        typer.Option(help="A whole number: the same numbers every time. NOT PRIVATE; so labelled."),
+        typer.Option(
+            help="A seed for reproducible numbers. The output is NOT PRIVATE and says so."
+        ),
     ] = None,
     algorithm: Annotated[
         list[str] | None,
         typer.Option(
             metavar="MODULE:NAME",
-            help="An algorithm of your own, measured in e1 to e8; may be given again.",
+            help="Your own algorithm, to be measured in e1 to e8; may be given again.",
         ),
     ] = None,
 ) -> None:
-    """Re-run every experiment of the paper: tables, pictures, and which claims hold."""
+    """Re-run the paper's experiments, draw its figures, and check which claims hold."""
     from ..paper import EXHIBITS, FULL_RUNS, QUICK_RUNS, Settings, chosen, load_all, run
 
     if runs is None:
@@ -60,7 +66,7 @@ def paper(
 
 
 def _report(shown: list[Shown], out: Path, label: str, seconds: float) -> None:
-    """The table of claims on stdout, the user's own algorithms, and that a run is not private."""
+    """Print the table of claims, the user's own algorithms, and a warning if the run is seeded."""
     claims = [(item.exhibit.name, claim) for item in shown for claim in item.claims]
     rows = [(name, claim.text, claim.measured, claim.verdict) for name, claim in claims]
     if rows:

@@ -1,4 +1,4 @@
-"""``hourglass plan``: how good an answer will be, before any data is looked at."""
+"""``hourglass plan``: the expected error of an answer, before any data is read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..estimate.accuracy import plan as planned
 from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import decimals_for, number, text_table
 from . import options
-from .common import number_of
+from .ranges import number_of
 
 __all__ = ["plan"]
 
@@ -35,13 +35,16 @@ def plan(
     ] = None,
     error: Annotated[
         float | None,
-        typer.Option(help="The error wanted, in the units of the data: finds what is left out."),
+        typer.Option(
+            help="The error wanted, in the units of the data; finds the epsilon or the number of "
+            "records."
+        ),
     ] = None,
     at_mean: Annotated[
-        float | None, typer.Option(help="Where the mean is expected; left out, the worst place.")
+        float | None, typer.Option(help="Where the mean is expected; by default the worst case.")
     ] = None,
     columns: Annotated[
-        int, typer.Option(help="How many columns are asked together, for one epsilon.")
+        int, typer.Option(help="The number of columns asked for together, from one epsilon.")
     ] = 1,
     spread: Annotated[
         bool, typer.Option("--spread", help="The standard deviation is asked for as well.")
@@ -51,21 +54,22 @@ def plan(
         bool,
         typer.Option(
             "--population",
-            help="The error is the margin of the population's mean: noise and sampling both.",
+            help="The error is the margin of the population's mean: noise and sampling error.",
         ),
     ] = False,
     confidence: Annotated[
-        float, typer.Option(help="With --population: how sure the margin is.")
+        float, typer.Option(help="With --population: the confidence of the margin.")
     ] = 0.95,
     whole: Annotated[
-        bool, typer.Option("--whole", help="The column holds whole numbers, on their own grid.")
+        bool,
+        typer.Option("--whole", help="The column holds whole numbers, which have their own grid."),
     ] = False,
 ) -> None:
-    """The expected error of each algorithm, or what a wanted error takes.
+    """The expected error of each algorithm, or the epsilon or records that an error needs.
 
     Give --records and --epsilon to see the errors; give --error and one of the two to find
-    the other. With --population, the error is how far the interval of the mean of the population
-    may reach that the records are a random sample of.
+    the other. With --population, the error is the half-width of the interval for the mean of the
+    population that the records are a random sample of.
     """
     range_ = Bounds(*(number_of("bounds", end) for end in bounds))
     if whole and not range_.whole:
@@ -87,14 +91,16 @@ def plan(
         )
         return
     if population:
-        raise OptionError("--population takes --error and one of --records and --epsilon")
+        raise OptionError("--population needs --error and one of --records and --epsilon")
     if records is None or epsilon is None:
-        raise OptionError("plan takes --records and --epsilon, or --error and one of the two")
+        raise OptionError("plan needs --records and --epsilon, or --error and one of the two")
     if records < 1:
         raise OptionError(f"records={records} is not a whole number of 1 or more")
     if columns != 1:
         if spread or outside:
-            raise OptionError("--spread and --outside go with one column; leave out --columns")
+            raise OptionError(
+                "--spread and --outside work only with one column; leave out --columns"
+            )
         _print_columns(records, range_, exact_epsilon(epsilon), at_mean, grid, columns)
         return
     if spread or outside:
@@ -131,7 +137,7 @@ def _print_more(
     spread: bool,
     outside: str | None,
 ) -> None:
-    """What the spread, or a look outside the bounds, adds to the error of the mean."""
+    """What ``--spread`` and ``--outside`` add to the error of the mean."""
     alone = expected_error(records, bounds, epsilon, mean=mean, grid=grid)
     asked = expected_error(
         records, bounds, epsilon, mean=mean, grid=grid, spread=spread, outside=outside
@@ -152,7 +158,7 @@ def _print_columns(
     grid: int | None,
     count: int,
 ) -> None:
-    """Columns asked together, and each by itself for its part of epsilon."""
+    """Print the errors of columns asked together, and of each by itself at epsilon / columns."""
     together = expected_error(records, bounds, epsilon, mean=mean, grid=grid, columns=count)
     apart = expected_error(records, bounds, epsilon / count, mean=mean, grid=grid)
     rows = [

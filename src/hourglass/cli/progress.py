@@ -1,4 +1,4 @@
-"""The one progress bar, on a terminal's standard error."""
+"""The progress bar that all commands use, shown if standard error is a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["Tick", "progress", "untold"]
 
-#: Called with the name of a task and how many steps of it have been done since.
+#: Called with the name of a task and the number of steps done since the last call.
 Tick = Callable[[str, int], None]
 
 
@@ -19,10 +19,10 @@ def untold(name: str, steps: int) -> None:
 
 @contextmanager
 def progress(totals: Mapping[str, int]) -> Iterator[Tick]:
-    """A bar for each task that is ticked; where no total is known it only shows the time.
+    """Show a bar for each task that reports steps; without a known total, only the time.
 
-    Nothing is written unless standard error is a terminal. What is ticked must not depend on
-    the data: a task that reads data is ticked once, with no steps.
+    Nothing is written unless standard error is a terminal. The steps must not depend on the data:
+    a task that reads data reports once, with no steps.
     """
     if not sys.stderr.isatty():
         yield untold

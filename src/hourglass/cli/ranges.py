@@ -1,4 +1,4 @@
-"""What --bounds, --bounds-of, --bounds-from, --missing and --missing-of say together."""
+"""Combine --bounds, --bounds-of and --bounds-from, and --missing and --missing-of."""
 
 from __future__ import annotations
 
@@ -8,18 +8,27 @@ from typing import Any
 
 from ..errors import OptionError
 from ..release.found import FoundBounds
-from .common import number_of
 
-__all__ = ["bounds_of", "missing_of"]
+__all__ = ["bounds_of", "missing_of", "number_of"]
+
+
+def number_of(name: str, text: str) -> int | float:
+    """The number that the text of an option denotes."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise OptionError(f"{name}: {text!r} is not a number")
 
 
 def missing_of(columns: list[str], missing: str, each: list[list[str]]) -> Any:
-    """What a missing value counts as: the same in all columns, or by name in a dict."""
+    """What replaces a missing value: the same in all columns, or a dict by column."""
     of_all = missing if missing == "drop" else number_of("missing", missing)
     if not each:
         return of_all
     if len(columns) == 1:
-        raise OptionError("--missing-of is about several columns; give --missing")
+        raise OptionError("--missing-of needs several columns; use --missing")
     given = {name: number_of("missing-of", value) for name, value in each}
     return {**dict.fromkeys(columns, of_all), **given}
 
@@ -30,7 +39,7 @@ def bounds_of(
     each: list[list[str]],
     bounds_from: Path | None,
 ) -> Any:
-    """The public range of the values: the same of all columns, or by name in a dict."""
+    """The public range of the values: the same for all columns, or a dict by column."""
     if bounds_from is not None:
         if bounds is not None or each:
             raise OptionError("give one of --bounds LOWER UPPER and --bounds-from FILE")
@@ -42,7 +51,7 @@ def bounds_of(
             raise OptionError(f"give one of --bounds LOWER UPPER and --bounds-from FILE{of_each}")
         return ends
     if len(columns) == 1:
-        raise OptionError("--bounds-of is about several columns; give --bounds LOWER UPPER")
+        raise OptionError("--bounds-of needs several columns; use --bounds LOWER UPPER")
     of_all = dict.fromkeys(columns, ends) if ends is not None else {}
     given = {
         name: (number_of("bounds-of", low), number_of("bounds-of", high))
@@ -57,6 +66,6 @@ def _found(path: Path) -> FoundBounds:
     except (ArithmeticError, KeyError, OSError, TypeError, ValueError) as error:
         reason = type(error).__name__
     raise OptionError(
-        f"--bounds-from {str(path)!r} cannot be read ({reason}); it is a file that "
-        "`hourglass bounds ... --format json --output FILE` writes"
+        f"--bounds-from {str(path)!r} cannot be read ({reason}); give a file that "
+        "`hourglass bounds ... --format json --output FILE` wrote"
     )

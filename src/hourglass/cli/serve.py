@@ -1,4 +1,4 @@
-"""``hourglass serve``: a page and an API for many people; its catalogue is checked here, too."""
+"""``hourglass serve``: run the service, check a catalogue, make tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Serving(Group):
     """``hourglass serve FILE`` is short for ``hourglass serve run FILE``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the command in front where there is none."""
+        """Insert the command ``run`` if none is given."""
         if args and args[0] not in self.commands and args[0] != "--help":
             args = ["run", *args]
         return super().parse_args(ctx, args)
@@ -29,7 +29,7 @@ class _Serving(Group):
 serve_app = typer.Typer(
     name="serve",
     cls=_Serving,
-    help="Let many people ask, and nobody see a row: a page and a JSON API.",
+    help="Serve a web page and a JSON API where people ask questions without seeing a row.",
     no_args_is_help=True,
 )
 
@@ -38,7 +38,7 @@ Catalogue = Annotated[Path, typer.Argument(help="The catalogue, a TOML file.", s
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """The problems of a catalogue as they are: its words are not those of the command line."""
+    """Print the problems of a catalogue unchanged: they do not refer to command-line options."""
     from ..serve.reading import CatalogueError
 
     try:
@@ -55,14 +55,15 @@ def run(
         str | None,
         typer.Option(
             metavar="PERSON",
-            help="Print a sign-in link for this person; it works once. On this machine alone, the "
-            "first owner gets one anyway.",
+            help="Print a sign-in link for this person, which works once. If the service listens "
+            "only "
+            "on this machine, the first owner gets one anyway.",
         ),
     ] = None,
 ) -> None:
     """Serve a catalogue until the process is stopped. SIGHUP reads the catalogue again.
 
-    Short: hourglass serve CATALOGUE.
+    The command can be left out: hourglass serve CATALOGUE.
     """
     try:
         from ..serve.server import run as serve
@@ -76,8 +77,28 @@ def run(
 
 
 @serve_app.command(cls=Command)
+def new(
+    catalogue: Annotated[
+        Path, typer.Argument(help="The file to write; an existing file is not overwritten.")
+    ] = Path("catalogue.toml"),
+) -> None:
+    """Write a starter catalogue, to be filled in with your own data and people."""
+    starter = Path(__file__).parents[1] / "serve" / "templates" / "starter.toml"
+    try:
+        with catalogue.open("x", encoding="utf-8") as file:
+            file.write(starter.read_text(encoding="utf-8"))
+    except FileExistsError:
+        raise OptionError(f"{str(catalogue)!r} already exists; name another file") from None
+    except OSError as error:
+        raise OptionError(
+            f"{str(catalogue)!r} cannot be written ({error.strerror}); name another file"
+        ) from None
+    print(f"Wrote {catalogue}. Fill in what you offer, then run: hourglass serve check {catalogue}")
+
+
+@serve_app.command(cls=Command)
 def check(catalogue: Catalogue) -> None:
-    """Check a catalogue: its lines, the schemas of its data, its budgets. No row is read."""
+    """Check a catalogue, the schemas of its data and its budgets, without reading a row."""
     from ..serve.checking import check as checked
 
     with _told():
@@ -86,7 +107,7 @@ def check(catalogue: Catalogue) -> None:
 
 @serve_app.command(cls=Command)
 def token() -> None:
-    """Make an access token: printed once, with the line for the catalogue."""
+    """Make an access token; it is printed once, with the line for the catalogue."""
     from ..serve.tokens import hashed
     from ..serve.tokens import token as made
 

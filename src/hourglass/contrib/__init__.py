@@ -1,1 +1,1 @@
-"""Ways in for those who have another library already: one module each, none imported here."""
+"""Adapters for other libraries: one module each, none imported here."""

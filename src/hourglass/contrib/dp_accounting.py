@@ -1,11 +1,11 @@
-"""What a release costs, in the terms of Google's dp_accounting.
+"""The cost of a release as an event of Google's dp_accounting.
 
-The privacy loss of the hourglass is exactly +epsilon or -epsilon, that of randomised response,
-which dominates whatever else is epsilon-DP. Among the events of dp_accounting one has this very
-loss and is at home in the add-remove relation: the discrete Laplace mechanism of sensitivity
-one, where a step changes |x| by exactly one. Two that look right are not:
-``RandomizedResponseDpEvent`` belongs to the replace relations, and ``LaplaceDpEvent`` has a loss
-that is often smaller than epsilon, so it would promise more than is kept.
+The privacy loss of the hourglass is exactly +epsilon or -epsilon, like that of randomised response,
+which dominates every epsilon-DP mechanism. One event of dp_accounting has exactly this loss under
+the add-remove relation: the discrete Laplace mechanism of sensitivity one, where a step changes |x|
+by exactly one. Two others look suitable but are not: ``RandomizedResponseDpEvent`` is for the
+replace relations, and ``LaplaceDpEvent`` has a loss that is often smaller than epsilon, so it would
+understate the cost.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ __all__ = ["dp_event", "privacy_loss", "zcdp_event"]
 
 
 def dp_event(cost: Any) -> Any:
-    """The DpEvent of a release, or of an epsilon: for the PLD accountant, exact.
+    """The DpEvent of a release, or of an epsilon, which is exact with the PLD accountant.
 
-    ``DiscreteLaplaceDpEvent(epsilon, 1)``, epsilon rounded up to a double. A release with
-    secret keys has a delta, which no event can carry: :func:`privacy_loss` can.
+    It is ``DiscreteLaplaceDpEvent(epsilon, 1)``, with epsilon rounded up to a double. A release
+    with secret keys has a delta, which no event can express; use :func:`privacy_loss`.
     """
     return events.DiscreteLaplaceDpEvent(_double_up(_pure(cost)), 1)
 
 
 def zcdp_event(cost: Any) -> Any:
-    """The DpEvent for the RDP accountant, which knows no discrete Laplace: an upper bound.
+    """An upper bound for the RDP accountant, which does not support discrete Laplace.
 
-    Whatever is epsilon-DP is (epsilon^2 / 2)-zCDP (Bun and Steinke 2016, Proposition 1.4).
+    Every epsilon-DP mechanism is (epsilon^2 / 2)-zCDP (Bun and Steinke 2016, Proposition 1.4).
     """
     return events.ZCDpEvent(_double_up(_pure(cost) ** 2 / 2))
 

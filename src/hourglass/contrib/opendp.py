@@ -1,4 +1,4 @@
-"""The hourglass mean as an OpenDP measurement, for those whose accounting is OpenDP's.
+"""The hourglass mean as an OpenDP measurement.
 
     import opendp.prelude as dp
     from hourglass.contrib.opendp import then_hourglass_mean
@@ -9,9 +9,9 @@
     meas.map(1)                  # what one record costs: 1.0
     meas(ages)                   # a Release: mean, sum, count, intervals
 
-It can be chained behind transformations and composed like any other measurement. OpenDP asks for
-"honest-but-curious" because it cannot check a mechanism that is written outside of it: the proof
-that stands in for that check is ``hourglass.proof.md``.
+It can be chained after transformations and composed like any other measurement. OpenDP requires
+"honest-but-curious" because it cannot check a mechanism that is defined outside of it; the proof is
+in ``hourglass.proof.md``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ except ImportError as error:  # pragma: no cover - the message is the remedy
 
 __all__ = ["make_hourglass_mean", "then_hourglass_mean"]
 
-#: What the elements of a vector may be, and the type that fixes the grid.
+#: The allowed types of the elements of a vector, and the type that determines the grid.
 _TYPES: Final = {
     "Vec<f64>": np.float64,
     "Vec<f32>": np.float32,
@@ -73,7 +73,7 @@ def make_hourglass_mean(
         )
     if metric not in _METRICS:
         raise OptionError(
-            f"input_metric={metric} does not count records that come and go; "
+            f"input_metric={metric} does not count records added or removed; "
             "give dp.symmetric_distance() or dp.insert_delete_distance()"
         )
     kind, amount, public = _TYPES[carrier], exact_epsilon(epsilon), Bounds.of(bounds)
@@ -83,7 +83,9 @@ def make_hourglass_mean(
         "estimator": estimator,
         "grid": grid,
     }
-    mean_question(np.zeros(0, dtype=kind), None, **options)  # what is wrong with them is said now
+    mean_question(
+        np.zeros(0, dtype=kind), None, **options
+    )  # raises errors now, not when the measurement is called
 
     def function(values: Any) -> Any:
         return mean(np.asarray(values, dtype=kind), **options)
@@ -101,7 +103,7 @@ def make_hourglass_mean(
 
 
 def then_hourglass_mean(**options: Any) -> Any:
-    """:func:`make_hourglass_mean` for what stands on the left of ``>>``."""
+    """:func:`make_hourglass_mean` as a partial for the right side of ``>>``."""
     return _PartialConstructor(
         lambda input_domain, input_metric: make_hourglass_mean(
             input_domain, input_metric, **options

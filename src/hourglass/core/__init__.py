@@ -1,1 +1,1 @@
-"""Plain values, no input or output: exact numbers, bounds, grids, units, keys, totals."""
+"""Plain values without I/O: exact numbers, bounds, grids, units, keys, totals."""

@@ -1,8 +1,8 @@
-"""Numbers known exactly: rationals, and enclosures of exp by integers.
+"""Exact numbers: rationals, and enclosures of exp between rationals.
 
-The laws of :mod:`hourglass.noise` have probabilities made of b = exp(-epsilon), which is
-irrational for every rational epsilon > 0. Nothing here rounds to nearest: a value is held
-between two rationals, and whoever needs more digits asks for more bits.
+The laws of :mod:`hourglass.noise` have probabilities computed from b = exp(-epsilon), which is
+irrational for every rational epsilon > 0. Nothing here rounds to nearest: a value is enclosed
+between two rationals, which can be made as tight as needed.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = [
     "to_double",
 ]
 
-#: Bits of an enclosure when nobody asks for more: twice what a double can show.
+#: The default precision of an enclosure, in bits: twice that of a double.
 DEFAULT_BITS = 160
-#: Ever more bits, for ``(f(bits) for bits in PRECISIONS)``: enclosures of one number, each tighter
-#: than the last. No machine reaches the end of it.
+#: Increasing precisions, for ``(f(bits) for bits in PRECISIONS)``: ever tighter enclosures of one
+#: number. The end is never reached in practice.
 PRECISIONS: Final = tuple(DEFAULT_BITS << doublings for doublings in range(40))
 
 
 @dataclass(frozen=True)
 class Enclosure:
-    """A real number known to lie in [low, high]; arithmetic keeps the promise."""
+    """A real number known to lie in [low, high]; arithmetic preserves the enclosure."""
 
     low: Fraction
     high: Fraction
@@ -66,7 +66,7 @@ class Enclosure:
     def __truediv__(self, other: Enclosure | Fraction | int) -> Enclosure:
         other = Enclosure.of(other)
         if other.low <= 0 <= other.high:
-            raise ZeroDivisionError("the divisor's enclosure contains zero: ask for more bits")
+            raise ZeroDivisionError("the divisor's enclosure contains zero; use more bits")
         return self * Enclosure(1 / other.high, 1 / other.low)
 
     def __rtruediv__(self, other: Fraction | int) -> Enclosure:
@@ -83,7 +83,7 @@ class Enclosure:
 
     @property
     def sign(self) -> int | None:
-        """-1, 0 or 1; None where the enclosure is too wide to tell."""
+        """-1, 0 or 1; None if the enclosure is too wide to tell."""
         if self.low > 0:
             return 1
         if self.high < 0:
@@ -105,11 +105,11 @@ class Enclosure:
 def exp_minus(x: Fraction, bits: int = DEFAULT_BITS) -> Enclosure:
     """Enclose exp(-x), x >= 0, between multiples of 2^-bits at most a few steps apart.
 
-    Taylor's series of an argument below 2^-8, where its terms alternate and fall, then
-    repeated squaring; each product is rounded down in the lower end, up in the upper.
+    Taylor series of an argument below 2^-8, where its terms alternate and decrease, then repeated
+    squaring; each product is rounded down for the lower end and up for the upper.
     """
     if x < 0:
-        raise ValueError("exp_minus wants x >= 0")
+        raise ValueError("exp_minus needs x >= 0")
     if x == 0:
         return Enclosure.of(1)
     squarings = int(x).bit_length() + 8
@@ -134,22 +134,22 @@ def exp_minus(x: Fraction, bits: int = DEFAULT_BITS) -> Enclosure:
 
 
 def floor_scaled(enclosures: Iterable[Enclosure], bits: int) -> int:
-    """floor(2^bits * v) of the real v that all of the enclosures hold, ever tighter.
+    """floor(2^bits * v) of the real number v that all the increasingly tight enclosures contain.
 
-    Ends unless v is an irrational-looking enclosure of a multiple of 2^-bits; the values
-    met here are rational functions of exp(-rational), transcendental unless constant
-    (Lindemann), and constants come as points.
+    This terminates unless v is a multiple of 2^-bits that is not given as a point. The values here
+    are rational functions of exp(-rational), which are transcendental unless constant (Lindemann),
+    and constants are given as points.
     """
     for enclosure in enclosures:
         low = (enclosure.low.numerator << bits) // enclosure.low.denominator
         high = (enclosure.high.numerator << bits) // enclosure.high.denominator
         if low == high:
             return low
-    raise ArithmeticError("no enclosure was tight enough to tell the floor")
+    raise ArithmeticError("no enclosure was tight enough to determine the floor")
 
 
 def outward(value: Enclosure, digits: int) -> tuple[int, int]:
-    """2^digits times the enclosure, its ends rounded outward to integers."""
+    """2^digits times the enclosure, with its ends rounded outward to integers."""
     low, high = value.low, value.high
     return (
         (low.numerator << digits) // low.denominator,
@@ -158,7 +158,7 @@ def outward(value: Enclosure, digits: int) -> tuple[int, int]:
 
 
 def to_double(value: Fraction | Enclosure) -> float:
-    """The nearest double; past the largest, the largest: never an infinity."""
+    """The nearest double; beyond the largest, the largest instead of an infinity."""
     if isinstance(value, Enclosure):
         value = (value.low + value.high) / 2
     return ratio_to_double(value.numerator, value.denominator)

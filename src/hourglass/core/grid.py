@@ -1,7 +1,7 @@
 """Bounds and grid: from a value to an integer cell, and back.
 
-A value x in [lower, upper] becomes the cell q = floor(G (x - lower) / (upper - lower) + 1/2),
-an integer in 0..G. This is the one place where floats come in, and the expression is written
+A value x in [lower, upper] becomes the cell q = floor(G (x - lower) / (upper - lower) + 1/2), an
+integer in 0..G. This is the only place where floats become integers, and the expression is written
 so that every engine evaluates it to the same integer, bit for bit (docs/how-it-works.md):
 
     s  = G / (upper - lower)
@@ -32,25 +32,31 @@ __all__ = ["DEFAULT_GRID", "MAX_GRID", "Bounds", "Grid", "check_centre", "check_
 
 #: The grid of real-valued columns: rounding to it moves a value by at most 2^-33 of the range.
 DEFAULT_GRID: Final = 1 << 32
-#: The finest grid: the exact sums of all engines and the noise's int64 are proved for it.
+#: The finest grid for which the sums of all engines are exact and the noise fits an int64.
 MAX_GRID: Final = 1 << 32
 
 
 def check_grid(grid: Any) -> int:
     """The number of cells as an int in 1..2^32, or a GridError."""
     if isinstance(grid, bool) or not isinstance(grid, int | np.integer):
-        raise GridError(f"grid={shown(grid)} is not a whole number; give one from 1 to 2^32")
+        raise GridError(f"grid={shown(grid)} is not a whole number; give a number from 1 to 2^32")
     if not 1 <= grid <= MAX_GRID:
-        raise GridError(f"grid={grid} is outside 1..2^32; leave it out to have it chosen for you")
+        raise GridError(
+            f"grid={grid} is outside 1..2^32; leave it out to have it chosen automatically"
+        )
     return int(grid)
 
 
 def check_centre(centre: Any, grid: int) -> int:
     """The half-width of the centre stair as an int in 0..G-1, or a GridError."""
     if isinstance(centre, bool) or not isinstance(centre, int | np.integer):
-        raise GridError(f"centre={shown(centre)} is not a whole number; give one from 0 to grid-1")
+        raise GridError(
+            f"centre={shown(centre)} is not a whole number; give a number from 0 to grid-1"
+        )
     if not 0 <= centre < grid:
-        raise GridError(f"centre={centre} is outside 0..{grid - 1}; leave it out for the best one")
+        raise GridError(
+            f"centre={centre} is outside 0..{grid - 1}; leave it out for the optimal one"
+        )
     return int(centre)
 
 
@@ -58,9 +64,9 @@ def check_centre(centre: Any, grid: int) -> int:
 class Bounds:
     """The public range that values are clamped to; ``lower < upper``, both finite.
 
-    An end is kept as an int if it was given as one, else as the double nearest to it.
-    ``origin`` says where they come from, for the statement of a release, and ``leaves`` how many
-    records a private search meant to leave below and above (None at an end of its scale).
+    An end is stored as an int if it was given as one, otherwise as the nearest double. ``origin``
+    says where the bounds come from, for the statement of a release, and ``leaves`` how many records
+    a private search aimed to leave below and above (None at an end of its scale).
     """
 
     lower: int | float
@@ -85,7 +91,7 @@ class Bounds:
 
     @classmethod
     def of(cls, bounds: Any) -> Bounds:
-        """Bounds from a pair, the bounds themselves, or what was found to hold them."""
+        """Bounds from a pair, from bounds, or from found bounds."""
         bounds = getattr(bounds, "bounds", bounds)
         if isinstance(bounds, Bounds):
             return bounds
@@ -94,8 +100,8 @@ class Bounds:
                 "bounds are missing; give the public range of the values, as in bounds=(0, 120). "
                 "Bounds read off the data would leak it"
             )
-        # A Series, an array or a longer list may be a column of the data, or have been read off it:
-        # not even its length is told.
+        # A Series, an array or a longer list may be a column of the data, or computed from it, so
+        # not even its length is shown.
         ends = list(bounds) if isinstance(bounds, list | tuple) else []
         if len(ends) != 2:
             raise BoundsError(
@@ -135,14 +141,16 @@ def _bound(name: str, value: Any) -> int | float:
         if math.isfinite(number):
             return number
         raise BoundsError(f"{name} bound {shown(value)} is not finite; give a public, finite range")
-    # Text is not shown: a list of two may be cells of the data.
+    # The text is not shown, because a list of two may be cells of the data.
     kind = type(value).__name__
-    raise BoundsError(f"{name} bound of type {kind} is not a number; give one such as 0 or 1.5")
+    raise BoundsError(
+        f"{name} bound of type {kind} is not a number; give a number such as 0 or 1.5"
+    )
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A range cut into G steps, its cells numbered 0..G, with the constants of the rule.
+    """A range divided into G steps, with cells numbered 0..G, and the constants of the rule.
 
     ``own`` marks a column of integers on its own grid, where quantising changes nothing.
     """
@@ -161,13 +169,13 @@ class Grid:
                 )
         elif not self.lower < self.upper:
             raise BoundsError(
-                f"bounds=({self.bounds.lower}, {self.bounds.upper}) are one and the same double; "
+                f"bounds=({self.bounds.lower}, {self.bounds.upper}) are the same double; "
                 "widen them, or give a column of integers"
             )
         elif self._cell(self.first_above) != 0 or self._cell(self.last_below) > self.cells:
             raise GridError(
                 f"grid={self.cells} is too fine for bounds=({self.bounds.lower}, "
-                f"{self.bounds.upper}): doubles have no room for it; give a coarser grid or "
+                f"{self.bounds.upper}): doubles are not precise enough; give a coarser grid or "
                 "wider bounds"
             )
 
@@ -180,9 +188,9 @@ class Grid:
         integers: bool = False,
         finest: int = DEFAULT_GRID,
     ) -> Grid:
-        """The grid for a column: as asked, or an integer column's own, or the finest.
+        """The grid for a column: as given, or an integer column's own, or the finest.
 
-        The choice rests on the column's declared type and the bounds, never on its values.
+        The choice depends on the column's declared type and the bounds, never on its values.
         """
         own = integers and bounds.whole and bounds.width <= finest
         if cells is None:
@@ -207,7 +215,7 @@ class Grid:
 
     @cached_property
     def shrink(self) -> float:
-        """1, or 1/2 where upper - lower would overflow a double; values are scaled by it."""
+        """1, or 1/2 if upper - lower would overflow a double; values are scaled by it."""
         return 1.0 if math.isfinite(self.upper - self.lower) else 0.5
 
     @cached_property
@@ -240,7 +248,7 @@ class Grid:
 
     @property
     def slack(self) -> Fraction:
-        """How far a record can be from its cell: half a step, and a person's mean a whole one."""
+        """How far a record can be from its cell: half a step; for a person's mean, a whole step."""
         return Fraction(0) if self.own else self.step
 
     def _cell(self, x: float) -> float:
@@ -248,7 +256,7 @@ class Grid:
         return math.floor(cell) if math.isfinite(cell) else math.inf
 
     def cell(self, x: int | float) -> int | None:
-        """The cell of one value, None if it is missing: the rule in its plainest form."""
+        """The cell of one value, None if it is missing; the reference for all engines."""
         if self.own:
             return min(max(int(x), int(self.bounds.lower)), int(self.bounds.upper)) - int(
                 self.bounds.lower

@@ -1,20 +1,54 @@
-"""Group names as values of the columns they come from, and their order."""
+"""Public keys as values of their columns."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any, Final
 
-from ..errors import OptionError
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["LONGEST", "key_value", "sort_key"]
+from ..errors import OptionError
+from .key_columns import KeyColumn
+
+__all__ = ["LONGEST", "key_column", "key_value"]
 
 #: The longest name of a group or a person, in bytes of UTF-8; a longer text is treated as NULL.
 LONGEST: Final = 4096
 
 
+def key_column(values: Sequence[Any] | npt.NDArray[Any], kind: str, column: str) -> KeyColumn:
+    """One part of all public keys, as values of a column of this kind.
+
+    Integers for a column of integers and strings for a column of text are checked all at once;
+    other values are converted one by one.
+    """
+    if isinstance(values, range) and abs(values.start) < 2**62 > abs(values.stop):
+        values = np.arange(values.start, values.stop, values.step)
+    if isinstance(values, np.ndarray):
+        if kind == "integer" and values.dtype.kind in "iu":
+            return KeyColumn.of(values)
+        values = values.tolist()
+    types = set(map(type, values))
+    if (kind == "integer" and types == {int}) or (
+        kind == "text" and types == {str} and _short(values)
+    ):
+        return KeyColumn.of(values)
+    return KeyColumn.of([key_value(v, kind, column, place) for place, v in enumerate(values)])
+
+
+def _short(texts: Any) -> bool:
+    """Whether all strings are valid, and short enough whatever their characters are."""
+    try:
+        "".join(texts).encode()
+    except ValueError:
+        return False
+    return max(map(len, texts)) <= LONGEST // 4
+
+
 def key_value(value: Any, kind: str, column: str, place: int = 0) -> Any:
-    """One part of a public key as the value that a column of this kind holds; None is NULL."""
+    """One part of a public key as a value of a column of this kind; None is NULL."""
     if hasattr(value, "item"):
         value = value.item()
     if _absent(value):
@@ -23,8 +57,11 @@ def key_value(value: Any, kind: str, column: str, place: int = 0) -> Any:
     if found is None:
         raise OptionError(
             f"keys[{place}] is {_a(value)}, which column {column!r} ({kind}) cannot hold; give "
-            f"keys of that kind, and texts of up to {LONGEST} bytes of UTF-8"
-            + ("; a number in a text file is a text, as it is written there" * (kind == "text"))
+            f"keys of that kind, and text of up to {LONGEST} bytes of UTF-8"
+            + (
+                "; in a text file, give numbers as text, exactly as they are written there"
+                * (kind == "text")
+            )
         )
     return found
 
@@ -34,7 +71,7 @@ def _a(value: Any) -> str:
 
 
 def _absent(value: Any) -> bool:
-    """None, or what frames put in its place: NaN, NA, NaT."""
+    """Whether a value is None or a frame's missing value: NaN, NA, NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value
@@ -47,7 +84,7 @@ def _text(value: Any) -> str | None:
         return None
     try:
         return str(value) if len(str(value).encode()) <= LONGEST else None
-    except ValueError:  # half of a surrogate pair, or an integer of thousands of digits
+    except ValueError:  # a lone surrogate, or an integer of thousands of digits
         return None
 
 
@@ -60,7 +97,7 @@ def _integer(value: Any) -> int | None:
         except ValueError:
             return None
     if isinstance(value, float) and value.is_integer():
-        return int(value)  # pandas turns integers with a missing one among them into floats
+        return int(value)  # pandas turns integers with a missing value into floats
     return value if isinstance(value, int) else None
 
 
@@ -80,8 +117,3 @@ def _date(value: Any) -> date | None:
 
 
 _CONVERT = {"text": _text, "integer": _integer, "boolean": _boolean, "date": _date}
-
-
-def sort_key(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Keys in the order of their values, missing ones last: never in the data's order."""
-    return tuple((part is None, part if part is not None else 0) for part in key)

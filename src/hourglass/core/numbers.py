@@ -1,4 +1,4 @@
-"""Privacy parameters as exact numbers: what is charged is what is used."""
+"""Privacy parameters as exact numbers, so that exactly what is used is charged."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ __all__ = [
     "exact_rate",
 ]
 
-#: What an exact number may be given as; a float means the decimal that it prints as.
+#: The types that an exact number may be given as; a float means the decimal that it prints as.
 Exact = int | float | str | Fraction | Decimal
 
-#: Below this the noise swamps any dataset that fits on a disk.
+#: Below this the noise exceeds the signal of any dataset that fits on a disk.
 MIN_EPSILON: Final = Fraction(1, 1_000_000)
-#: Above this a single release is no protection worth the name.
+#: Above this a release offers practically no protection.
 MAX_EPSILON: Final = Fraction(100)
 
-#: Past this a decimal's exact value would fill the memory; doubles end at 308.
+#: Beyond this exponent a decimal's exact value would fill the memory; doubles end at 308.
 _MAX_EXPONENT: Final = 400
 
 
 def exact_number(value: Any) -> Fraction | None:
     """The rational that ``value`` means, or None if it means none.
 
-    An int, Fraction or Decimal means itself, text the decimal (or ratio) it spells, and a
-    float the decimal that it prints as: 0.1 is 1/10, not the double next to it. A boolean
-    is not a number here.
+    An int, Fraction or Decimal means itself, text the decimal (or ratio) that it denotes, and a
+    float the decimal that it prints as: 0.1 is 1/10, not the nearest double. A boolean is not a
+    number here.
     """
     if isinstance(value, bool | np.bool_):
         return None
@@ -59,7 +59,7 @@ def exact_number(value: Any) -> Fraction | None:
 
 
 def exact_epsilon(value: Any) -> Fraction:
-    """Epsilon as an exact rational in [1e-6, 100], or an EpsilonError that says why not."""
+    """Epsilon as an exact rational in [1e-6, 100]; otherwise raises an EpsilonError."""
     epsilon = exact_number(value)
     if epsilon is None:
         raise EpsilonError(
@@ -75,7 +75,7 @@ def exact_epsilon(value: Any) -> Fraction:
 
 
 def exact_delta(value: Any) -> Fraction:
-    """Delta as an exact rational in (0, 1), or an EpsilonError that says why not."""
+    """Delta as an exact rational in (0, 1); otherwise raises an EpsilonError."""
     delta = exact_number(value)
     if delta is None or not 0 < delta < 1:
         raise EpsilonError(

@@ -7,8 +7,8 @@ value into the same bucket:
 
     bucket(x) = (how many c_i < x) + (how many c_i <= x);  missing, NaN: none
 
-What :mod:`hourglass.mechanisms.scan` needs is how many records lie strictly beyond each
-candidate on either side, and a histogram of the buckets says it.
+:mod:`hourglass.mechanisms.scan` needs the number of records strictly beyond each candidate on
+either side, which follows from a histogram of the buckets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .public import Public, is_column
 
 __all__ = ["Counts", "Scale", "counts_from_histogram", "doubles_around", "histogram_of_chunks"]
 
-#: 2^(0/4) to 2^(3/4), the nearest doubles: four candidates to a doubling.
+#: 2^(0/4) to 2^(3/4) as the nearest doubles: four candidates per doubling.
 _QUARTERS: Final = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)
 #: The default scale spans 2^-64 to 2^64 on either side of zero.
 _OCTAVES: Final = 64
@@ -49,7 +49,7 @@ class Scale:
             raise BoundsError(
                 f"scale has {len(given)} candidates; give from 2 to {_MOST}, in increasing order"
             )
-        try:  # each neighbouring pair must itself be bounds: numbers, finite, increasing
+        try:  # each neighbouring pair must be valid bounds: finite, increasing numbers
             pairs = [Bounds(low, high) for low, high in pairwise(given)]
         except BoundsError:
             pairs = []
@@ -60,7 +60,7 @@ class Scale:
 
     @classmethod
     def of(cls, scale: Any, *, integers: bool = False) -> Scale:
-        """The scale itself, one of the given candidates, or the default one."""
+        """A scale from a scale, from candidates, or the default one."""
         if isinstance(scale, Scale):
             return scale
         if scale is None:
@@ -70,24 +70,24 @@ class Scale:
         elif is_column(scale):
             raise BoundsError(
                 f"scale={shown(scale)} may be a column of the data; if its candidates come from a "
-                "public source, say so with scale=hg.public(...)"
+                "public source, declare that with scale=hg.public(...)"
             )
         if isinstance(scale, str | bytes | Mapping | set | frozenset) or not isinstance(
             scale, Iterable
         ):
             raise BoundsError(
-                f"scale of type {type(scale).__name__} is no list of candidates; give public "
+                f"scale of type {type(scale).__name__} is not a list of candidates; give public "
                 "numbers in increasing order, such as range(0, 121, 5), or leave it out"
             )
         return cls(tuple(islice(scale, _MOST + 1)))
 
     @cached_property
     def pivot(self) -> int:
-        """Where the scans set out: the candidate nearest to zero, the lower one of two."""
+        """Where the scans start: the candidate nearest to zero, the lower of two in a tie."""
         return min((abs(candidate), place) for place, candidate in enumerate(self.candidates))[1]
 
     def bucket(self, x: int | float) -> int | None:
-        """The bucket of one value, None if it is missing: the rule in its plainest form."""
+        """The bucket of one value, None if it is missing; the reference for all engines."""
         if not -math.inf <= x <= math.inf:
             return None
         return bisect_left(self.candidates, x) + bisect_right(self.candidates, x)
@@ -95,8 +95,8 @@ class Scale:
     def bucket_case(self, tests: Sequence[str | bool]) -> str:
         """The same rule as an SQL expression for a number x: a balanced tree of CASEs.
 
-        ``tests`` say x < c, x <= c of each candidate c in turn, in the engine's words; True or
-        False where no x of the column's type makes a difference.
+        ``tests`` are the conditions x < c and x <= c for each candidate c in turn, as SQL; True or
+        False if the result is the same for every x of the column's type.
         """
         return _tree(tests, 0, len(tests))
 
@@ -127,7 +127,7 @@ def _default(integers: bool) -> Scale:
 
 @dataclass(frozen=True, repr=False)
 class Counts:
-    """How many records lie strictly below and strictly above each candidate: secret."""
+    """How many records lie strictly below and strictly above each candidate. Secret."""
 
     below: tuple[int, ...]
     above: tuple[int, ...]
@@ -146,7 +146,7 @@ class Counts:
 
 
 def counts_from_histogram(scale: Scale, records: Mapping[int, int]) -> Counts:
-    """The counts that a histogram of the buckets adds up to; buckets left out are empty."""
+    """The counts from a histogram of the buckets; buckets that are left out are empty."""
     buckets = 2 * len(scale.candidates) + 1
     cumulated = [0]
     for bucket in range(buckets):
@@ -177,7 +177,9 @@ def histogram_of_chunks(
 def _plain(chunk: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Doubles without NaN, or integers in the machine's byte order."""
     if chunk.dtype.kind == "f":
-        with np.errstate(all="ignore"):  # a warning would tell of a value: overflow, odd NaN
+        with np.errstate(
+            all="ignore"
+        ):  # a warning about overflow or a signalling NaN would reveal a value
             doubles = chunk.astype(np.float64, copy=False)
         return doubles[~np.isnan(doubles)]
     return chunk.astype(chunk.dtype.newbyteorder("="), copy=False)
@@ -187,8 +189,7 @@ def _plain(chunk: npt.NDArray[Any]) -> npt.NDArray[Any]:
 class _Thresholds:
     """The candidates in an array's own type: x < c is x < up, x > c is x > down.
 
-    ``past`` marks the candidates that no value of the type reaches, ``short`` those that
-    every value exceeds.
+    ``past`` marks the candidates above every value of the type, ``short`` those below every value.
     """
 
     down: npt.NDArray[Any]

@@ -1,7 +1,7 @@
-"""Totals: what is known of the data, before and after the noise.
+"""Totals of the data, before and after noise is added.
 
-``Totals`` are secret and print nothing. ``NoisyTotals`` are safe: everything after them is
-post-processing.
+``Totals`` are secret, and their ``repr`` is redacted. ``NoisyTotals`` are safe: everything computed
+from them is post-processing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
+
+from .key_columns import NAMELESS, KeyColumn, Keys
+from .wide import ROWS, Wide
 
 __all__ = [
     "CELLS",
@@ -19,14 +23,18 @@ __all__ = [
     "MOST",
     "MOST_SQUARE",
     "Groups",
+    "Halves",
     "NoisyColumns",
     "NoisyCounts",
     "NoisyTotals",
     "Sum",
     "Totals",
+    "joined",
 ]
 
-#: Sums are carried as HALF * hi + lo: neither half can pass 2^63 below 1e14 rows.
+Rows = npt.NDArray[np.intp]
+
+#: Sums are returned as HALF * hi + lo: neither half can exceed 2^63 below 1e14 rows.
 HALF: Final = 65536
 #: No record adds more than this to a sum of cells, so that chunks add up exactly in doubles.
 MOST: Final = 2**32
@@ -36,11 +44,11 @@ MOST_SQUARE: Final = 2**46
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum over the records of a group that a statistic asks for.
+    """A sum over the records of a group that a statistic needs.
 
-    It adds up a power of the cell of one ``column`` of the question, columns counted from 0. With
-    a ``side`` it counts the records whose value lies outside the bounds instead: below the lower
-    one (-1) or above the upper one (1). The number of the records comes with every question and is
+    It adds up a power of the cell of one ``column`` of the question, counted from 0. With a
+    ``side`` it counts the records whose value lies outside the bounds instead: below the lower
+    bound (-1) or above the upper one (1). The number of records is part of every question and is
     not declared.
     """
 
@@ -49,16 +57,17 @@ class Sum:
     side: int = 0
 
 
-#: What a mean asks for: the sum of the cells.
+#: What a mean needs: the sum of the cells.
 CELLS: Final = (Sum(),)
 
 
 @dataclass(frozen=True, repr=False)
 class Totals:
-    """The sums that a statistic asked for and the number of the records: secret.
+    """The sums that a statistic needs, and the number of records. Secret.
 
-    ``cells`` is the first sum, ``more`` are the others in their order. Python integers, or for
-    groups NumPy arrays of Python integers: neither can wrap.
+    ``cells`` is the first sum, ``more`` are the others in order. They are Python integers or, for
+    groups, :class:`~hourglass.core.wide.Wide` arrays or NumPy arrays of Python integers, so nothing
+    can overflow.
     """
 
     cells: Any
@@ -82,97 +91,102 @@ class Totals:
 
 
 @dataclass(frozen=True, repr=False)
-class Groups:
-    """What an engine hands back: key columns, and the totals of each group. Secret.
+class Halves:
+    """One sum of each group as the engine returns it: HALF * hi + lo, 64-bit integers. Secret.
 
-    A key column is a list or an array; cells and counts are arrays of 64-bit integers where all
-    are below 2^62, else of Python's own.
+    If ``balance`` is a number G and not 0, 2t - G was summed for each record.
     """
 
-    keys: Sequence[Any]
-    cells: Any
-    count: Any
-    more: tuple[Any, ...] = ()
+    hi: npt.NDArray[np.int64]
+    lo: npt.NDArray[np.int64]
+    balance: int = 0
+
+    def take(self, rows: Any) -> Halves:
+        """The sums of some groups."""
+        return Halves(self.hi[rows], self.lo[rows], self.balance)
+
+    def placed(self, places: Rows, size: int) -> Halves:
+        """The sums of ``size`` groups; see :meth:`Groups.placed`."""
+        return Halves(_placed(self.hi, places, size), _placed(self.lo, places, size), self.balance)
+
+    def whole(self, count: Wide) -> Any:
+        """The sums of t."""
+        whole = Wide.of_halves(self.hi, self.lo, HALF.bit_length() - 1)
+        return (whole + self.balance * count).halved() if self.balance else whole
+
+
+@dataclass(frozen=True, repr=False)
+class Groups:
+    """The result of an engine: the keys, counts and sums of all groups. Secret."""
+
+    keys: Keys
+    count: npt.NDArray[np.int64]
+    halves: tuple[Halves, ...]
 
     @classmethod
-    def of(
-        cls, keys: Sequence[Any], count: Any, *halves: Any, balance: Sequence[int] = ()
-    ) -> Groups:
-        """From the columns of the answer: the count, and high and low half of each sum.
+    def of(cls, keys: Keys, count: Any, *halves: Any, balance: Sequence[int] = ()) -> Groups:
+        """From the columns of the result: the count, and the high and low halves of each sum.
 
-        A sum over no rows is NULL, and 0 here. ``balance`` has a number G for each sum: where it
-        is not 0, the sum is of 2t - G for each record.
+        A sum over no rows is NULL, which becomes 0. ``balance`` has a number G for each sum: if it
+        is not 0, 2t - G was summed for each record.
         """
-        count, *parts = columns = [_integers(column) for column in (count, *halves)]
-        pairs = list(zip(parts[::2], parts[1::2], strict=True))
-        balance = balance or (0,) * len(pairs)
-        ends = [
-            end
-            for pair, most in zip(pairs, balance, strict=True)
-            for end in ([(count, 2**62 // most)] if most else [(half, 2**46) for half in pair])
-        ]
-        small = all(part.max(initial=0) < end for part, end in ends)
-        if not small or any(part.dtype != np.int64 for part in columns):
-            count, *parts = (part.astype(object) for part in columns)
-            pairs = list(zip(parts[::2], parts[1::2], strict=True))
-        sums = [_joined(hi, lo, count, most) for (hi, lo), most in zip(pairs, balance, strict=True)]
-        cells, *more = sums or [np.zeros_like(count)]
-        return cls(keys, cells, count, tuple(more))
-
-    @property
-    def sums(self) -> tuple[Any, ...]:
-        """All sums, in the order in which they were asked for."""
-        return (self.cells, *self.more)
+        count, *parts = (_integers(column) for column in (count, *halves))
+        each = zip(parts[::2], parts[1::2], balance or (0,) * (len(parts) // 2), strict=True)
+        return cls(keys, count, tuple(Halves(*sum_) for sum_ in each))
 
     @property
     def totals(self) -> Totals:
         """The totals of all groups."""
-        return self.take(slice(None))
-
-    def take(self, rows: Any) -> Totals:
-        """The totals of some groups, in Python's integers: noise on top cannot wrap them."""
-        cells, count, *more = (
-            part[rows].astype(object) for part in (self.cells, self.count, *self.more)
-        )
+        count = Wide.of(self.count, ROWS)
+        cells, *more = [part.whole(count) for part in self.halves] or [0 * count]
         return Totals(cells, count, tuple(more))
+
+    def blocks(self, size: int) -> Iterator[Totals]:
+        """The totals of all groups in blocks of ``size``; at least one block."""
+        for start in range(0, max(1, len(self.count)), size):
+            rows = slice(start, start + size)
+            halves = tuple(part.take(rows) for part in self.halves)
+            yield Groups(NAMELESS, self.count[rows], halves).totals
+
+    def take(self, rows: Any) -> Groups:
+        """Some of the groups."""
+        halves = tuple(part.take(rows) for part in self.halves)
+        return Groups(self.keys.take(rows), self.count[rows], halves)
+
+    def placed(self, keys: Keys, places: Rows) -> Groups:
+        """The groups at the given positions, with zeros at all others.
+
+        Groups whose position is -1 are left out.
+        """
+        halves = tuple(part.placed(places, len(keys)) for part in self.halves)
+        return Groups(keys, _placed(self.count, places, len(keys)), halves)
 
     @classmethod
     def of_total(cls, totals: Totals) -> Groups:
         """One group without a name."""
-        cells, count, *more = (
-            np.array([part], dtype=object) for part in (totals.cells, totals.count, *totals.more)
-        )
-        return cls([], cells, count, tuple(more))
+        halves = (half for part in totals.sums for half in divmod(part, HALF))
+        return cls.of(NAMELESS, [totals.count], *([half] for half in halves))
 
     @property
     def only(self) -> Totals:
-        """The totals of the one group that there is, as Python's integers."""
-        more = tuple(int(part[0]) for part in self.more)
-        return Totals(int(self.cells[0]), int(self.count[0]), more)
-
-    def key(self, row: int) -> tuple[Any, ...]:
-        """The key of one group, in plain values."""
-        values = (column[row] for column in self.keys)
-        return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
-
-    def all_keys(self) -> Iterator[tuple[Any, ...]]:
-        """The keys of all groups, in plain values."""
-        plain = (c.tolist() if isinstance(c, np.ndarray) else c for c in self.keys)
-        return zip(*plain, strict=True)
+        """The totals of the only group, as Python integers."""
+        cells, *more = (part[0] for part in self.totals.sums)
+        return Totals(cells, int(self.count[0]), tuple(more))
 
     @classmethod
     def of_arrow(cls, table: Any, keys: int, balance: Sequence[int] = ()) -> Groups:
-        """From an Arrow table, of which the first ``keys`` columns are keys."""
+        """From an Arrow table whose first ``keys`` columns are keys."""
         columns = table.columns
         numbers = (column.fill_null(0).to_numpy() for column in columns[keys:])
-        names = [_arrow_keys(column) for column in columns[:keys]]
-        return cls.of(names, *numbers, balance=balance)
+        names = [KeyColumn.of_arrow(column) for column in columns[:keys]]
+        return cls.of(Keys(names), *numbers, balance=balance)
 
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[Any]], keys: int, sums: int = 1) -> Groups:
-        """From the rows of the answer, of which the first ``keys`` columns are keys."""
+        """From the rows of the result, whose first ``keys`` columns are keys."""
         columns = list(zip(*rows, strict=True)) if rows else [()] * (keys + 1 + 2 * sums)
-        return cls.of([list(column) for column in columns[:keys]], *columns[keys:])
+        names = [KeyColumn.of(column) for column in columns[:keys]]
+        return cls.of(Keys(names), *columns[keys:])
 
     def __repr__(self) -> str:
         return "Groups(secret)"
@@ -181,41 +195,30 @@ class Groups:
         raise TypeError("groups are secret: they are not pickled or copied out of the process")
 
 
-def _joined(hi: Any, lo: Any, count: Any, balance: int) -> Any:
-    """A sum of its halves; see :meth:`Groups.of` for the balance."""
-    whole = hi * HALF
-    whole += lo
-    if balance:
-        whole += count * balance
-        whole >>= 1
-    return whole
+def _placed(values: npt.NDArray[np.int64], places: Rows, size: int) -> npt.NDArray[np.int64]:
+    found = np.zeros(size + 1, dtype=np.int64)
+    found[places] = values  # -1 is the last entry, which is cut off
+    return found[:size]
 
 
-def _arrow_keys(column: Any) -> Any:
-    """An array of whole numbers as it is, else plain Python values."""
-    whole = str(column.type).lstrip("u").startswith("int") and not column.null_count
-    return column.to_numpy() if whole else column.to_pylist()
-
-
-def _integers(column: Any) -> Any:
-    """Integers in an array: of 64 bits where the engine gives such, else Python's own."""
+def _integers(column: Any) -> npt.NDArray[np.int64]:
+    """The 64-bit integers of a column, NULL as 0."""
     if isinstance(column, np.ma.MaskedArray):
         column = column.filled(0)
     if isinstance(column, np.ndarray) and column.dtype.kind == "i":
         return column.astype(np.int64, copy=False)
-    found = np.empty(len(column), dtype=object)
-    found[:] = [int(value or 0) for value in column]
-    return found
+    return np.array([int(value or 0) for value in column], dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class NoisyTotals:
-    """S' and G N' - S' after the noise, in cells: ``cells / parts`` and ``rest / parts``.
+    """The noisy S' and G N' - S', in cells: ``cells / parts`` and ``rest / parts``.
 
-    The two are what the paper calls the transformed sums: how much of the records leans to
-    the upper bound, and how much to the lower. Integers, or arrays of them for groups. With the
-    spread, ``squares`` is the noisy sum of q^2 where a record adds at most parts * grid / 2. If it
-    was asked for, ``below`` and ``above`` are the noisy numbers of values outside the bounds.
+    These are the paper's transformed sums: the distances of the records from the lower bound, and
+    from the upper bound. They are integers or, for groups, arrays: of 64 bits if all are small,
+    otherwise of Python integers (the choice depends only on noisy numbers). With the spread,
+    ``squares`` is the noisy sum of q^2, to which a record adds at most parts * grid / 2. If asked
+    for, ``below`` and ``above`` are the noisy numbers of values outside the bounds.
     """
 
     cells: Any
@@ -226,6 +229,10 @@ class NoisyTotals:
     below: Any = None
     above: Any = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.cells, int):
+            _narrow(self, "cells", "rest", "squares", "below", "above")
+
     @property
     def weight(self) -> Any:
         """G N' in the same units: an integer multiple of ``grid`` for the hourglass."""
@@ -233,16 +240,16 @@ class NoisyTotals:
 
     @property
     def size(self) -> Fraction:
-        """N', the noisy number of records, exactly; it can be zero or negative."""
+        """N', the exact noisy number of records; it can be zero or negative."""
         return Fraction(self.weight, self.parts * self.grid)
 
     @property
     def sizes(self) -> Any:
-        """N' rounded down, of each group: what a threshold is compared with."""
+        """N' of each group, rounded down, to be compared with a threshold."""
         return self.weight // (self.parts * self.grid)
 
     def take(self, rows: Any) -> NoisyTotals:
-        """Those of some groups, or as Python's integers of one."""
+        """The noisy totals of some groups, or of one as Python integers."""
         names = ("cells", "rest", "squares", "below", "above")
         taken = {name: part[rows] for name in names if (part := getattr(self, name)) is not None}
         if not isinstance(taken["cells"], np.ndarray):
@@ -250,19 +257,29 @@ class NoisyTotals:
         return replace(self, **taken)
 
 
+def _narrow(noisy: Any, *names: str) -> None:
+    """Replace wide arrays by NumPy arrays; their type depends on noisy values only."""
+    for name in names:
+        if isinstance(part := getattr(noisy, name), Wide):
+            object.__setattr__(noisy, name, part.narrow())
+
+
 @dataclass(frozen=True)
 class NoisyCounts:
-    """A number of records after the noise, of either sign; or an array of them for groups."""
+    """The noisy number of records, which may be negative; or an array for groups."""
 
     counts: Any
 
+    def __post_init__(self) -> None:
+        _narrow(self, "counts")
+
     @property
     def sizes(self) -> Any:
-        """What a threshold is compared with."""
+        """The counts to be compared with a threshold."""
         return self.counts
 
     def take(self, rows: Any) -> NoisyCounts:
-        """Those of some groups, or as Python's integer of one."""
+        """The counts of some groups, or of one as a Python integer."""
         counts = self.counts[rows]
         return NoisyCounts(counts if isinstance(counts, np.ndarray) else int(counts))
 
@@ -279,5 +296,21 @@ class NoisyColumns:
         return self.columns[0].sizes
 
     def take(self, rows: Any) -> NoisyColumns:
-        """Those of some groups, or of one."""
+        """The noisy totals of some groups, or of one."""
         return NoisyColumns(tuple(column.take(rows) for column in self.columns))
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """The noisy totals or counts of all groups, from those of blocks of groups."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, NoisyColumns):
+        columns = zip(*(part.columns for part in parts), strict=True)
+        return NoisyColumns(tuple(map(joined, columns)))
+    each = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name, value in vars(first).items()
+        if isinstance(value, np.ndarray)
+    }
+    return replace(first, **each)

@@ -1,8 +1,8 @@
 """Whose presence is hidden: a row, or a person with all of their rows.
 
-A unit is enforced in the query, never assumed of the data: whatever rows a person has, no
-more of them are counted than the unit says. Which ones is decided by a hash of the person's
-own rows alone, so one person's rows never change what is kept of another's.
+A unit is enforced in the query, never assumed of the data: however many rows a person has, no more
+of them count than the unit allows. Which ones is decided by a hash of the person's own rows, so one
+person's rows never affect which rows of another are kept.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ..errors import OptionError, shown
 
 __all__ = ["Unit", "as_unit", "counts_persons", "hidden", "per_person", "per_row"]
 
-#: More than this many rows times groups leaves nothing of any epsilon.
+#: The largest rows times groups; with more, the epsilon per record would be too small.
 MAX_SHARES = 1_000_000
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A row (``person`` is None), or a person named by a column.
+    """A row (``person`` is None), or a person identified by a column.
 
-    ``rows`` is how many rows of a person count in a group; None means that the person counts
-    once in it, with their own mean. ``groups`` is in how many groups a person counts.
+    ``rows`` is the most rows of a person that count in a group; None means that the person counts
+    once, with the mean of their rows. ``groups`` is the most groups in which a person counts.
     """
 
     person: str | None = None
@@ -33,12 +33,12 @@ class Unit:
 
     @property
     def records(self) -> int:
-        """How many records of a group one unit can be: the noise hides so many."""
+        """The most records of a group that one unit can have."""
         return self.rows or 1
 
     @property
     def shares(self) -> int:
-        """Into how many equal parts epsilon is divided: records a group, times groups."""
+        """How many equal parts epsilon is divided into: records per group, times groups."""
         return self.records * self.groups
 
     def __str__(self) -> str:
@@ -58,15 +58,15 @@ _PERSON: Final = re.compile(
 
 
 def counts_persons(unit: str) -> bool:
-    """Whether records are persons, by the text of a unit."""
+    """Whether records are persons, from the text of a unit."""
     found = _PERSON.fullmatch(unit)
     return found is not None and found["rows"] is None
 
 
 def hidden(unit: str, *, averaged: bool = True) -> str:
-    """Whose presence is hidden, in words: from the text of a unit, as answers carry it.
+    """Whose presence is hidden, in words, from the text of a unit as stored in answers.
 
-    ``averaged``: a person who counts once does so with the mean of their rows.
+    ``averaged`` means that a person who counts once does so with the mean of their rows.
     """
     found = _PERSON.fullmatch(unit)
     if found is None:
@@ -82,37 +82,38 @@ def hidden(unit: str, *, averaged: bool = True) -> str:
 
 
 def per_row() -> Unit:
-    """Hide each row: right where a person has one row at most."""
+    """Protect each row; suitable if a person has at most one row."""
     return Unit()
 
 
 def per_person(column: str, *, rows: int | None = None, groups: int = 1) -> Unit:
-    """Hide each person, named by ``column``, with all of their rows.
+    """Protect each person, identified by ``column``, with all of their rows.
 
-    Without ``rows`` a person counts once in a group, with the mean of their own rows: no
-    epsilon is lost to it. With ``rows=k`` up to k rows of a person count, and ``groups=m``
-    lets a person count in up to m groups; epsilon is divided by k * m. Rows that name no
-    person (NULL) are left out.
+    Without ``rows`` a person counts once in a group, with the mean of their own rows, at the full
+    epsilon. With ``rows=k`` up to k rows of a person count, and with ``groups=m`` a person counts
+    in up to m groups; epsilon is divided by k * m. Rows whose person is NULL are left out.
     """
     if not isinstance(column, str) or not column:
         raise OptionError(
-            f"per_person({shown(column)}): give the name of the column with the person"
+            f"per_person({shown(column)}): give the name of the column that identifies persons"
         )
     if rows is not None:
         _whole("rows", rows)
     _whole("groups", groups)
     if (rows or 1) * groups > MAX_SHARES:
-        raise OptionError(f"rows * groups = {(rows or 1) * groups} is above {MAX_SHARES}")
+        raise OptionError(
+            f"rows * groups = {(rows or 1) * groups} is above {MAX_SHARES}; lower one of them"
+        )
     return Unit(column, rows, groups)
 
 
 def as_unit(unit: Any) -> Unit:
-    """The unit given, or rows where none was."""
+    """The given unit; rows by default."""
     if unit is None:
         return per_row()
     if not isinstance(unit, Unit):
         raise OptionError(
-            f"unit={shown(unit)} is no unit; give hg.per_row() or hg.per_person('id')"
+            f"unit={shown(unit)} is not a unit; give hg.per_row() or hg.per_person('id')"
         )
     return unit
 

@@ -1,4 +1,4 @@
-"""URLs of databases as they may be shown: never with a password."""
+"""URLs of databases, shown without passwords."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 __all__ = ["scheme_of", "shown_url", "url_identity"]
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-#: A password in the words of PostgreSQL's driver: host=... password=...
+#: A password in the keyword form of PostgreSQL's driver: host=... password=...
 _KEYWORD: Final = re.compile(r"password\s*=", re.IGNORECASE)
 _HOST: Final = r"(?:[\w.~%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]*)?"
-#: The one form of which it is certain where a password starts and ends: no "@", "/", "?" or "#"
-#: that could belong to a password stands in what is shown.
+#: The only form in which it is certain where a password starts and ends: what is shown contains no
+#: "@", "/", "?" or "#" that could belong to a password.
 _CERTAIN: Final = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://"
     r"(?:(?P<user>[\w.~%!$&'*+,;=-]*)(?::[^@/?#]*)?@)?"
@@ -24,7 +24,7 @@ _CERTAIN: Final = re.compile(
 
 
 def scheme_of(url: str) -> str:
-    """What stands before ``://``, in lower case and without a driver's name; "" if nothing does."""
+    """The scheme before ``://``, in lower case and without a driver's name; "" if there is none."""
     found = _SCHEME.match(url)
     return found[1].lower().partition("+")[0] if found else ""
 
@@ -32,9 +32,9 @@ def scheme_of(url: str) -> str:
 def shown_url(url: str) -> str:
     """The URL without its password and its options, which may hold one.
 
-    A URL that could be read in two ways, for instance because its password holds an "@" or a "/"
-    that is not percent-encoded, is shown by its scheme alone. A text that is no URL is a file's
-    name, and is shown unless it gives a password.
+    Of an ambiguous URL, for instance because its password contains an "@" or a "/" that is not
+    percent-encoded, only the scheme is shown. Text that is not a URL is a file name, and is shown
+    unless it contains a password.
     """
     if "://" not in url:
         return "..." if _KEYWORD.search(url) else url
@@ -47,7 +47,7 @@ def shown_url(url: str) -> str:
 
 
 def url_identity(url: str) -> str:
-    """The URL without its password: equal for equal places, whatever the password is today."""
+    """The URL without its password, equal for equal databases even if the password changes."""
     found = _CERTAIN.fullmatch(url)
     if found is None:
         return url

@@ -1,8 +1,8 @@
-"""How good an answer will be, before it is asked for: closed forms, no data.
+"""Expected errors of answers in closed form, without data.
 
-Errors are those of the noise, to leading order in one over the number of records: exact in
-the limit, and within a few per cent once n * epsilon is above about 20. Clamping and the
-sampling of the data itself are not in them; :func:`plan` takes the sampling in if asked.
+Errors are those of the noise, to leading order in one over the number of records: exact in the
+limit, and within a few per cent once n * epsilon is above about 20. They do not include clamping or
+sampling error; :func:`plan` can include sampling error.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def gamma(epsilon: Any) -> float:
     Geng-Viswanath 2014, eq. 50, that the proof arrives at.
     """
     beta = 1 / math.expm1(float(exact_epsilon(epsilon)))
-    # The cube root less beta, without the loss of digits for large beta.
+    # The cube root minus beta, without cancellation for large beta.
     excess = (3 * beta**2 + beta) / 2
     root = math.cbrt(beta**3 + excess)
     return excess / (root**2 + root * beta + beta**2)
@@ -66,11 +66,10 @@ def leading_error(
 ) -> float:
     """n^2 MSE / width^2 for large n, at a mean given in the units of the bounds.
 
-    ``columns`` is how many columns are asked together; the error is that of each of them.
-    ``spread`` and ``outside`` are those of :func:`hourglass.mean`.
-    Without a mean, the worst over all means. ``grid`` left out is 2^32; give upper - lower
-    of integer bounds for a column of integers. Otherwise the bounds matter for "independent"
-    alone.
+    ``columns`` is the number of columns asked for together; the error is that of each of them.
+    ``spread`` and ``outside`` are those of :func:`hourglass.mean`. Without a mean, the worst over
+    all means. ``grid`` is 2^32 by default; give upper - lower of integer bounds for a column of
+    integers. Otherwise the bounds matter only for "independent".
     """
     asked = _mechanism(algorithm, epsilon, bounds, grid, columns, spread, outside)
     return float(leading_of(asked, mean))
@@ -90,9 +89,9 @@ def expected_error(
 ) -> float:
     """The root mean squared error of a private mean, in the units of the data.
 
-    ``columns`` is how many columns are asked together; ``spread`` and ``outside`` are those of
-    :func:`hourglass.mean`. The error is at most the width of the bounds: an estimate is never
-    further off than that.
+    ``columns`` is the number of columns asked for together; ``spread`` and ``outside`` are those of
+    :func:`hourglass.mean`. The error is at most the width of the bounds, since no estimate is
+    further off.
     """
     asked = _mechanism(algorithm, epsilon, bounds, grid, columns, spread, outside)
     return error_at(asked, records, mean)
@@ -101,7 +100,7 @@ def expected_error(
 def compare(
     records: int, bounds: Any, epsilon: Any, *, mean: float | None = None, grid: int | None = None
 ) -> dict[str, float]:
-    """The expected error of every algorithm, by name, the best first."""
+    """The expected error of every algorithm by name, the smallest first."""
     errors = {
         name: expected_error(records, bounds, epsilon, algorithm=name, mean=mean, grid=grid)
         for name in ALGORITHMS
@@ -114,7 +113,7 @@ def error_at(mechanism: MeanMechanism, records: float, mean: float | None = None
 @overload
 def error_at(mechanism: MeanMechanism, records: Floats, mean: Floats) -> Floats: ...
 def error_at(mechanism: MeanMechanism, records: Any, mean: Any = None) -> Any:
-    """:func:`expected_error` of a mechanism already made; of arrays, for many groups at once."""
+    """:func:`expected_error` of a mechanism; with arrays, for many groups at once."""
     width = to_double(mechanism.grid.bounds.width)
     with np.errstate(over="ignore"):  # the width is less
         most = width * np.sqrt(leading_of(mechanism, mean))
@@ -126,7 +125,7 @@ def error_at(mechanism: MeanMechanism, records: Any, mean: Any = None) -> Any:
 
 
 def sum_error(mechanism: MeanMechanism) -> float:
-    """The root mean squared error of a sum: of u X + l Y, whatever the number of records.
+    """The root mean squared error of a sum: that of u X + l Y, for any number of records.
 
     X and Y are the errors of the two transformed sums, in records.
     """
@@ -147,27 +146,27 @@ def _mechanism(
     spread: bool = False,
     outside: Any = None,
 ) -> MeanMechanism:
-    """The mechanism of one column, where so many on the same grid are asked together."""
+    """The mechanism of one of ``columns`` columns on the same grid, asked for together."""
     exact, grid = exact_epsilon(epsilon), _cut(bounds, cells, spread)
     if outside is not None:
         share = exact_number(outside)
         if share is None or not 0 < share < 1:
             raise OptionError(
-                f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give one "
+                f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give a share "
                 'such as "1/10"'
             )
         exact *= 1 - share
     if spread:
         if columns != 1:
-            raise OptionError("spread=True is about one column; leave out columns=")
+            raise OptionError("spread=True works only with one column; leave out columns=")
         one_of("algorithm", algorithm, ("hourglass",))
         triangle: MeanMechanism = make(algorithm, exact, grid, "spread")
         return triangle
     whole = isinstance(columns, int) and not isinstance(columns, bool)
     if not whole or not 1 <= columns <= MOST_COLUMNS:
         raise OptionError(
-            f"columns={shown(columns)} is not a whole number from 1 to {MOST_COLUMNS}, which is "
-            "how many columns one question takes"
+            f"columns={shown(columns)} is not a whole number from 1 to {MOST_COLUMNS}, the most "
+            "columns in one question"
         )
     if columns == 1:
         return make(algorithm, exact, grid)
@@ -195,7 +194,7 @@ def leading_of(mechanism: MeanMechanism, mean: Any) -> Any:
 
 
 def _place(grid: Grid, mean: Any) -> Any:
-    """Where a mean lies between the bounds, from 0 to 1; those of an array, in doubles."""
+    """The position of a mean between the bounds, from 0 to 1; for an array, in doubles."""
     lower, upper = grid.bounds
     if isinstance(mean, np.ndarray):
         shrink = grid.shrink
@@ -203,16 +202,16 @@ def _place(grid: Grid, mean: Any) -> Any:
         return np.clip(mean * shrink / width - grid.lower * shrink / width, 0.0, 1.0)
     if not float(lower) <= mean <= float(upper):
         raise OptionError(f"mean={shown(mean)} is outside the bounds ({lower}, {upper})")
-    # A bound past 2^53 can lie a little off its double, which the mean was rounded to.
+    # A bound beyond 2^53 can differ slightly from its double, to which the mean was rounded.
     return min(max(float((Fraction(mean) - Fraction(lower)) / grid.bounds.width), 0.0), 1.0)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What it takes: ``records`` records and ``epsilon`` give ``error``.
+    """A plan: ``records`` records and ``epsilon`` give ``error``.
 
-    That is the root mean squared error of the mean; if ``population``, how far the interval of the
-    population's mean reaches on its longer side.
+    The error is the root mean squared error of the mean or, with ``population``, the margin of the
+    interval for the population's mean, on its longer side.
     """
 
     epsilon: Fraction
@@ -238,28 +237,28 @@ def plan(
     population: bool = False,
     confidence: float = 0.95,
 ) -> Plan:
-    """The epsilon that a wanted error needs, or the number of records: give the other one.
+    """The epsilon or the number of records that a given error needs; give the other one.
 
-    ``columns`` is how many columns are asked together; ``spread`` and ``outside`` are those of
-    :func:`hourglass.mean`. Epsilon is rounded up to three digits, so that the error is met.
+    ``columns`` is the number of columns asked for together; ``spread`` and ``outside`` are those
+    of :func:`hourglass.mean`. Epsilon is rounded up to three digits, so that the error is met.
 
-    With ``population``, ``error`` is the margin wanted for the mean of the population that the
-    records are a random sample of: how far ``interval(confidence, of="population")`` may reach.
-    It rests on the bounds alone, and with ``grid=1`` on yes/no data.
+    With ``population``, ``error`` is the margin of ``interval(confidence, of="population")``: the
+    mean of the population that the records are a random sample of. It is computed from the bounds
+    only, and with ``grid=1`` for yes/no data.
     """
     if (epsilon is None) == (records is None):
-        raise OptionError("plan takes one of epsilon and records, and finds the other")
+        raise OptionError("plan needs one of epsilon= and records=, and finds the other")
     if not (isinstance(error, int | float) and 0 < error < math.inf):
         raise OptionError(f"error={shown(error)} is not a positive number in the units of the data")
     if spread and population:
         raise OptionError(
-            "population=True rests on the bounds alone; leave out spread=, whose interval of the "
+            "population=True uses the bounds only; leave out spread=, whose interval for the "
             "population depends on the data"
         )
     range_ = Bounds.of(bounds)
     if error >= range_.width:
         raise OptionError(
-            f"error={shown(error)} is no less than the width of the bounds: ask for less"
+            f"error={shown(error)} is not below the width of the bounds; give a smaller error"
         )
 
     def reached(eps: Fraction, n: int) -> float:
@@ -274,7 +273,7 @@ def plan(
         slack = to_double(_cut(range_, grid).slack)
         if slack >= 0.9 * error:
             raise OptionError(
-                f"error={shown(error)} is within the rounding to grid={grid}; give a finer grid"
+                f"error={shown(error)} is below the rounding to grid={grid}; give a finer grid"
             )
         enough = partial(_met, reached, exact, error)
         records = _least_records(enough, error - slack, to_double(range_.width))
@@ -298,7 +297,7 @@ def _met(reached: Any, epsilon: Fraction, error: float, records: int) -> bool:
 
 
 def _least_records(enough: Any, error: float, width: float) -> int:
-    """Double from what sampling alone may need until it is enough, then bisect, to three digits."""
+    """Double from what sampling alone needs until it is enough, then bisect, to three digits."""
     low, high = 1, max(2, math.ceil((width / error) ** 2 / 8))
     while not enough(high):
         low, high = high, 2 * high
@@ -309,7 +308,7 @@ def _least_records(enough: Any, error: float, width: float) -> int:
 
 
 def _least_epsilon(enough: Any, error: float, records: int) -> Fraction:
-    """Bisect on the decimals of three digits, which the error falls along."""
+    """Bisect on decimals of three digits; the error decreases in epsilon."""
     candidates = [
         Fraction(digits) * Fraction(10) ** (power - 2)
         for power in range(-6, 3)
@@ -325,7 +324,7 @@ def _least_epsilon(enough: Any, error: float, records: int) -> Fraction:
             low = middle + 1
     if low == len(candidates):
         raise OptionError(
-            f"error={shown(error)} is not reached with {records} records at any epsilon up to "
+            f"error={shown(error)} cannot be reached with {records} records at any epsilon up to "
             f"{MAX_EPSILON}; ask for a larger error or more records"
         )
     return candidates[low]

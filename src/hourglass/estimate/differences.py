@@ -1,20 +1,20 @@
-"""Differences of the means of two groups, from the laws of both errors together.
+"""Differences of the means of two groups, from the joint law of both errors.
 
 The noises of two groups are independent, and so are their records. Let e = S'/(G N') - alpha be
-the error of one group's mean, cut off at the bounds. Where N' > 0,
+the error of one group's mean, clipped to the bounds. If N' > 0,
 
     e >= r   if and only if   A + x - (alpha + r) y >= r n,
 
 A the sum of (draw - alpha) if the mean is that of a population, else 0. So the tail of e is that
 of a line of the noise, and for a given r it is largest where there are fewest records. The error
 of the difference is e_1 - e_2; its tail is a sum over the values of one of the two. The quantile
-is taken for the worst number of records and the worst means that the groups may have: a part of 1 -
-confidence is spent on these (Berger and Boos 1994), and the means are cut into cells, as for the
-ellipse of :mod:`hourglass.estimate.pairs`.
+is taken for the least favourable numbers of records and means that the groups may have: a part of
+1 - confidence is spent on these (Berger and Boos 1994), and the means are divided into cells, as
+for the ellipse of :mod:`hourglass.estimate.pairs`.
 
 A group whose number of records is below three times the reach of the count's noise, so that N' may
-not be positive, is tested by that ellipse instead. Which test a pair of groups is put to depends on
-their numbers of records, not on the answer: where both are possible, both must exclude.
+not be positive, is tested by that ellipse instead. Which test applies depends on the true numbers
+of records, not on the answer: if both are possible, both must exclude.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from .sampling import Steps, bounded, convolved
 
 __all__ = ["difference"]
 
-#: The places of a tail for each standard deviation of the error, and how far it goes.
+#: The points of a tail table per standard deviation of the error, and how far it extends.
 PLACES: Final = 20
 NEAR: Final = 4.0
 FAR: Final = 20.0
 OUTER: Final = 40
-#: Lines are tabled at multiples of powers of two between 2^-COARSEST and 2^-FINEST.
+#: Lines are tabulated at multiples of powers of two between 2^-COARSEST and 2^-FINEST.
 FINEST: Final = 8
 COARSEST: Final = 5
-#: A distance is found to this part of itself.
+#: The relative precision of a distance.
 PRECISION: Final = 1 / 512
 
 
@@ -59,7 +59,7 @@ class Sides:
 
 
 def difference(first: Seen, second: Seen, population: bool) -> tuple[float, float]:
-    """The interval of the first mean less the second, in shares of the range."""
+    """The interval of the first mean minus the second, in shares of the range."""
     inner = [pairs.cut(seen, population)[0] for seen in (first, second)]
     floor = _fewest(inner[0])
     found = []
@@ -71,7 +71,7 @@ def difference(first: Seen, second: Seen, population: bool) -> tuple[float, floa
 
 
 def _fewest(seen: Seen) -> int:
-    """With so many records or more, N' is positive as long as the count is within its reach."""
+    """The fewest records for which N' is positive if the count's noise is within its reach."""
     return math.ceil(3 * seen.reach) + 1
 
 
@@ -91,14 +91,14 @@ def _by_errors(first: Seen, second: Seen, population: bool) -> tuple[float, floa
 
 
 def _too_far(one: Tail, other: Tail, miss: float) -> Callable[[float], bool]:
-    """Whether the sum of the two is so large too rarely, each of the other at its step's end."""
+    """Whether the sum of the two errors exceeds a distance too rarely, rounding steps up."""
     ends = np.append(other.places, 1.0)
     mass = np.append(1.0, other.values) - np.append(other.values, 0.0)
     return lambda at: float(mass @ one(at - ends)) <= miss
 
 
 def _least(enough: Callable[[float], bool], most: float) -> float:
-    """The least distance, from above, that is enough; ``most`` if that is not."""
+    """The least sufficient distance, rounded up; ``most`` if there is none below."""
     low, high = 0.0, max(most, 0.0)
     while high - low > PRECISION * high:
         middle = (low + high) / 2
@@ -138,7 +138,7 @@ def _error_tail(seen: Seen, low: float, high: float, flip: bool, population: boo
 def _tails_at(
     seen: Seen, low: float, high: float, flip: bool, places: Floats, sampling: Steps | None
 ) -> Floats:
-    """P(e >= r) at each place r: 1 where the mean may be that low, 0 past the upper bound."""
+    """P(e >= r) at each point r: 1 where e cannot be smaller, 0 beyond the upper bound."""
     first, last = np.clip(low + places, 0.0, 1.0), np.clip(high + places, 0.0, 1.0)
     spread = float(places[-1]) / FAR
     cut = 2 ** min(max(math.ceil(-math.log2(max(spread, 1e-9))), COARSEST), FINEST)

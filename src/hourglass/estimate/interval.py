@@ -1,17 +1,18 @@
 """Exact confidence intervals for the data's mean, sum and count.
 
-What they cover is the noise: the interval holds, with at least the stated confidence over the
-noise, the mean (sum, count) of the data itself, clamped to the bounds. They do not speak of a
-population that the data may be a sample of.
+They cover the noise: with at least the stated confidence over the noise, the interval contains the
+mean (sum, count) of the data itself, clamped to the bounds. They say nothing about a population
+that the data may be a sample of.
 
-**Mean.** If alpha is the data's mean as a share of the range, S' - alpha G N' is noise alone,
-of a law that depends on alpha only. An alpha for which so large a value has a probability of
-at most 1 - confidence is excluded; what is left is a confidence set for every number of
-records, zero included. The alphas are cut into cells; in each, one reach is enough for all of
-them (the value is linear in alpha), so nothing between two alphas tried is missed. The reaches
-hang on the law alone: many groups share them.
+**Mean.** If alpha is the data's mean as a share of the range, S' - alpha G N' is pure noise, whose
+law depends only on alpha. An alpha for which a value this large has a probability of at most
+1 - confidence is excluded; the rest is a confidence set for every number of records, including
+zero. The alphas are divided into cells, each with one reach that is sufficient for all of its
+alphas (the value is linear in alpha), so nothing between two alphas tried is missed. The reaches
+depend only on the law, so many groups share them.
 
-**Sum and count.** Their errors have a law free of the data; the interval is its quantile.
+**Sum and count.** The law of their errors does not depend on the data; the interval is its
+quantile.
 """
 
 from __future__ import annotations
@@ -39,20 +40,21 @@ __all__ = ["Interval", "check_confidence", "interval", "least_count", "mean_ends
 
 Floats = npt.NDArray[np.float64]
 
-#: Added to a reach, times the records: more than doubles lose in S' - alpha G N'.
+#: Added to a reach, times the records: more than the rounding errors in S' - alpha G N'.
 LOST: Final = 2.0**-50
-#: So few intervals are found one by one: the reaches of all cells would take longer.
+#: Up to this many intervals are computed one by one: the reaches of all cells would take longer.
 FEW: Final = 200
-#: How many intervals are worked on at once: their cells fit a processor's cache.
+#: How many intervals are processed at once, so that their cells fit a processor's cache.
 BATCH: Final = 64
 
 
 @dataclass(frozen=True)
 class Interval:
-    """[low, high], which holds ``of`` with at least this confidence.
+    """[low, high], which contains ``of`` with at least this confidence.
 
-    ``kind`` is "exact" where the laws themselves were inverted, "valid" where a proved bound on
-    them was (wider than need be), "approximate" where it holds for many records, not for few.
+    ``kind`` is "exact" if the laws themselves were inverted, "valid" if a proven bound on them was
+    used (wider than necessary), and "approximate" if it is correct for many records but not proven
+    for few.
     """
 
     low: float
@@ -69,12 +71,14 @@ class Interval:
 
 
 def check_confidence(confidence: float) -> None:
-    """An error unless it is a share that an interval can be found for."""
+    """Raise an error unless an interval can be computed for this confidence."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float | Fraction):
-        raise OptionError(f"confidence={shown(confidence)} is not a number; give one such as 0.95")
+        raise OptionError(
+            f"confidence={shown(confidence)} is not a number; give a number such as 0.95"
+        )
     if not 0 < confidence <= 0.999999:
         raise OptionError(
-            f"confidence={shown(confidence)} is outside (0, 0.999999]; give a share such as 0.95"
+            f"confidence={shown(confidence)} is outside (0, 0.999999]; give a number such as 0.95"
         )
 
 
@@ -89,7 +93,7 @@ def interval(
 ) -> Interval:
     """The interval of "mean", "sum" or "count"; ``estimate`` always lies inside it.
 
-    ``together`` so many intervals hold at once with that confidence.
+    ``together`` is the number of intervals that hold jointly with that confidence.
     """
     check_confidence(confidence)
     kinds = {"mean": _mean, "sum": _sum, "count": _count}
@@ -113,8 +117,8 @@ def mean_ends(
 ) -> tuple[Floats, Floats]:
     """The intervals of many means at once.
 
-    ``exact`` gives each the very numbers of :func:`interval`; without it they are computed in
-    doubles, and wider by what those lose.
+    With ``exact`` they equal those of :func:`interval`; otherwise they are computed in doubles and
+    widened by the rounding errors.
     """
     check_confidence(confidence)
     grid, miss = mechanism.grid, (1.0 - float(confidence)) / together
@@ -135,7 +139,7 @@ def mean_ends(
 def sum_ends(
     mechanism: MeanMechanism, noisy: NoisyTotals, confidence: float, *, exact: bool
 ) -> tuple[Any, Any]:
-    """The intervals of many sums at once; without ``exact`` in doubles, wider by what they lose."""
+    """The intervals of many sums at once; see :func:`mean_ends` for ``exact``."""
     check_confidence(confidence)
     miss = 1.0 - float(confidence)
     if not isinstance(noisy.cells, np.ndarray):
@@ -156,7 +160,7 @@ def _mean(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[fl
 
 
 def _values(grid: Grid, low: float, high: float) -> tuple[float, float]:
-    """Shares of the range in the units of the data, rounding to the grid allowed for."""
+    """Shares of the range in the units of the data, allowing for rounding to the grid."""
     lower, width = Fraction(grid.bounds.lower), grid.bounds.width
     low_value = max(lower, lower + width * Fraction(low) - grid.slack)
     high_value = min(lower + width, lower + width * Fraction(high) + grid.slack)
@@ -176,7 +180,7 @@ def _columns(pairs: Iterable[tuple[float, float]]) -> tuple[Floats, Floats]:
 def shares_left(
     mechanism: MeanMechanism, cells: Floats, sizes: Floats, miss: float
 ) -> tuple[Floats, Floats]:
-    """The least and the largest alpha not excluded, for each; (0, 1) should all be."""
+    """The least and the largest alpha not excluded, for each answer; (0, 1) if all are excluded."""
     if len(cells) >= FEW:
         return _shares_of_many(reaches_of(mechanism, miss).all, cells, sizes)
     pairs = zip(cells.tolist(), sizes.tolist(), strict=True)
@@ -186,7 +190,7 @@ def shares_left(
 def _shares_of_one(
     mechanism: MeanMechanism, cells: float, size: float, miss: float
 ) -> tuple[float, float]:
-    """Whole runs of cells are excluded at once where they can be: few reaches are needed."""
+    """Excludes runs of cells at once if possible, so that few reaches are needed."""
     search = _Search(reaches_of(mechanism, miss), cells, size)
     lowest, highest = search.outermost(0, CELLS, False), search.outermost(0, CELLS, True)
     if lowest is None or highest is None:
@@ -203,14 +207,14 @@ class _Search:
     def __init__(self, reaches: Reaches, cells: float, size: float) -> None:
         self.reaches, self.cells, self.size = reaches, cells, size
         self.lost = LOST * (abs(cells) + abs(size))
-        self.left = cache(self._left)  # the two sides ask for the same cells
+        self.left = cache(self._left)  # both sides need the same cells
 
     def reach(self, place: int) -> float:
-        """From which distance on a cell is excluded."""
+        """The distance from which on a cell is excluded."""
         return self.reaches[place] + self.lost
 
     def distances(self, first: int, last: int) -> tuple[float, float, float]:
-        """Of the two ends from zero, and of the nearest alpha between them."""
+        """The distances from zero of the two ends, and of the nearest alpha between them."""
         ends = self.cells - first / CELLS * self.size, self.cells - last / CELLS * self.size
         low, high = map(abs, ends)
         return low, high, 0.0 if ends[0] * ends[1] <= 0 else min(low, high)
@@ -222,11 +226,11 @@ class _Search:
             return nearest < self.reach(first)
         if nearest <= self.lost:
             return True
-        # At a rung below the distance: what is excluded there, each of the cells excludes too.
+        # At a rung below the distance: if it is excluded there, each of the cells excludes it too.
         return not self.reaches.excluded(first, last, rung_below(nearest - self.lost))
 
     def outermost(self, first: int, last: int, from_above: bool) -> int | None:
-        """The first cell that has an alpha left, coming from one side."""
+        """The first cell with an alpha that is not excluded, from one side."""
         if last - first < CELLS and not self.left(first, last):
             return None
         if last - first == 1:
@@ -240,7 +244,7 @@ class _Search:
 
 
 def _shares_of_many(reaches: Floats, cells: Floats, sizes: Floats) -> tuple[Floats, Floats]:
-    """Every cell is tried for each of many."""
+    """Tries every cell for each of many answers."""
     lows, highs = np.zeros(len(cells)), np.ones(len(cells))
     edges = np.arange(CELLS + 1) / CELLS
     for start in range(0, len(cells), BATCH):
@@ -268,7 +272,7 @@ def _sum(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[flo
     reach = grid.step * sum_reach(mechanism, miss)
     cells = Fraction(noisy.cells, noisy.parts)
     middle = Fraction(grid.bounds.lower) * noisy.size + grid.step * cells
-    # Each record was moved by the slack at most; there are at most so many records.
+    # Each record was moved by at most the slack; this is the largest number of records.
     most = max(noisy.size + Fraction(count_reach(mechanism, miss)), Fraction(1))
     reach += grid.slack * most
     return to_double(middle - reach), to_double(middle + reach)

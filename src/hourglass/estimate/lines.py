@@ -1,12 +1,12 @@
-"""The noise of one answer, or of several together, along a line: tables of its upper tail.
+"""Tables of the upper tail of the noise along a line, for one answer or several together.
 
-An interval asks for P(s x - n y >= r) at hundreds of r, x the error of the sum in widths of the
-range and y that of the count. :class:`Tail` holds this probability at evenly spaced r, each value
-standing for all r up to the next: rounded upwards, like every number in here.
+An interval needs P(s x - n y >= r) at hundreds of r, where x is the error of the sum in widths of
+the range and y that of the count. :class:`Tail` holds this probability at evenly spaced r; each
+value is an upper bound for all r up to the next. All numbers here are rounded up.
 
-Several answers have independent noises. Their sum is the same law convolved with itself: each
-noise is rounded up to the grid of its table, and the convolution is a power of the Fourier
-transform. What doubles lose in it, and what is left out far away, is below :data:`SLACK`.
+Several answers have independent noises. Their sum is the same law convolved with itself: each noise
+is rounded up to the grid of its table, and the convolution is a power of the Fourier transform. Its
+rounding errors and the omitted far tail are below :data:`SLACK`.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ Floats = npt.NDArray[np.float64]
 
 #: The error of the count alone.
 COUNT: Final = Line(0.0, 1.0)
-#: The places of a table for each standard deviation of the noise, and the most that it may have.
+#: The points of a table per standard deviation of the noise, and the most points of a table.
 PLACES: Final = 24
 MOST_PLACES: Final = 2**15
-#: They are so dense up to NEAR deviations on either side; OUTER more follow until nothing is left.
+#: This density extends to NEAR deviations on either side; OUTER more points cover the rest.
 NEAR: Final = 5.0
 OUTER: Final = 48
-#: Places are this part of a step past a whole number of steps, so that a value that is one is not
-#: taken to the next.
+#: Points are shifted by this fraction of a step, so that a value at a whole number of steps is not
+#: rounded up to the next.
 PAST: Final = 1e-7
-#: Pivots are tabled for the multiples of 2^-FINE.
+#: Pivots are tabulated for multiples of 2^-FINE.
 FINE: Final = 8
-#: Beyond W with W^2 = 2 L (variance + W scale) less than exp(-L) is left (Bernstein).
+#: Beyond W with W^2 = 2 L (variance + W scale) the mass is below exp(-L) (Bernstein).
 LEFT: Final = 22.0
 
 
@@ -57,19 +57,19 @@ class Tail:
         return np.where(place < 0, 1.0, self.values[place])
 
     def reach(self, miss: float) -> float:
-        """A reach that Z passes with a probability of at most ``miss``."""
+        """A value that Z exceeds with a probability of at most ``miss``."""
         found = np.nonzero(self.values <= miss)[0]
         return float(self.places[found[0]]) if len(found) else math.inf
 
 
 def tabled(alpha: float) -> float:
-    """The nearest alpha in [0, 1] for which the pivot x - alpha y is tabled."""
+    """The nearest alpha in [0, 1] for which the pivot x - alpha y is tabulated."""
     return min(max(round(alpha * 2**FINE), 0), 2**FINE) / 2**FINE
 
 
 @lru_cache(maxsize=512)
 def tail(mechanism: MeanMechanism, line: Line, copies: int = 1) -> Tail:
-    """The upper tail of a line of the noise, or of the sum of so many independent copies."""
+    """The upper tail of a line of the noise, or of the sum of ``copies`` independent copies."""
     deviation = max(_deviation(mechanism, line), 1e-12)
     reach = _reach(mechanism, line, deviation)
     each = PLACES * max(1.0, math.sqrt(copies) / 2)
@@ -87,7 +87,7 @@ def tail(mechanism: MeanMechanism, line: Line, copies: int = 1) -> Tail:
 
 @lru_cache(maxsize=512)
 def count_reach(mechanism: MeanMechanism, miss: float, copies: int = 1) -> float:
-    """The count is off by this much or more, either way, with a probability of at most ``miss``."""
+    """The error of the count is at least this with a probability of at most ``miss``."""
     if not mechanism.tails.miss(COUNT, COUNT, 0.5):  # the number of records is public
         return 0.0
     return tail(mechanism, COUNT, copies).reach(miss / 2)
@@ -101,14 +101,14 @@ def _deviation(mechanism: MeanMechanism, line: Line) -> float:
 
 
 def _reach(mechanism: MeanMechanism, line: Line, deviation: float) -> float:
-    """Where nothing is left but the slack."""
+    """The point beyond which the mass is below the slack."""
     tried = deviation * 4.0 * 1.25 ** np.arange(40, dtype=np.float64)
     found = np.nonzero(above(mechanism.tails, line, tried) <= 8 * SLACK)[0]
     return float(tried[found[0]]) if len(found) else float(tried[-1])
 
 
 def _summed(one: Tail, deviation: float, copies: int) -> Tail:
-    """Each copy at the end of its step; the sum on a circle too wide for it to come round."""
+    """Rounds each copy up to the end of its step; the transform is long enough not to wrap."""
     half, step = len(one.places) // 2, float(one.places[-1] - one.places[-2])
     mass = one.values - np.append(one.values[1:], one.values[-1])
     mass[0] += 1.0 - one.values[0]
@@ -125,4 +125,4 @@ def _summed(one: Tail, deviation: float, copies: int) -> Tail:
     values = np.cumsum(power[::-1])[::-1] + lost + SLACK
     values = np.clip(np.maximum.accumulate(values[::-1])[::-1], 0.0, 1.0)
     places = np.arange(-(size // 2), size - size // 2, dtype=np.float64)
-    return Tail(step * (places + copies * PAST), values)  # each copy was taken that much further
+    return Tail(step * (places + copies * PAST), values)  # each copy was rounded up by that much

@@ -1,9 +1,9 @@
-"""How many values lie outside the bounds, and which share of all: from noisy counts alone.
+"""The number and share of values outside the bounds, estimated from noisy counts.
 
-A count has an exact interval: its noise has a law free of the data. A share divides it by the
-noisy number of records, whose noise is independent of it. Of the probability to miss, a twentieth
-is spent on the number of records, the rest on the count; both hold at once with the confidence
-that is left, and then so does the share.
+A count has an exact interval, since the law of its noise does not depend on the data. A share
+divides it by the noisy number of records, whose noise is independent. A twentieth of
+1 - confidence is spent on the number of records, the rest on the count; both intervals hold
+jointly with the given confidence, and so does that of the share.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .reach import count_reach
 
 __all__ = ["count_ends", "share_of", "side_interval"]
 
-#: The part of the probability to miss that is spent on the number of records.
+#: The part of 1 - confidence that is spent on the number of records.
 _ON_RECORDS: Final = Fraction(1, 20)
 
 
 def count_ends(noisy: Any, epsilon: Fraction, confidence: float) -> tuple[Any, Any]:
-    """The ends of the interval of a count, or of many: integers, none of them negative."""
+    """The ends of the interval of a count, or of many: nonnegative integers."""
     return _within(noisy, reach_of(epsilon, _miss(confidence)))
 
 
@@ -44,7 +44,7 @@ def _within(noisy: Any, reach: int) -> tuple[Any, Any]:
 
 
 def share_of(noisy: int, totals: NoisyTotals) -> float:
-    """The count over the number of records, from 0 to 1; NaN where there seem to be none."""
+    """The count divided by the number of records, from 0 to 1; NaN if that is not positive."""
     if totals.size <= 0:
         return math.nan
     return min(1.0, to_double(max(noisy, 0) / totals.size))

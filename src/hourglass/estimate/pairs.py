@@ -1,22 +1,23 @@
 """Ratios and differences of the means of two groups, from both pivots together.
 
-The noises of two groups are independent. Let z = S'/G - alpha N' be the pivot of a group: noise
-alone, or, for the mean of a population, noise and sampling (:mod:`hourglass.estimate.population`).
-A pair of means is excluded where the two pivots lie outside an ellipse,
+The noises of two groups are independent. Let z = S'/G - alpha N' be the pivot of a group: pure
+noise or, for the mean of a population, noise and sampling (:mod:`hourglass.estimate.population`). A
+pair of means is excluded if the two pivots lie outside an ellipse,
 
     (z_1 / c_1)^2 + (z_2 / c_2)^2 >= q^2,
 
-that they leave with a probability of at most 1 - confidence. In terms of the two means, what is
-left is an ellipse as well, around the two estimates and with the half-axes q c / N'; the extremes
-of a difference or a ratio over it are in closed form. It holds for every number of records. (For
-differences of groups that are not small :mod:`hourglass.estimate.differences` is narrower.)
+that they leave with a probability of at most 1 - confidence. In terms of the two means, the
+remaining set is also an ellipse, around the two estimates and with the half-axes q c / N'; the
+extremes of a difference or a ratio over it have a closed form. It holds for every number of
+records. (For differences of groups that are not small :mod:`hourglass.estimate.differences` is
+narrower.)
 
-c is about the standard deviation of z: a number that depends on the law of the noise alone, or for
-a population on the power of four that the number of records lies at. q depends a little on the two
+c is about the standard deviation of z: it depends only on the law of the noise or, for a
+population, on the number of records rounded to a power of four. q depends slightly on the two
 means. So a part of 1 - confidence, :data:`SPENT`, is spent on an interval for each mean, which is
-cut into cells; each pair of cells has its own q, enough for all means in them. For all means in
-[low, high], draws less their mean lie in [-high, 1 - low]: they are below, in the convex order,
-yes/no data of that width (:mod:`hourglass.estimate.sampling`).
+divided into cells; each pair of cells has its own q, sufficient for all means in them. For all
+means in [low, high], draws less their mean lie in [-high, 1 - low]: they are below, in the convex
+order, yes/no data of that width (:mod:`hourglass.estimate.sampling`).
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ from .sampling import bounded, convolved
 
 __all__ = ["SPENT", "cut", "difference", "ratio"]
 
-#: The part of 1 - confidence that is spent on what is known of each group's mean.
+#: The part of 1 - confidence that is spent on the interval of each group's mean.
 SPENT: Final = 1 / 40
-#: A mean's interval is cut into so many cells at most.
+#: The most cells that a mean's interval is divided into.
 CELLS: Final = 8
-#: If fewer do: the pivot is off by about this part of its standard deviation in a cell.
+#: Fewer cells are used if the pivot varies by less than this part of its standard deviation in one.
 OFF: Final = 1 / 25
-#: The places of a tail, up to so many standard deviations.
+#: The points of a tail table, and how many standard deviations it extends to.
 PLACES: Final = 192
 FAR: Final = 16.0
 
@@ -53,7 +54,7 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A mean in [low, high]: the tail of |z|, and c for each power of four that n may lie at."""
+    """A mean in [low, high]: the tail of |z|, and c for each possible power of four of n."""
 
     low: float
     high: float
@@ -63,7 +64,7 @@ class Cell:
 
 @lru_cache(maxsize=64)
 def cells(seen: Seen, population: bool) -> tuple[Cell, ...]:
-    """What is known of a group at the confidence of the pair."""
+    """The cells of a group at the confidence of the pair."""
     inner, edges = cut(seen, population)
     scales = _scales(inner, population)
     places = np.linspace(0.0, FAR * scales[-1], PLACES)
@@ -75,7 +76,7 @@ def cells(seen: Seen, population: bool) -> tuple[Cell, ...]:
 
 @lru_cache(maxsize=64)
 def cut(seen: Seen, population: bool) -> tuple[Seen, tuple[float, ...]]:
-    """A group at the confidence that is spent on it, and the edges of its mean's cells."""
+    """A group at the confidence spent on it, and the edges of the cells of its mean."""
     inner = replace(seen, confidence=1.0 - SPENT * (1.0 - seen.confidence))
     low, high = shares(inner, sampled if population else noise_alone)
     off = (high - low) / 2 * max(inner.reach, inner.most if population else 0.0)
@@ -120,7 +121,7 @@ def _outside(one: Tail, two: Tail, c: float, d: float, q: float) -> float:
 
 
 def _quantile(one: Tail, two: Tail, c: float, d: float, miss: float) -> float:
-    """The least q that is enough, from above; infinite if none is."""
+    """The least sufficient q, rounded up; infinite if there is none."""
     low, high = 0.0, FAR
     if _outside(one, two, c, d, high) > miss:
         return math.inf
@@ -144,7 +145,7 @@ def _axis(reach: float, size: float) -> float:
 
 
 def difference(first: Seen, second: Seen, population: bool) -> Ends:
-    """The interval of the first mean less the second, in shares of the range."""
+    """The interval of the first mean minus the second, in shares of the range."""
     lows, highs = [], []
     for one, two, axes in _ellipses(first, second, population):
         low, high = one.low - two.high, one.high - two.low
@@ -159,7 +160,7 @@ def difference(first: Seen, second: Seen, population: bool) -> Ends:
 
 
 def ratio(first: Seen, second: Seen, population: bool, lower: float, width: float) -> Ends:
-    """The interval of the ratio of the two means, lower + width alpha each; maybe unbounded."""
+    """The interval of the ratio of the two means, each lower + width alpha; may be unbounded."""
     lows, highs = [], []
     for one, two, axes in _ellipses(first, second, population):
         tops, bottoms = (

@@ -1,8 +1,8 @@
-"""From noisy totals to a mean, a sum and a count: post-processing, free of privacy cost.
+"""From noisy totals to a mean, a sum and a count: post-processing without privacy cost.
 
-Floats go out here. Each function takes the noisy totals of one answer, or of many as arrays. Up
-to :data:`EXACT` answers are computed from exact integers and rounded once at the end, so that
-equal noisy totals give equal bytes; more than that are computed in doubles.
+Integers become floats here. Each function takes the noisy totals of one answer, or of many as
+arrays. Up to :data:`EXACT` answers are computed from exact integers and rounded once at the end, so
+that equal noisy totals give equal bytes; more are computed in doubles.
 """
 
 from __future__ import annotations
@@ -33,38 +33,38 @@ __all__ = [
     "sum_",
 ]
 
-#: How a mean is read off noisy totals; the first is the default.
+#: How a mean is estimated from noisy totals; the first is the default.
 ESTIMATORS: Final = ("projected", "ratio", "posterior", "jeffreys")
 #: Those that are means of a posterior (posterior.py).
 BAYESIAN: Final = ("posterior", "jeffreys")
-#: Up to so many answers are each computed from exact integers.
+#: Up to this many answers are computed from exact integers.
 EXACT: Final = 10_000
 
 
 def check_estimator(estimator: str, algorithm: str, statistic: str = "mean") -> str:
-    """The estimator's name if it is offered for this algorithm."""
+    """Check that the estimator works with this algorithm."""
     one_of("estimator", estimator, ESTIMATORS)
     if estimator in BAYESIAN and statistic != "mean":
         raise OptionError(
-            f"estimator={estimator!r} is offered for the mean of one column by itself, without "
-            "spread; use 'projected' or 'ratio'"
+            f"estimator={estimator!r} works only for the mean of one column without spread; "
+            "use 'projected' or 'ratio'"
         )
     if estimator in BAYESIAN and not find(algorithm).posterior:
         raise OptionError(
-            f"estimator={estimator!r} is offered with {names_with('posterior')}; with "
+            f"estimator={estimator!r} works only with {names_with('posterior')}; with "
             f"algorithm={algorithm!r} use 'projected' or 'ratio'"
         )
     return estimator
 
 
 def each(noisy: NoisyTotals) -> Iterator[NoisyTotals]:
-    """Many noisy totals one by one, in Python's integers."""
+    """Many noisy totals one by one, as Python integers."""
     for place in range(len(noisy.cells)):
         yield noisy.take(place)
 
 
 def share(noisy: NoisyTotals, estimator: str = "projected") -> Any:
-    """The mean as a fraction of the range: an exact one, or for many an array of doubles.
+    """The mean as a share of the range: an exact fraction, or for many an array of doubles.
 
     ``projected``: both transformed sums are raised to zero first, so the result lies in
     [0, 1] by itself. Equals the paper's clipped ratio wherever N' > 0, and is defined
@@ -121,7 +121,7 @@ def mean(noisy: NoisyTotals, mechanism: MeanMechanism, estimator: str = "project
 
 
 def sum_(noisy: NoisyTotals, grid: Grid) -> Any:
-    """lower N' + step S': unbiased, and so not clipped but to the largest double."""
+    """lower N' + step S', which is unbiased and therefore not clipped, except to finite doubles."""
     if not isinstance(noisy.cells, np.ndarray):
         low, width, unit = grid.ends
         above = low * noisy.weight + width * noisy.cells
@@ -129,7 +129,7 @@ def sum_(noisy: NoisyTotals, grid: Grid) -> Any:
     if len(noisy.cells) <= EXACT:
         sums = (sum_(one, grid) for one in each(noisy))
         return np.fromiter(sums, np.float64, len(noisy.cells))
-    # Near the largest double a power of two keeps both products, which may cancel, below it.
+    # Near the largest double, a power of two keeps both products, which may cancel, finite.
     power = Fraction(1, 2**100 if max(map(abs, grid.bounds)) > 2**900 else 1)
     lower, step = float(power * Fraction(grid.bounds.lower)), float(power * grid.step)
     size = noisy.weight.astype(np.float64) / (noisy.parts * noisy.grid)
@@ -140,7 +140,7 @@ def sum_(noisy: NoisyTotals, grid: Grid) -> Any:
 
 
 def count(noisy: NoisyTotals) -> Any:
-    """N' to the nearest integer, halves to the even one, raised to zero."""
+    """N' rounded to the nearest integer, ties to even, and raised to zero if negative."""
     unit = noisy.parts * noisy.grid
     whole, rest = noisy.weight // unit, noisy.weight % unit
     rounded = whole + ((2 * rest > unit) | ((2 * rest == unit) & (whole % 2 == 1)))

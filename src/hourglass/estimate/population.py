@@ -1,21 +1,21 @@
 """Intervals for the mean of the population that the records are a random sample of.
 
-The records are taken as n independent draws from a population on the range, of mean mu (a share of
-the range); n is fixed and secret. Then, with the noise (x, y) on the sum and the count,
+The records are assumed to be n independent draws from a population on the range, of mean mu (a
+share of the range); n is fixed and secret. Then, with the noise (x, y) on the sum and the count,
 
     S'/G - mu N' = A + x - mu y,    A = the sum of (draw - mu),
 
-and mu is excluded where so large a value of this pivot, or so small a one, is too unlikely,
-whatever n is. **n** is known to within the reach of the count's noise: a part of 1 - confidence,
+and mu is excluded if a value of this pivot this large, or this small, is too unlikely for every
+n. **n** is known to within the reach of the count's noise: a part of 1 - confidence,
 :data:`SPENT`, is spent on the event that it is not (Berger and Boos 1994); within it the worst n
-counts, and |y| is at most that reach. What A does is in :mod:`hourglass.estimate.sampling`.
+counts, and |y| is at most that reach. Bounds on A are in :mod:`hourglass.estimate.sampling`.
 
-**Whole stretches of mu** are excluded at once. For every mu in [a, b], draws of mean mu are
+**Intervals of mu** are excluded at once. For every mu in [a, b], draws of mean mu are
 stochastically below (yes/no data) or below in the increasing convex order (all data) yes/no draws
-of mean b; the pivot is linear in mu, so it is nowhere below the lesser of its two ends; and the
-noise of each mu is that of one tabled line but for the reach of the count times the distance. So
-nothing between two values tried is missed. From below, stretches that end closer and closer to the
-end of the interval are excluded, from above their mirror image.
+of mean b; the pivot is linear in mu, so it is nowhere below the smaller of its two ends; and the
+noise of each mu is that of one tabulated line up to the reach of the count times the distance. So
+nothing between two values tried is missed. From below, intervals that end closer and closer to the
+end of the confidence interval are excluded, from above their mirror images.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ __all__ = ["Seen", "kind_of", "margin", "population", "records_mean", "studentis
 
 #: The part of 1 - confidence that is spent on the number of records.
 SPENT: Final = 1 / 50
-#: An end of an interval is found to this part of its half-width.
+#: The precision of an end of an interval, relative to its half-width.
 PRECISION: Final = 1 / 256
-#: Up to so many numbers, of records times values, binomial laws are summed as they are.
+#: Up to this many numbers of records times values, binomial laws are summed exactly.
 MOST_SUMMED: Final = 2**13
-#: What doubles lose in the pivot, in parts of the records.
+#: The rounding error of the pivot, relative to the number of records.
 LOST: Final = 2.0**-48
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Noisy totals in records, of one answer or of ``copies`` answers together, and what is spent.
+    """Noisy totals in records, of one answer or the sum of ``copies`` answers, and what is spent.
 
-    ``miss`` is what is left of 1 - confidence for each of the two sides.
+    ``miss`` is the rest of 1 - confidence for each of the two sides.
     """
 
     mechanism: MeanMechanism
@@ -69,22 +69,22 @@ class Seen:
 
     @property
     def miss(self) -> float:
-        """Of each side."""
+        """The probability to miss on each side."""
         return (1.0 - self.confidence) / self.together * (1 - SPENT) / 2
 
     @cached_property
     def reach(self) -> float:
-        """How far the count may be off, unless what is spent on it was needed."""
+        """How far the count may be off, except with the probability spent on it."""
         return count_reach(self.mechanism, self._spent, self.copies)
 
     @property
     def least(self) -> int:
-        """The fewest records that there may be."""
+        """The fewest possible records."""
         return max(0, math.ceil(self.size - self.reach - 1e-6))
 
     @property
     def most(self) -> int:
-        """The most records that there may be."""
+        """The most possible records."""
         return max(1, math.floor(self.size + self.reach + 1e-6))
 
     @property
@@ -102,17 +102,17 @@ class Seen:
 
     @property
     def lost(self) -> float:
-        """What doubles lose, in records."""
+        """The rounding error, in records."""
         return LOST * (abs(self.cells) + abs(self.size) + self.most)
 
 
-#: P(so large a pivot) for some mu in [a, b], at most: of what was seen, the line that the noise is
-#: taken along, whether the bounds were exchanged, a and b.
+#: An upper bound on P(a pivot this large) over mu in [a, b], from the noisy totals, the line of the
+#: noise, whether the bounds were exchanged, a and b.
 Chance = Callable[[Seen, float, bool, float, float], float]
 
 
 def kind_of(mechanism: MeanMechanism) -> str:
-    """What kind of interval a population's mean has: exact for yes/no data."""
+    """The kind of the interval for a population's mean: exact for yes/no data."""
     return "exact" if mechanism.grid.cells == 1 else "valid"
 
 
@@ -127,7 +127,7 @@ def population(
 ) -> Interval:
     """The interval of the population's mean; ``estimate`` always lies inside it.
 
-    ``together`` so many intervals hold at once; ``copies`` answers were added up.
+    ``together`` is the number of intervals that hold jointly; ``copies`` answers were added up.
     """
     check_confidence(confidence)
     seen = Seen(mechanism, *_records(noisy), float(confidence), copies, together)
@@ -150,7 +150,7 @@ def shares(seen: Seen, chance: Chance) -> tuple[float, float]:
 
 
 def half_width(seen: Seen, sampling: bool) -> float:
-    """About half the width of the interval: where to look for its ends."""
+    """The approximate half-width of the interval, for finding its ends."""
     moments, a = seen.mechanism.moments, seen.estimate
     V1, V2, C = (to_double(m) for m in (moments.cells, moments.rest, moments.both))
     noise = (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
@@ -159,10 +159,10 @@ def half_width(seen: Seen, sampling: bool) -> float:
 
 
 def _end(seen: Seen, chance: Chance, flip: bool, width: float) -> float:
-    """Up to where everything from 0 on is excluded.
+    """The end up to which everything from 0 on is excluded.
 
-    The noise is taken along the tabled line nearest to where the end is expected; if the end is
-    found elsewhere, along the line there, until it stays.
+    The noise is taken along the tabulated line nearest to the expected end; if the end is found
+    elsewhere, along the line there, until it no longer changes.
     """
     place, line = 0.0, tabled(seen.estimate - 0.9 * width)
     tried: set[float] = set()
@@ -174,7 +174,7 @@ def _end(seen: Seen, chance: Chance, flip: bool, width: float) -> float:
 
 
 def _walk(seen: Seen, chance: Callable[[float, float], float], place: float, width: float) -> float:
-    """Exclude stretch by stretch, in steps that halve where one fails."""
+    """Exclude interval by interval, with steps that are halved when one fails."""
     top, least = min(seen.estimate, 1.0 - 1e-12), PRECISION * width
     step = top - place - 1.25 * width if top - place > 2 * width else (top - place) / 2
     while step > least and place + step < 1.0:
@@ -187,24 +187,24 @@ def _walk(seen: Seen, chance: Callable[[float, float], float], place: float, wid
 
 
 def _noise(seen: Seen, line: float, flip: bool, low: float, high: float) -> tuple[Tail, float]:
-    """The noise along a line, and how far the pivots of the stretch may be off it."""
+    """The noise along a line, and how far the pivots of the interval may deviate from it."""
     table = tail(seen.mechanism, Line(1.0, 1.0 - line if flip else line), seen.copies)
     return table, max(abs(line - low), abs(line - high)) * seen.reach
 
 
 def noise_alone(seen: Seen, line: float, flip: bool, low: float, high: float) -> float:
-    """P(so large a pivot) where the mean is that of the records: noise and nothing else."""
+    """P(a pivot this large) if the mean is that of the records, so that there is only noise."""
     table, off = _noise(seen, line, flip, low, high)
     pivot = min(seen.cells - low * seen.size, seen.cells - high * seen.size)
     return float(table(pivot - off - seen.lost))
 
 
 def sampled(seen: Seen, line: float, flip: bool, low: float, high: float) -> float:
-    """P(so large a pivot) where the records are draws from a population of that mean."""
+    """P(a pivot this large) if the records are draws from a population of that mean."""
     table, off = _noise(seen, line, flip, low, high)
     off += seen.lost
     least, most = seen.least, seen.most
-    # The pivot at the upper end of the stretch; for a lower mu each record takes some of it away.
+    # The pivot at the upper end of the interval; for a lower mu each record reduces it.
     pivot = min(seen.cells - high * seen.size, seen.cells - low * seen.size - most * (high - low))
     if seen.mechanism.grid.cells > 1:
         return convolved(bounded(most, high), table, pivot - off)
@@ -220,9 +220,9 @@ def sampled(seen: Seen, line: float, flip: bool, low: float, high: float) -> flo
 
 
 def margin(mechanism: MeanMechanism, records: int, mean: float | None, confidence: float) -> float:
-    """How far the interval of a population's mean reaches on its longer side, to be expected.
+    """The expected margin of the interval for a population's mean, on its longer side.
 
-    ``mean`` is a share of the range; left out, the worst of the middle and the two ends.
+    ``mean`` is a share of the range; by default the worst of the middle and the two ends.
     """
     check_confidence(confidence)
     found = []
@@ -249,9 +249,9 @@ def studentised(
     """An approximate interval for a population's mean, from an estimated variance.
 
     ``mean``, ``variance`` and ``n`` are private estimates, ``noise`` is the expected error of the
-    mean that the noise causes. Both errors are added as if they were normal; the quantile is that
-    of Student's law with n - 1 degrees of freedom, by its expansion. It holds for many records; for
-    few of them, or a law with a long tail, its coverage can be below the confidence.
+    mean that the noise causes. Both errors are treated as normal; the quantile is that of Student's
+    t distribution with n - 1 degrees of freedom, by its expansion. It is correct for many records;
+    for few, or for a long-tailed law, its coverage can be below the confidence.
     """
     check_confidence(confidence)
     lower, upper = bounds

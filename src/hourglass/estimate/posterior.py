@@ -1,10 +1,10 @@
-"""The posterior mean under hourglass noise: the better estimate for small groups.
+"""The posterior mean under hourglass noise: a better estimate for small groups.
 
-Prior: 1/n on the size n >= 1 (as log (n+1/2)/(n-1/2), which sums in closed form). On where
-the mean lies in the range, alpha in [0, 1], there are two to choose from:
+Prior: 1/n on the size n >= 1 (as log (n+1/2)/(n-1/2), which sums in closed form). For the position
+of the mean in the range, alpha in [0, 1], there are two priors:
 
-    jeffreys    Beta(1/2, 1/2), which knows nothing: for means that may lie next to a bound
-    posterior   half of that, half Beta(15/2, 15/2): for means well inside the bounds
+        jeffreys    Beta(1/2, 1/2), the Jeffreys prior: for means that may lie close to a bound
+    posterior   an equal mixture of that and Beta(15/2, 15/2): for means well inside the bounds
 
 (docs/decisions/posterior.md has the figures.)
 
@@ -33,11 +33,11 @@ from ..noise import Hourglass
 
 __all__ = ["posterior_shares"]
 
-#: Sizes and stairs whose weight is below exp(-SPAN) of the top are left out.
+#: Sizes and stairs whose weight is below exp(-SPAN) of the largest are omitted.
 SPAN: Final = 18.0
 #: Stairs and sizes are merged up to this much loss, epsilon times their number.
 MERGE: Final = 0.05
-#: So many stairs, of all answers that are worked on at once: small enough for a processor's cache.
+#: The most stairs of all answers that are processed at once, so that they fit a processor's cache.
 AT_ONCE: Final = 1 << 15
 #: The second half of the mixed prior is Beta(MIDDLE + 1/2, MIDDLE + 1/2).
 MIDDLE: Final = 7
@@ -63,14 +63,14 @@ def posterior_shares(noisy: NoisyTotals, law: Hourglass, estimator: str = "poste
 
 
 def _batch(cells: Floats, sizes: Floats, epsilon: float, edge: float, prior: Prior) -> Floats:
-    """Sum over sizes, one at a time, of the sums over stairs, scaled by the top so far."""
+    """Sum over sizes, one at a time, of the sums over stairs, scaled by the largest weight."""
     merge = max(1, int(MERGE / epsilon))
     reach = merge * math.ceil(SPAN / epsilon / merge)
-    # The likeliest size: N', or more where S' or the rest alone asks for more.
+    # The most likely size: N', or more if S' or the rest requires it.
     centre = np.rint(np.maximum.reduce([sizes, cells, sizes - cells, np.ones_like(sizes)]))
     mass, moment, top = np.zeros_like(cells), np.zeros_like(cells), np.full_like(cells, -1e300)
     for offset in range(-reach, reach + 1, merge):
-        # This size stands for centre+offset .. centre+offset+merge-1, those below 1 left out.
+        # This size represents centre+offset .. centre+offset+merge-1, except those below 1.
         first, last = np.maximum(centre + offset, 1.0), centre + offset + merge - 1.0
         weight = np.log((np.maximum(last, first - 1.0) + 0.5) / (first - 0.5))
         size = np.maximum(0.5 * (first + last), 1.0)
@@ -96,7 +96,7 @@ def _given_size(
     reach: int,
     prior: Prior,
 ) -> tuple[Floats, Floats, Floats]:
-    """(log of the top weight, mass / top, moment / top) if the records number ``size``.
+    """(log of the top weight, mass / top, moment / top) if there are ``size`` records.
 
     The noise on the cells is x = S' - alpha n in records, between S' - n and S'; the sum runs
     ``reach`` stairs both ways from the stair of that range closest to the centre.

@@ -1,7 +1,7 @@
-"""How far the noise reaches: what intervals are made of, from the law alone.
+"""Quantiles of the noise ("reaches"), from which intervals are computed.
 
-A reach is a distance that a combination of the noise passes with a probability of at most a given
-``miss``. It is found from above, by steps that double and then halve, and rounded up.
+A reach is a distance that a combination of the noise exceeds with a probability of at most a given
+``miss``. It is found by doubling and bisection, and rounded up.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from ..mechanisms.tails import Line
 
 __all__ = ["CELLS", "Reaches", "count_reach", "reaches_of", "rung_below", "sum_reach"]
 
-#: The range of alpha is cut into so many cells, each with a reach of its own.
+#: The number of cells that the range of alpha is divided into, each with its own reach.
 CELLS: Final = 1024
-#: Reaches are rounded up to powers of 2^(1/RUNGS); a step is 0.07 %.
+#: Reaches are rounded up to powers of 2^(1/RUNGS), in steps of 0.07 %.
 RUNGS: Final = 1024
 #: No reach is below 2^FLOOR.
 FLOOR: Final = -60
 
 
 class Reaches:
-    """How far from zero S' - alpha G N' must lie, in records, for a cell of alphas to go.
+    """How far from zero S' - alpha G N' must lie, in records, to exclude a cell of alphas.
 
-    The numbers are rungs of one ladder, the powers of 2^(1/RUNGS), so that they do not hang on
-    the order in which they are asked for.
+    The values are powers of 2^(1/RUNGS), so that they do not depend on the order in which they are
+    computed.
     """
 
     def __init__(self, mechanism: MeanMechanism, miss: float) -> None:
@@ -43,7 +43,7 @@ class Reaches:
         self._start, self._step = round(RUNGS * math.log2(2.0 * spread)), RUNGS // 8
 
     def excluded(self, first: int, last: int, reach: float) -> bool:
-        """Whether all alphas of the cells first..last-1 are, at that distance from zero."""
+        """Whether all alphas of the cells first..last-1 are excluded at that distance from zero."""
         low, high = Line(1.0, first / CELLS), Line(1.0, last / CELLS)
         return reach == math.inf or self.tails.miss(low, high, reach) <= self.miss
 
@@ -51,28 +51,28 @@ class Reaches:
         if place not in self._known:
             enough = partial(self.excluded, place, place + 1)
             rung = _least_rung(enough, RUNGS, self._start, self._step)
-            self._known[place] = self._start = rung  # its neighbours' are close
+            self._known[place] = self._start = rung  # those of neighbouring cells are close
             self._step = 8
         return _rung(self._known[place], RUNGS)
 
     @cached_property
     def all(self) -> npt.NDArray[np.float64]:
-        """Of every cell, in the order of alpha."""
+        """The reaches of all cells, in the order of alpha."""
         return np.array([self[place] for place in range(CELLS)])
 
 
 @lru_cache(maxsize=64)
 def reaches_of(mechanism: MeanMechanism, miss: float) -> Reaches:
-    """The reaches of a mechanism, kept for the next interval."""
+    """The reaches of a mechanism, cached for the next interval."""
     return Reaches(mechanism, miss)
 
 
 @lru_cache(maxsize=256)
 def sum_reach(mechanism: MeanMechanism, miss: float) -> Fraction:
-    """In cells.
+    """The reach of the sum, in cells.
 
-    The combination is taken in units of the largest value, so that a narrow range far from
-    zero, with coefficients that no double holds in cells, is as good as any other.
+    The combination is in units of the largest value, so that it also works for a narrow range far
+    from zero, whose coefficients in cells would exceed doubles.
     """
     grid = mechanism.grid
     lower, width, step = Fraction(grid.bounds.lower), grid.bounds.width, grid.step
@@ -86,22 +86,22 @@ def sum_reach(mechanism: MeanMechanism, miss: float) -> Fraction:
 
 @lru_cache(maxsize=256)
 def count_reach(mechanism: MeanMechanism, miss: float) -> float:
-    """In records."""
+    """The reach of the count, in records."""
     return _least_reach(partial(_enough, mechanism, Line(0.0, 1.0), miss, 1.0))
 
 
 def _enough(mechanism: MeanMechanism, line: Line, miss: float, unit: float, reach: float) -> bool:
-    """Whether the combination passes so many units with a probability of at most ``miss``."""
+    """Whether the combination exceeds ``reach`` units with a probability of at most ``miss``."""
     return mechanism.tails.miss(line, line, reach * unit) <= miss
 
 
 def _least_reach(enough: Callable[[float], bool], floor: int = FLOOR) -> float:
-    """The least reach, from above, that is enough; to a relative 2^-30."""
+    """The least sufficient reach, rounded up, to a relative precision of 2^-30."""
     return _rung(_least_rung(enough, 2**30, 0, 2**30, floor), 2**30)
 
 
 def rung_below(reach: float) -> float:
-    """A rung of the ladder below a distance, next to it."""
+    """The rung just below a distance."""
     return _rung(math.floor(RUNGS * math.log2(reach)) - 1, RUNGS)
 
 
@@ -112,12 +112,12 @@ def _rung(number: int, rungs: int) -> float:
 def _least_rung(
     enough: Callable[[float], bool], rungs: int, start: int, step: int, floor: int = FLOOR
 ) -> int:
-    """The least number whose 2^(number/rungs) is enough, by steps that double, then halve."""
+    """The least number for which 2^(number/rungs) is sufficient, by doubling and bisection."""
     low = high = start
     if enough(_rung(start, rungs)):
         while high == low or enough(_rung(low, rungs)):
             high, low, step = low, low - step, 2 * step
-            if low <= floor * rungs:  # as good as zero
+            if low <= floor * rungs:  # practically zero
                 low = floor * rungs
                 break
     else:

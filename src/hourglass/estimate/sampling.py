@@ -1,15 +1,15 @@
-"""What sampling adds to the error: tails of A, the sum of x_i - mu over n independent draws.
+"""The sampling error: tails of A, the sum of x_i - mu over n independent draws.
 
 The draws x_i lie in [0, 1] and have the mean mu. The noise Z is independent of them and has a
 tail in :mod:`hourglass.estimate.lines`; so a bound T on the tail of A, as a step function, gives
 P(A + Z >= t) <= E T(t - Z), a short sum over the steps.
 
-**Yes/no data.** A + n mu is binomial. For few n its law is summed as it is (:func:`yes_no`). For
-many n the inequality of Zubkov and Serov (2013, "A complete proof of universal inequalities for
-the distribution function of the binomial law", Theorem 1) is used: P(B <= k) is at least
-Phi(sign(k/n - mu) sqrt(2 n KL(k/n, mu))) for every k < n. For a deviation d = k - n mu, n KL(mu +
-d/n, mu) falls with n (KL is convex in its first argument and 0 at mu): the most records are the
-worst above the mean, the fewest below it.
+**Yes/no data.** A + n mu is binomial. For small n its law is summed exactly (:func:`yes_no`). For
+many n the inequality of Zubkov and Serov (2013, "A complete proof of universal inequalities for the
+distribution function of the binomial law", Theorem 1) is used: P(B <= k) is at least Phi(sign(k/n -
+mu) sqrt(2 n KL(k/n, mu))) for every k < n. For a deviation d = k - n mu, n KL(mu + d/n, mu) falls
+with n (KL is convex in its first argument and 0 at mu): the most records are the worst above the
+mean, the fewest below it.
 
 **Bounded data.** Among all laws on [0, 1] with mean mu, yes/no data is the largest in the convex
 order, and the order is kept by adding independent draws. So for every h < y
@@ -40,17 +40,17 @@ Floats = npt.NDArray[np.float64]
 
 #: The steps of a bound.
 STEPS: Final = 400
-#: Less than this of a law is left out: far below the slack of the noise.
+#: The omitted mass of a law is below this, which is far below the slack of the noise.
 LEFT_OUT: Final = 1e-11
 #: With more values than this a binomial law is bounded by Zubkov and Serov, not summed.
 MOST_VALUES: Final = 2**15
-#: How many places h are tried.
+#: The number of values h that are tried.
 HINGES: Final = 256
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """A bound on the tail of A: 1 before the first place, heights[i] from places[i] on."""
+    """A bound on the tail of A: 1 below places[0], heights[i] from places[i] on."""
 
     places: Floats
     heights: Floats
@@ -63,7 +63,7 @@ def convolved(steps: Steps, tail: Tail, t: float) -> float:
 
 
 def _far(variance: float) -> float:
-    """A binomial law is further from its mean with a probability below LEFT_OUT (Bernstein)."""
+    """A distance that a binomial variable exceeds with a probability below LEFT_OUT (Bernstein)."""
     left = -math.log(LEFT_OUT / 2)
     return left / 3 + math.sqrt(left**2 / 9 + 2 * left * variance)
 
@@ -91,19 +91,19 @@ def _divergence(mu: float, shift: Floats) -> Floats:
 def many_yes_no(least: float, most: float, mu: float) -> Steps:
     """The tail of yes/no data for every number of records from ``least`` to ``most``."""
     places = _deviations(most, mu)
-    d = places - 1.0  # B >= y is B > y - 1 at the most
+    d = places - 1.0  # B >= y implies B > y - 1
     above = most * _divergence(mu, np.maximum(d, 0.0) / most)
     below = least * _divergence(mu, np.minimum(d, 0.0) / least) if least >= 1 else math.inf
     z = np.where(d > 0, np.sqrt(2 * above), -np.sqrt(2 * below))
-    # Doubles lose less than this in z; P(B >= y) is 0 past n, and 1 where below has no bound.
+    # The rounding error of z is below this; P(B >= y) is 0 beyond n, and 1 where there is no bound.
     return Steps(places, np.minimum(1.0, normal_above(z * (1 - 1e-9) - 1e-7) + LEFT_OUT))
 
 
 def binomial(n: int, mu: float) -> tuple[Floats, Floats]:
-    """The values of the binomial law and their probabilities, but for LEFT_OUT of it.
+    """The values of the binomial law and their probabilities, except for a mass of LEFT_OUT.
 
-    Ratios of neighbours are multiplied up from the middle and the whole is normalised, which
-    makes the values kept larger and never smaller.
+    Ratios of neighbours are multiplied outward from the middle and the result is normalised, which
+    can only increase the probabilities.
     """
     far = _far(n * mu * (1 - mu))
     first, last = max(0, math.floor(n * mu - far)), min(n, math.ceil(n * mu + far))
@@ -123,17 +123,17 @@ def bounded(most: int, mu: float, width: float = 1.0) -> Steps:
     """
     hinges, excess = _excess(most, mu)
     places = np.linspace(0.0, float(hinges[-1]) + 2.0, STEPS + 1)
-    # From here on the next hinge is better: E (B - h)+ is convex in h, so these places rise.
+    # From here on the next h is better: E (B - h)+ is convex in h, so these points increase.
     falls = np.maximum(excess[:-1] - excess[1:], 1e-300)
     turns = (hinges[1:] * excess[:-1] - hinges[:-1] * excess[1:]) / falls
     best = np.searchsorted(np.maximum.accumulate(turns), places)
-    gap = np.maximum(places - hinges[best], 1e-300)  # any hinge gives a bound
+    gap = np.maximum(places - hinges[best], 1e-300)  # any h gives a bound
     heights = np.minimum(1.0, excess[best] / gap * (1 + 1e-9) + LEFT_OUT)
     return Steps(places * width, np.minimum.accumulate(heights))
 
 
 def _excess(most: int, mu: float) -> tuple[Floats, Floats]:
-    """Places h and E (B - h)+ at each, or more."""
+    """Points h, and an upper bound on E (B - h)+ at each."""
     far = _far(most * mu * (1 - mu))
     if 2 * far <= MOST_VALUES:
         values, mass = binomial(most, mu)

@@ -1,15 +1,15 @@
 """The variance and the standard deviation of the records, from noisy totals with squares.
 
 With c the estimated mean, in parts of the range, the sum of (x - c)^2 over the records is a
-combination of the three noisy totals. Divided by N' it estimates the variance; that c is noisy
-itself matters to second order alone. The variance of values in [0, 1] with mean c is at most
-c (1 - c), which the estimate is clipped to.
+combination of the three noisy totals. Divided by N' it estimates the variance; the noise in c
+itself matters only to second order. The variance of values in [0, 1] with mean c is at most c (1 -
+c), which the estimate is clipped to.
 
-**Interval.** sum (x - c)^2 - v N, which is zero at the records' variance v, is seen with noise
-f(v) U alone, f(v) = (c^2 - v, -c (1-c) - v, (1-c)^2 - v). Those v are kept for which the observed
-value is no larger than the quantile of |f(v) U|. c stands for the mean here, so this is
-approximate: exact to leading order in one over the number of records. The quantiles are read off
-a fixed sample of the law, the same for every release: they use no data and no secret.
+**Interval.** sum (x - c)^2 - v N, which is zero at the records' variance v, is observed with the
+noise f(v) U, f(v) = (c^2 - v, -c (1-c) - v, (1-c)^2 - v). The interval consists of those v for
+which the observed value does not exceed the quantile of |f(v) U|. Since c replaces the mean, this
+is approximate: exact to leading order in one over the number of records. The quantiles come from a
+fixed sample of the law, the same for every release; they use no data and nothing secret.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ Floats = npt.NDArray[np.float64]
 
 #: The size of the fixed sample: its 95 % quantile is within one per cent.
 SAMPLE: Final = 50_000
-#: At so many variances the quantile is computed; between them it is interpolated.
+#: The number of variances at which the quantile is computed; between them it is interpolated.
 _PLACES: Final = 17
-#: So many variances are tried, at equal distances of their roots: the ends are that exact.
+#: The number of variances tried, with equally spaced roots; it determines the precision of the
+#: ends.
 _TRIED: Final = 16385
 #: No values in [0, 1] have a larger variance.
 MOST: Final = 0.25
@@ -53,7 +54,7 @@ def variance(noisy: NoisyTotals, mechanism: HourglassSpread) -> Any:
 
 
 def _share_of_one(noisy: NoisyTotals) -> Fraction:
-    """The variance in squared widths of the range: exact until it is handed out."""
+    """The variance in squared widths of the range, computed exactly."""
     c: Fraction = share(noisy)
     most = c * (1 - c)
     if noisy.size <= 0:
@@ -85,17 +86,17 @@ def spread_ends(mechanism: HourglassSpread, noisy: NoisyTotals, miss: float) -> 
     if not kept.any():
         if not 0.0 <= around <= MOST * size:
             return _values(mechanism.grid, 0.0, MOST)
-        # What is kept lies around the root of a line, between two of those tried.
+        # The interval lies around the root of a line, between two of the variances tried.
         above = int(np.searchsorted(tried, around / size)) if size > 0 else 0
         kept[[max(0, above - 1), above]] = True
-    # The last that is excluded on either side: what lies between it and the first kept may be.
+    # The last excluded variance on either side, since those up to the first one kept may not be.
     first, last = int(np.argmax(kept)), _TRIED - 1 - int(np.argmax(kept[::-1]))
     low, high = tried[max(0, first - 1)], tried[min(_TRIED - 1, last + 1)]
     return _values(mechanism.grid, float(low), float(high))
 
 
 def _values(grid: Grid, low: float, high: float) -> tuple[float, float]:
-    """Standard deviations move by the rounding to the grid at most; so do the ends."""
+    """Widen the ends by the rounding to the grid, the most that a standard deviation changes."""
     width, slack = to_double(grid.bounds.width), to_double(grid.slack)
     least = max(0.0, math.sqrt(low) * width - slack)
     largest = min(width / 2, math.sqrt(high) * width + slack)

@@ -1,17 +1,16 @@
-"""Budgets that survive: exact, crash-safe, shared.
+"""Privacy budgets: exact, crash-safe, shared between processes.
 
-A ledger is a list of entries that only grows, kept in a SQLite file or in PostgreSQL, with
-a hash chain through it. A budget in it is charged before data is looked at, and an answer
-is stored before it is handed out.
+A ledger is an append-only list of entries with a hash chain, in a SQLite file or in PostgreSQL. A
+budget is charged before data is read, and an answer is stored before it is returned.
 
     budget      the facade: reserve, settle, balance, history
-    session     one process's looks at a budget, each continuing the last
-    replay      what the entries add up to, and whether each was allowed
+        session     transactions of one process on a budget, with the state verified so far
+    replay      the state that entries add up to, and whether each entry was allowed
     entries     one entry, and the hash chain
-    store       where entries are kept: the Protocol; sqlite and postgres keep it
-    verify      every fault of a ledger, by its place; the whole of it for an auditor
+    store       the Protocol of a store for entries; implemented by sqlite and postgres
+    verify      every fault of a ledger, by entry; export of a whole budget
     composition the tighter total of many charges
-    values      the frozen values all of them speak in
+    values      the frozen values that all of these use
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A gate that keeps a fork out of a SQLite transaction.
 
-SQLite remembers in the process's memory which locks the process holds. A child forked while
-another thread holds one would believe to hold it too, and find the ledger locked for ever.
-So a fork waits for the transaction under way; transactions are short.
+SQLite keeps track of its locks in process memory. A child forked while another thread holds a lock
+would inherit that state and find the ledger locked for ever. So a fork waits for the current
+transaction; transactions are short.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["no_fork"]
 
 
 class _Gate:
-    """How many transactions are under way in this process, and whether a fork waits for them."""
+    """Counts the transactions in progress in this process, and whether a fork waits for them."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -29,7 +29,7 @@ _gate = _Gate()
 
 @contextmanager
 def no_fork() -> Iterator[None]:
-    """Until the end of the block, this process does not fork."""
+    """Keep this process from forking until the end of the block."""
     with _gate.changed:
         while _gate.forking:
             _gate.changed.wait()

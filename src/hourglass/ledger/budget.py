@@ -1,7 +1,7 @@
-"""A budget that survives: charge, then look, then store, then hand out.
+"""A budget: charge, read the data, store the answer, return it.
 
 reserve -> settle             the answer is stored before anybody sees it
-reserve -> crash or failure   the charge counts as spent; the same request key takes it up again
+reserve -> crash or failure   the charge counts as spent; the same request key resumes it
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def create_budget(
     description: str = "",
     wait: float = 10.0,
 ) -> Budget:
-    """Create a budget, and the ledger if there is none: the one thing that creates either."""
+    """Create a budget, and the ledger if there is none; nothing else creates either."""
     limit = limit_amount(epsilon, delta)
     checked_name(name)
     checked_text("description", description, empty=True)
@@ -64,10 +64,10 @@ def create_budget(
         view.follow(transaction.rows(0))
         if view.number >= 0:
             raise BudgetExistsError(
-                f"budget {name!r} is in ledger {store.location!r} already, with a limit of "
+                f"budget {name!r} already exists in ledger {store.location!r}, with a limit of "
                 f"{view.terms.limit}; its terms never change: choose another name"
             )
-        # The nonce tells this budget from any other of the same name and limit.
+        # The nonce distinguishes this budget from others of the same name and limit.
         fields = amount_fields(limit) | {"description": description, "nonce": uuid.uuid4().hex}
         transaction.append(0, GENESIS, "init", fields)
     return Budget(ledger, name, wait=wait)
@@ -79,17 +79,24 @@ class Budget:
     >>> budget = Budget("budget.db", "visits-2026")            # doctest: +SKIP
     >>> hg.mean(ages, bounds=(0, 120), epsilon=0.1, budget=budget)  # doctest: +SKIP
 
-    It can be shared by threads, forked children and other processes. ``anchor`` is a line
-    that was printed earlier: a ledger older than it is refused. ``wait`` is how many
-    seconds a locked ledger is waited for.
+    It can be shared by threads, forked children and other processes. ``anchor`` is a line that was
+    printed earlier; an older ledger is refused. ``wait`` is how many seconds to wait for a locked
+    ledger. ``keep_connection`` is for services that charge often: they stay connected to PostgreSQL
+    between charges.
     """
 
     def __init__(
-        self, ledger: str, name: str, *, anchor: str | Anchor | None = None, wait: float = 10.0
+        self,
+        ledger: str,
+        name: str,
+        *,
+        anchor: str | Anchor | None = None,
+        wait: float = 10.0,
+        keep_connection: bool = False,
     ) -> None:
-        """Open a budget that exists, and walk its whole chain."""
+        """Open an existing budget, and verify its whole chain."""
         self.name = checked_name(name)
-        self._store = open_store(ledger, wait=wait)
+        self._store = open_store(ledger, wait=wait, keep=keep_connection)
         self._anchor = None if anchor is None else _own_anchor(Anchor.parse(anchor), name)
         self._session = Session(self._store, name, anchor=self._anchor, wait=wait)
         with self._session.looking() as look:
@@ -118,15 +125,15 @@ class Budget:
         description: str = "",
         allowance: Allowance | None = None,
     ) -> Reservation:
-        """Charge the budget, durably, before the data is looked at.
+        """Charge the budget, durably, before the data is read.
 
-        ``question`` is the request in full, as canonical text; only its SHA-256 is stored,
-        and ``description``, which must be public. With a ``request`` key that was asked
-        before, the same question costs nothing: it brings the stored answer, or takes up
-        the charge that a crash left open.
+        ``question`` is the full question as canonical text; only its SHA-256 is stored, and
+        ``description``, which must be public. With a ``request`` key that was used before, the
+        same question costs nothing: it returns the stored answer, or resumes the charge that a
+        crash left open.
 
         An ``allowance`` is a limit on the charges of one person. It is checked under the same
-        lock as the budget's own, so that racing charges cannot pass it.
+        lock as the budget's limit, so that racing charges cannot exceed it.
         """
         amount = charged_amount(epsilon, delta)
         key = None if request is None else checked_text("request", request)
@@ -162,39 +169,46 @@ class Budget:
             return list(look.view.charges.values())
 
     def state(self) -> tuple[Balance, list[Charge]]:
-        """Balance and history as of one moment."""
+        """Balance and history at one moment."""
         with self._session.looking() as look:
             return look.view.balance, list(look.view.charges.values())
 
     def spent_by(self, person: str) -> tuple[Balance, Amount]:
-        """The balance, and what the charges of one person cost, as of one moment."""
+        """The balance, and the cost of the charges of one person, at one moment."""
         with self._session.looking() as look:
             return look.view.balance, look.view.spent_by(person)
 
     def answer(self, request: str) -> StoredAnswer | None:
         """The answer stored under a request key, if there is one; it costs nothing."""
+        found = self.settled(request)
+        return None if found is None else StoredAnswer(request, found[0].number, found[1])
+
+    def settled(self, request: str) -> tuple[Charge, dict[str, Any]] | None:
+        """The charge under a request key and the answer stored with it, if there is one."""
         with self._session.looking() as look:
             charge = look.view.standing(request)
             if charge is None or charge.answer_number is None:
                 return None
-            return StoredAnswer(request, charge.number, look.stored(charge))
+            return charge, look.stored(charge)
 
     def rows(self) -> list[tuple[Row, str | None]]:
-        """Every entry as it is stored, with the answer beside it."""
+        """Every entry as it is stored, with its answer."""
         with self._session.looking() as look:
             return look.everything()
 
     def verify(self) -> Verification:
-        """Walk every entry and every answer, and list all that is wrong."""
+        """Check every entry and every answer, and list all faults."""
         return verify(self._store, self.name, self._anchor)
 
     def _settle(self, charge: Charge, answer: Mapping[str, Any]) -> dict[str, Any]:
         text = answer_text(answer)
         with self._session.looking(write=True) as look:
             current = look.view.charges[charge.number]
-            if current.answer_number is not None:  # another process was first: its answer stands
+            if (
+                current.answer_number is not None
+            ):  # another process was first, and its answer counts
                 return look.stored(current)
-            if current.status == "void":  # by a process of an earlier version, which could
+            if current.status == "void":  # by an earlier version, which could do that
                 raise ChargeClosedError(
                     f"charge {charge.number} of budget {self.name!r} was given back by another "
                     "process; ask again"
@@ -212,14 +226,14 @@ class Budget:
             )
 
     def _check_own(self, standing: Charge, caller: Caller) -> None:
-        """An answer is stored by the role that charged for it, or by nobody."""
+        """Only the role that made a charge may store its answer."""
         if caller.may_answer(standing.by):
             return
         by = "an earlier version of hourglass" if standing.by is None else f"role {standing.by!r}"
         raise RequestReusedError(
             f"request={standing.request!r} was charged by {by} in budget {self.name!r} and has no "
             "answer yet, and only that role or, for an earlier version, the ledger's owner may "
-            "answer it; wait for the answer, or choose another key, which is charged anew"
+            "answer it; wait for the answer, or choose another key, which is charged again"
         )
 
     def _check_allowance(self, view: View, amount: Amount, allowance: Allowance) -> None:
@@ -263,17 +277,17 @@ class Budget:
 
 
 class Reservation:
-    """A charge in hand, to be settled with its answer.
+    """A charge that was made, to be settled with its answer.
 
-    ``answer`` is the stored answer where the request was answered before (nothing was
-    charged, and nothing is left to do), else None. ``reopened`` says that the charge was made
-    by an earlier attempt.
+    ``answer`` is the stored answer if the request was answered before (then nothing was charged
+    and nothing is left to do), else None. ``reopened`` tells whether the charge was made by an
+    earlier attempt.
     """
 
     def __init__(
         self, budget: Budget, charge: Charge, answer: dict[str, Any] | None, *, reopened: bool
     ) -> None:
-        """Made by :meth:`Budget.reserve`."""
+        """Constructed by :meth:`Budget.reserve`."""
         self._budget = budget
         self.charge = charge
         self.answer = answer
@@ -285,14 +299,14 @@ class Reservation:
 
     @property
     def request(self) -> str:
-        """The request key: the one given, or one made up; it asks again without a charge."""
+        """The request key, given or generated, under which the question is free to repeat."""
         return self.charge.request
 
     def settle(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """Store the answer, durably, and return what is stored: hand out that, no other.
+        """Store the answer, durably, and return what is stored, which is the only one to publish.
 
-        Where another process settled the same request first, its answer is returned and
-        this one is forgotten.
+        If another process settled the same request first, its answer is returned and this one is
+        discarded.
         """
         if self.answer is None:
             self.answer = self._budget._settle(self.charge, answer)
@@ -302,13 +316,13 @@ class Reservation:
 def _own_anchor(anchor: Anchor, name: str) -> Anchor:
     if anchor.name != name:
         raise OptionError(
-            f"anchor: the line belongs to budget {anchor.name!r}, not to {name!r}; give this "
-            "budget's own"
+            f"anchor: the line belongs to budget {anchor.name!r}, not to {name!r}; give an anchor "
+            "of this budget"
         )
     return anchor
 
 
 def _free_key(view: View) -> str:
-    """A request key for a charge without one, so that a crash can be taken up all the same."""
+    """A request key for a charge without one, so that it can be resumed after a crash."""
     key = f"charge-{view.number + 1}"
     return key if key not in view.requests else f"{key}-{uuid.uuid4().hex}"

@@ -1,22 +1,21 @@
-"""The tighter total: what many releases on the same data cost together at a chosen delta.
+"""The tighter total: the cost of many releases on the same data at a chosen delta.
 
-Sums are what a budget enforces. They are not tight: k releases of epsilon each are
-(epsilon', delta)-private together for an epsilon' below k*epsilon, once a delta > 0 is
-granted. The least such epsilon' is known: Kairouz, Oh, Viswanath, "The Composition Theorem
-for Differential Privacy" (2015), Theorem 3.3 for equal epsilons; Murtagh and Vadhan, "The
-Complexity of Computing the Optimal Composition of Differential Privacy" (2016), Theorem 1.5
-for unequal ones:
+A budget enforces sums, which are not tight: k releases of epsilon each are together (epsilon',
+delta)-DP for an epsilon' below k*epsilon, if a delta > 0 is allowed. The least such epsilon' is
+known: Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy" (2015), Theorem
+3.3 for equal epsilons; Murtagh and Vadhan, "The Complexity of Computing the Optimal Composition of
+Differential Privacy" (2016), Theorem 1.5 for unequal ones:
 
     delta(epsilon') = sum over sets S of max(0, e^(sum in S) - e^epsilon' e^(sum outside S))
                       / product of (1 + e^epsilon_i)
 
 which is the hockey-stick divergence of as many independent randomised responses, the worst
-mechanisms there are. Contract: what is returned is never below the optimum; each step that
-is not exact errs upward.
+mechanisms possible. Contract: the result is never below the optimum; each inexact step errs
+upward.
 
-Condition: the number of charges and their sizes were fixed before the first answer was seen.
-Who decides by the answers how much to ask, or when to stop, can exceed this total; the sum
-holds all the same (Rogers, Roth, Ullman, Vadhan, "Privacy Odometers and Filters", 2016).
+Condition: the number of charges and their sizes were fixed before the first answer was seen. If
+answers decide how much is asked next, or when to stop, this total can be exceeded; the sum still
+holds (Rogers, Roth, Ullman, Vadhan, "Privacy Odometers and Filters", 2016).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from .values import Amount
 
 __all__ = ["CONDITION", "Responses", "equal_total_fits", "optimal_epsilon"]
 
-#: Where the total is shown, this is shown with it.
+#: The condition, which is always shown with the total.
 CONDITION: Final = (
     "the number of charges and their epsilons were fixed before the first answer was seen"
 )
@@ -43,17 +42,17 @@ STEP: Final = Fraction(1, 10**6)
 #: Up to this many equal charges, and this sum, the closed form is evaluated exactly.
 EXACT_COUNT: Final = 200
 EXACT_SUM: Final = 200
-#: Unequal epsilons are rounded up to a lattice with about this many points in all.
+#: Unequal epsilons are rounded up to a lattice with about this many points in total.
 LATTICE: Final = 50_000
-#: More charges than this are first fused into as many, whose epsilons are sums.
+#: More charges than this are first merged into this many, whose epsilons are sums.
 FUSED: Final = 2_000
 
 
 def optimal_epsilon(charges: Iterable[Amount], delta: Fraction) -> Fraction | None:
-    """The least total epsilon, up to rounding up, at which the charges are (., delta)-private.
+    """The least total epsilon, rounded up, for which the charges are together (., delta)-DP.
 
-    None where the charges' own deltas leave nothing of ``delta``. Never above the sum. It
-    holds only under :data:`CONDITION`.
+    None if the charges' own deltas use up ``delta``. Never above the sum. It holds only under
+    :data:`CONDITION`.
     """
     amounts = list(charges)
     total = sum((amount.epsilon for amount in amounts), Fraction(0))
@@ -72,12 +71,12 @@ def optimal_epsilon(charges: Iterable[Amount], delta: Fraction) -> Fraction | No
 
 
 def equal_total_fits(epsilon: Fraction, count: int, total: Fraction, delta: Fraction) -> bool:
-    """Whether ``count`` releases of ``epsilon`` are surely (total, delta)-private.
+    """Whether ``count`` releases of ``epsilon`` are certainly (total, delta)-DP.
 
-    With l of the responses lost, the two sides weigh C(count, l) e^(-l epsilon) and
-    C(count, l) e^(-(count-l) epsilon), over (1 + e^-epsilon)^count; Kairouz-Oh-Viswanath's
-    delta is the sum of the first less e^total times the second, where that is positive. All
-    in enclosures: no rounding decides.
+    With l of the responses lost, the two sides weigh C(count, l) e^(-l epsilon) and C(count, l)
+    e^(-(count-l) epsilon), over (1 + e^-epsilon)^count; Kairouz-Oh-Viswanath's delta is the sum of
+    the first minus e^total times the second, where that is positive. Everything is computed in
+    enclosures, so rounding never decides.
     """
     bits = count + 160 + 3 * math.ceil(count * epsilon)
     first = second = whole = Enclosure.of(0)
@@ -95,9 +94,9 @@ def equal_total_fits(epsilon: Fraction, count: int, total: Fraction, delta: Frac
 class Responses:
     """The privacy loss of independent randomised responses, on a lattice.
 
-    Rounding an epsilon up, and fusing two into their sum, can only raise delta. The masses
-    are sums of products of positive doubles, so their relative error is bounded: ``slack``
-    is more than that bound.
+    Rounding an epsilon up, and merging two into their sum, can only raise delta. The masses are
+    sums of products of positive doubles, so their relative error is bounded; ``slack`` is above
+    that bound.
     """
 
     def __init__(self, epsilons: Sequence[Fraction]) -> None:
@@ -130,7 +129,7 @@ class Responses:
 
 
 def _least(total: Fraction, fits: Callable[[Fraction], bool]) -> Fraction:
-    """The least multiple of STEP that fits, or the total, which always does."""
+    """The least sufficient multiple of STEP, or the total, which is always sufficient."""
     low, high = -1, math.ceil(total / STEP)
     while high - low > 1:
         middle = (low + high) // 2
@@ -144,7 +143,7 @@ def _fused(epsilons: list[Fraction], most: int) -> list[Fraction]:
 
 
 def _common_unit(epsilons: Sequence[Fraction]) -> Fraction | None:
-    """The greatest number of which all are multiples, unless it is absurdly small."""
+    """The greatest number of which all are multiples, unless it is too small to be useful."""
     denominator = 1
     for value in set(epsilons):
         denominator = math.lcm(denominator, value.denominator)

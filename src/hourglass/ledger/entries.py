@@ -1,10 +1,10 @@
 """The entries of a ledger and the hash chain through them.
 
-An entry is a line of JSON that is never changed. Its hash covers the line and the hash of
-the entry before it, so that a line cannot be altered, dropped, added or moved without
-breaking every later hash. The numbers, not the clocks, order the entries; ``at`` is there
-for people. An answer lies beside its entry, which holds the answer's hash: a walk over a
-long chain need not read the answers.
+An entry is a line of JSON that is never changed. Its hash covers the line and the hash of the entry
+before it, so that a line cannot be altered, dropped, added or moved without breaking every later
+hash. Entries are ordered by number, not by time; ``at`` is only informative. An answer is stored
+beside its entry, which contains the answer's hash, so that a long chain can be verified without
+reading the answers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
     "read_row",
 ]
 
-#: What stands before the first entry.
+#: The previous hash of the first entry.
 GENESIS: Final = "0" * 64
 
 _KINDS: Final = frozenset({"init", "reserve", "reopen", "settle", "void"})
@@ -41,7 +41,7 @@ _DOMAIN: Final = b"hourglass-ledger-1\n"
 
 @dataclass(frozen=True)
 class Row:
-    """An entry as a store keeps it: number, line and hash."""
+    """An entry as it is stored: number, line and hash."""
 
     number: int
     body: str
@@ -50,7 +50,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Entry:
-    """What a line says, once read: who comes before it, its kind, and the kind's fields."""
+    """A parsed line: the previous hash, its kind, and the fields of that kind."""
 
     budget: str
     number: int
@@ -74,7 +74,7 @@ class Entry:
         return value
 
     def amount(self) -> Amount:
-        """The amount that the fields epsilon and delta spell."""
+        """The amount in the fields epsilon and delta."""
         try:
             return Amount(Fraction(self.text("epsilon")), Fraction(self.text("delta")))
         except (ValueError, ZeroDivisionError):
@@ -82,7 +82,7 @@ class Entry:
 
 
 def make_row(budget: str, number: int, previous: str, kind: str, fields: Mapping[str, Any]) -> Row:
-    """The row that says this, chained to the entry whose hash is ``previous``."""
+    """The row with these fields, chained to the entry whose hash is ``previous``."""
     body = json.dumps(
         {
             "budget": budget,
@@ -99,7 +99,7 @@ def make_row(budget: str, number: int, previous: str, kind: str, fields: Mapping
 
 
 def read_row(row: Row) -> Entry:
-    """What the row says; a ValueError tells what is wrong with it, quoting nothing."""
+    """Parse a row; a ValueError says what is wrong with it without quoting it."""
     if _hash(row.body) != row.hash:
         raise ValueError("the line and its hash do not belong together")
     try:
@@ -131,7 +131,7 @@ def amount_fields(amount: Amount) -> dict[str, str]:
 
 
 def answer_text(answer: Mapping[str, Any]) -> str:
-    """The answer as strict JSON: what is stored is what is handed out."""
+    """The answer as strict JSON, so that what is stored equals what is returned."""
     try:
         return json.dumps(dict(answer), separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError):
@@ -146,7 +146,7 @@ def digest(text: str) -> str:
 
 
 def now() -> str:
-    """The clock's time, for people to read."""
+    """The current time, in a readable form."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 

@@ -1,9 +1,9 @@
-"""The ledger in PostgreSQL: for teams, several machines, and roles that may only charge.
+"""The ledger in PostgreSQL, for teams, several machines, and roles that may only make charges.
 
-The same entries as in a file, in the schema ``hourglass``. Whoever charges calls functions of
-the owner's, which check and write (postgres_functions.py); nobody else writes to the tables. A
-charge holds a lock on its budget's first entry, so racing charges form a queue. Each
-transaction connects anew: threads and forked children share nothing.
+It has the same entries as a file, in the schema ``hourglass``. To make a charge, roles call
+functions that run with the owner's rights, check it and write it (postgres_functions.py); only the
+owner can write to the tables directly. A charge holds a lock on its budget's first entry, which
+serialises racing charges. Threads and forked children share no connection.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from ..errors import (
 from . import postgres_schema as schema
 from .entries import Row, make_row
 from .postgres_functions import digest
+from .postgres_kept import Connections
 from .postgres_schema import STATE, VERSION, Connection
 from .store import Caller
 
@@ -54,10 +55,13 @@ _CALL: Final = {
 class PostgresStore:
     """Entries in the schema ``hourglass`` of a PostgreSQL database."""
 
-    def __init__(self, url: str, *, wait: float = 10.0) -> None:
-        """The store at a URL, which is not connected to yet."""
-        self._url = url
+    def __init__(self, url: str, *, wait: float = 10.0, keep: bool = False) -> None:
+        """The store at a URL; no connection is made yet.
+
+        Each transaction opens a new connection, unless ``keep`` is set.
+        """
         self._wait = float(wait)
+        self._connections = Connections(url, self._wait, keep=keep)
         self.location = shown_url(url)
         if not _is_understood(url):
             raise OptionError(
@@ -67,8 +71,8 @@ class PostgresStore:
             )
 
     def create(self) -> None:
-        """Make the schema where there is none; a ledger that is there stays as it is."""
-        with self._errors(), closing(self._connect()) as connection:
+        """Create the schema if there is none; an existing ledger is unchanged."""
+        with self._errors(), closing(self._connections.new()) as connection:
             self._begin(connection)
             if not _has_schema(connection):
                 self._check_server(connection)
@@ -89,7 +93,7 @@ class PostgresStore:
             self._commit(connection)
 
     def names(self) -> list[str]:
-        """The budgets in the ledger, in the order of their names."""
+        """The budgets in the ledger, sorted by name."""
         with self._begun() as (connection, _):
             rows = connection.execute(
                 'SELECT budget FROM hourglass.entries WHERE number = 0 ORDER BY budget COLLATE "C"'
@@ -103,14 +107,14 @@ class PostgresStore:
             schema.grant(connection, role)
 
     def revoke(self, role: str) -> None:
-        """Take every right on the ledger from a role."""
+        """Revoke every right of a role on the ledger."""
         with self._begun() as (connection, caller):
             self._check_owner(caller)
             schema.revoke(connection, role)
 
     @contextmanager
     def transaction(self, budget: str, *, write: bool = False) -> Iterator[PostgresTransaction]:
-        """A transaction; a writing one holds the budget's lock from its beginning."""
+        """A transaction; a writing one holds the budget's lock from the start."""
         with self._begun() as (connection, caller):
             if write:
                 connection.execute("SELECT hourglass.hold(%s)", (budget,))
@@ -118,21 +122,10 @@ class PostgresStore:
 
     @contextmanager
     def _begun(self) -> Iterator[tuple[Connection, Caller]]:
-        with self._errors(), closing(self._connect()) as connection:
-            self._begin(connection)
+        with self._errors(), self._connections.begun(self._begin) as connection:
             caller = self._checked(connection)
             yield connection, caller
             self._commit(connection)
-
-    def _connect(self) -> Connection:
-        return psycopg.connect(
-            self._url,
-            autocommit=True,
-            prepare_threshold=None,
-            connect_timeout=max(2, round(self._wait)),
-            application_name="hourglass ledger",
-            client_encoding="utf8",
-        )
 
     def _begin(self, connection: Connection) -> None:
         milliseconds = max(1, round(self._wait * 1000))
@@ -143,7 +136,7 @@ class PostgresStore:
         )
 
     def _checked(self, connection: Connection) -> Caller:
-        """Check the ledger's state, after migrating it where the caller owns an older one."""
+        """Check the ledger's state, after migrating an older one if the caller owns it."""
         found = connection.execute(STATE.encode()).fetchone()
         assert found is not None
         versions, triggers, functions, strangers, fsync, role, steward = found
@@ -177,7 +170,7 @@ class PostgresStore:
             )
         if fsync != "on":
             raise LedgerWriteError(
-                f"{place}: the server runs with fsync={fsync}, so a power cut would forget "
+                f"{place}: the server runs with fsync={fsync}, so a power cut could lose "
                 "charges; set fsync=on"
             )
         return Caller(role, steward)
@@ -186,7 +179,7 @@ class PostgresStore:
         if not caller.steward:
             raise LedgerWriteError(
                 f"ledger {self.location!r}: role {caller.role!r} does not own it; only the owner "
-                "gives and takes rights"
+                "can grant and revoke rights"
             )
 
     def _check_server(self, connection: Connection) -> None:
@@ -202,12 +195,12 @@ class PostgresStore:
 
     def _commit(self, connection: Connection) -> None:
         done = connection.execute("COMMIT").statusmessage
-        if done != "COMMIT":  # a transaction that failed before answers ROLLBACK
+        if done != "COMMIT":  # a transaction that failed earlier answers ROLLBACK
             raise LedgerWriteError(f"ledger {self.location!r}: the server did not commit")
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Translate PostgreSQL's errors; ours never hold a password or a line of the ledger."""
+        """Translate PostgreSQL's errors; ours never contain a password or a line of the ledger."""
         try:
             yield
         except psycopg.Error as error:
@@ -243,8 +236,9 @@ class PostgresStore:
             )
         if state.startswith(("53", "58")):
             return LedgerWriteError(
-                f"{place} could not be written ({state}): the server's disk is full or fails; make "
-                "room and ask again with the same request key"
+                f"{place} could not be written ({state}): the server's disk is full or failing; "
+                "free "
+                "some space and ask again with the same request key"
             )
         if isinstance(error, psycopg.OperationalError) or state.startswith(("08", "28", "57")):
             return LedgerUnreachableError(
@@ -274,7 +268,7 @@ class PostgresTransaction:
             yield Row(int(number), str(body), str(hash_))
 
     def answer(self, number: int) -> str | None:
-        """The answer that lies beside an entry."""
+        """The answer of an entry."""
         found = self._connection.execute(
             "SELECT answer FROM hourglass.entries WHERE budget = %s AND number = %s",
             (self._budget, number),
@@ -289,7 +283,7 @@ class PostgresTransaction:
         fields: Mapping[str, Any],
         answer: str | None = None,
     ) -> Row:
-        """Add an entry: the first as the owner, all others through the owner's functions."""
+        """Add an entry: the first directly, all others through the owner's functions."""
         if kind == "init":
             return self._open(make_row(self._budget, number, previous, kind, fields))
         given = {**fields, "budget": self._budget, "stored": answer}
@@ -298,7 +292,7 @@ class PostgresTransaction:
         return Row(int(found[0]), str(found[1]), str(found[2]))
 
     def check(self) -> None:
-        """PostgreSQL checks its pages by itself, where data checksums are on."""
+        """Nothing to do: PostgreSQL checks its pages itself if data checksums are on."""
 
     def _open(self, row: Row) -> Row:
         done = self._connection.execute(
@@ -314,7 +308,7 @@ class PostgresTransaction:
 
 
 def _is_understood(url: str) -> bool:
-    """Whether libpq and Python can read the URL; what they say about it quotes the password."""
+    """Whether libpq and Python can parse the URL; their error messages would quote the password."""
     try:
         conninfo_to_dict(url)
     except (psycopg.Error, UnicodeDecodeError):

@@ -1,21 +1,21 @@
 """The functions through which a PostgreSQL ledger is charged.
 
-Nobody but the owner writes to the tables. Whoever charges calls three functions, which run
-with the owner's rights (SECURITY DEFINER) and do their own checks:
+Only the owner can write to the tables. Other roles call three functions, which run with the
+owner's rights (SECURITY DEFINER) and do their own checks:
 
     hold(budget)        waits for the budget's lock, which is released with the transaction
     reserve(budget, request, question, description, epsilon, delta)
                         charges the budget, or returns the charge of the same request
     settle(budget, charge, answer)
-                        stores the answer of a charge of one's own, once
+                                  stores the answer of the caller's own charge, once
 
-The functions take no number, hash, time, sum or role from their caller. Their entries carry
-the role that logged in (``by``) and the sum after the entry (``spent``), which replay.py
-checks. Amounts are exact: p/q as text, computed with in NUMERIC.
+The functions take no number, hash, time, sum or role from their caller. Their entries contain
+the role that logged in (``by``) and the sum after the entry (``spent``), which replay.py checks.
+Amounts are exact: p/q as text, with NUMERIC arithmetic.
 
-A caller chooses its own session settings. So the bodies name every table with its schema,
-fix the search path, hold no backslash (``standard_conforming_strings``) and print no number
-or date in a format that a setting could change.
+A caller controls its own session settings. So the bodies qualify every table with its schema, fix
+the search path, contain no backslash (``standard_conforming_strings``) and print no number or date
+in a format that a setting could change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Final
 
 __all__ = ["CALLED", "FUNCTIONS", "NAMES", "digest"]
 
-#: The functions that a role needs in order to charge.
+#: The functions that a role needs to make charges.
 CALLED: Final = (
     "hourglass.hold(text)",
     "hourglass.reserve(text, text, text, text, text, text)",
@@ -323,7 +323,7 @@ NAMES: Final = ", ".join(f"'{name}'" for name in _SOURCES)
 
 
 def digest() -> str:
-    """What postgres_schema.STATE finds where the functions are the ones in this file."""
+    """The digest that postgres_schema.STATE returns if the functions are those in this file."""
     parts = [
         name
         + ("true" if "DEFINER" in properties else "false")

@@ -1,4 +1,4 @@
-"""The tables of a PostgreSQL ledger, schema version 2: made, migrated, checked, opened to roles.
+"""The tables of a PostgreSQL ledger, schema version 2: creation, migration, checks, grants.
 
 Every function works inside the transaction of the caller, who owns the ledger.
 """
@@ -33,15 +33,15 @@ TABLES: Final = (
     f"INSERT INTO hourglass.ledger VALUES ({VERSION})",
 )
 
-#: Hash indexes, because entries written under schema 1 may hold texts of any length.
+#: Hash indexes, because entries written under schema 1 may contain texts of any length.
 INDEXES: Final = (
     "CREATE INDEX entries_request ON hourglass.entries "
     "USING hash (hourglass.field(body, 'request'))",
     "CREATE INDEX entries_charge ON hourglass.entries USING hash (hourglass.field(body, 'charge'))",
 )
 
-#: What a client checks before it trusts a ledger: version, triggers, functions, rights that
-#: pass by the functions, and durability; and who it is.
+#: What a client checks before it trusts a ledger: version, triggers, functions, rights that bypass
+#: the functions, and durability; and the role of the client.
 STATE: Final = f"""
 SELECT
     (SELECT array_agg(version) FROM hourglass.ledger),
@@ -92,14 +92,14 @@ _OWNER: Final = (
 
 
 def create(connection: Connection) -> None:
-    """Make the schema, its tables and its functions, for the owner alone."""
+    """Create the schema, its tables and its functions, for the owner only."""
     for statement in (*TABLES, *FUNCTIONS, *INDEXES):
         connection.execute(statement.encode())
-    _close(connection)  # default privileges may have opened it
+    _close(connection)  # default privileges may have granted rights
 
 
 def migrate(connection: Connection) -> None:
-    """Move a ledger of schema 1 to schema 2; its entries stay as they are.
+    """Migrate a ledger from schema 1 to schema 2; its entries are unchanged.
 
     Roles that could charge by INSERT can now charge through the functions. Every other right
     of every role but the owner is revoked.
@@ -129,7 +129,7 @@ def grant(connection: Connection, role: str) -> None:
 
 
 def revoke(connection: Connection, role: str | None) -> None:
-    """Take every right on the ledger from a role, or from PUBLIC (None)."""
+    """Revoke every right on the ledger from a role, or from PUBLIC (None)."""
     name = SQL("PUBLIC") if role is None else Identifier(role)
     for what in ("ALL TABLES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "SCHEMA"):
         connection.execute(

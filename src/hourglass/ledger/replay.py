@@ -1,8 +1,8 @@
-"""What the entries of one budget add up to, told entry by entry.
+"""The state of one budget, computed by replaying its entries.
 
-The view trusts nothing it is given: each entry must continue the chain and be a move that
-was allowed. A store therefore needs no index, no running total and no second copy of the
-truth that could disagree with the first.
+The view trusts nothing: each entry must continue the chain and be an allowed transition. A store
+therefore needs no index, running total or other redundant state that could disagree with the
+entries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class View:
     """The state of one budget after the entries seen so far."""
 
     def __init__(self, name: str, anchor: Anchor | None = None) -> None:
-        """Before the first entry; the anchor is compared when its entry comes by."""
+        """The state before the first entry; the anchor is compared when its entry is read."""
         self.name = name
         self.number = -1
         self.hash = GENESIS
@@ -47,7 +47,7 @@ class View:
 
     @property
     def balance(self) -> Balance:
-        """Where the budget stands."""
+        """The balance of the budget."""
         counted = [charge for charge in self.charges.values() if charge.status != "void"]
         return Balance(
             terms=self.terms,
@@ -58,10 +58,10 @@ class View:
         )
 
     def follow(self, rows: Iterable[Row]) -> None:
-        """Take in the rows from this view's own last entry on, that one included.
+        """Apply the rows from this view's last entry on, including that one.
 
-        The store must still hold the entry at which this view stands: a file put back from
-        a copy does not.
+        The store must still have the last entry of this view; an older copy that was put back does
+        not.
         """
         stream = iter(rows)
         if self.number >= 0:
@@ -80,7 +80,7 @@ class View:
             )
 
     def apply(self, row: Row) -> None:
-        """Take in one entry, or raise LedgerCorruptError that names it and stay as before."""
+        """Apply one entry, or raise a LedgerCorruptError that names it and change nothing."""
         anchor = self._anchor
         if anchor is not None and anchor.number == row.number and anchor.hash != row.hash:
             raise LedgerRolledBackError(
@@ -111,7 +111,7 @@ class View:
         return None if number is None else self.charges[number]
 
     def spent_by(self, person: str) -> Amount:
-        """What the charges cost whose request keys begin with the person's name and a slash."""
+        """The cost of the charges whose request keys begin with the person's name and a slash."""
         return self._persons.get(person, Amount(Fraction(0)))
 
     def _init(self, entry: Entry) -> None:
@@ -130,7 +130,7 @@ class View:
         _check_sum(entry, spent)
         request = entry.text("request")
         if request in self.requests:
-            raise ValueError("its request key is charged already")
+            raise ValueError("its request key is already charged")
         self.charges[entry.number] = Charge(
             number=entry.number,
             amount=amount,
@@ -147,7 +147,7 @@ class View:
             self._persons[person] = self.spent_by(person) + amount
 
     def _reopen(self, entry: Entry) -> None:
-        """Written by earlier versions when a charge without an answer was taken up again."""
+        """Written by earlier versions when a charge without an answer was resumed."""
         self._reopened.add(self._open_charge(entry).number)
 
     def _settle(self, entry: Entry) -> None:
@@ -165,7 +165,7 @@ class View:
         """Written by earlier versions when a charge was given back."""
         charge = self._open_charge(entry)
         if charge.number in self._reopened:
-            raise ValueError("it gives back a charge that was taken up again")
+            raise ValueError("it gives back a charge that was resumed")
         self.charges[charge.number] = replace(charge, status="void", closed=entry.at)
         del self.requests[charge.request]
         self.spent = self.spent - charge.amount
@@ -176,12 +176,12 @@ class View:
     def _open_charge(self, entry: Entry) -> Charge:
         charge = self.charges.get(entry.whole("charge"))
         if charge is None or charge.status != "open":
-            raise ValueError("it speaks of a charge that is not open")
+            raise ValueError("it refers to a charge that is not open")
         return charge
 
 
 def _check_sum(entry: Entry, spent: Amount) -> None:
-    """PostgreSQL's entries state the sum, from which its functions compute the next one."""
+    """Check the sum in a PostgreSQL entry, from which the functions compute the next one."""
     said = entry.fields.get("spent")
     if said is None:
         return

@@ -1,6 +1,6 @@
-"""One process's looks at one budget, and what it has verified so far.
+"""The transactions of one process on one budget, and the state that it has verified so far.
 
-The first look walks the whole chain and every later one continues where the last stopped:
+The first transaction verifies the whole chain and every later one continues where the last ended:
 an edited, damaged or rolled-back ledger is refused before any data is read.
 """
 
@@ -21,7 +21,7 @@ from .values import Anchor, Charge
 
 __all__ = ["STEPS", "Look", "Session", "parsed", "reach"]
 
-#: The steps at which a crash test stops a process, in the order in which one charge passes them.
+#: The steps at which a crash test stops a process, in the order of a charge.
 STEPS: Final = (
     "reserve:locked",
     "reserve:written",
@@ -30,22 +30,22 @@ STEPS: Final = (
     "settle:written",
     "settle:committed",
 )
-#: None unless a test has put a callable here by hand; nothing reads it from the environment, the
-#: command line or an argument.
+#: None unless a test sets a callable here; the environment, the command line and arguments cannot
+#: set it.
 hook: Callable[[str], None] | None = None
 
 
 def reach(step: str) -> None:
-    """Tell the hook, if there is one, that the step is reached."""
+    """Call the hook, if there is one, with the step."""
     if hook is not None:
         hook(step)
 
 
 class Look:
-    """A view, the transaction it was taken in, and what is appended there."""
+    """A view, its transaction, and what is appended in it."""
 
     def __init__(self, view: View, transaction: Transaction) -> None:
-        """The view holds all that was committed before the transaction."""
+        """The view contains everything that was committed before the transaction."""
         self.view = view
         self.appended: list[Row] = []
         self._transaction = transaction
@@ -61,11 +61,11 @@ class Look:
 
     @property
     def caller(self) -> Caller:
-        """Who looks."""
+        """The user of the ledger."""
         return self._transaction.caller
 
     def stored(self, charge: Charge) -> dict[str, Any]:
-        """The stored answer, if it is the one whose hash the chain holds."""
+        """The stored answer, if its hash is the one in the chain."""
         assert charge.answer_number is not None
         text = self._transaction.answer(charge.answer_number)
         if text is None or digest(text) != charge.answer_hash:
@@ -76,13 +76,13 @@ class Look:
         return parsed(text)
 
     def everything(self) -> list[tuple[Row, str | None]]:
-        """Every row, with the answer beside it."""
+        """Every row with its answer."""
         rows = list(self._transaction.rows(0))
         return [(row, self._transaction.answer(row.number)) for row in rows]
 
 
 class Session:
-    """Looks at one budget, one after another, by any thread of any forked child."""
+    """Consecutive transactions on one budget, from any thread or forked child."""
 
     def __init__(self, store: Store, name: str, *, anchor: Anchor | None, wait: float) -> None:
         """Nothing is opened yet."""
@@ -96,14 +96,14 @@ class Session:
 
     @contextmanager
     def looking(self, *, write: bool = False) -> Iterator[Look]:
-        """A transaction, and the view of all that was committed before it.
+        """A transaction, and the view of everything that was committed before it.
 
-        What the block appends enters the view only once it is committed. The view itself is
-        never thrown away: a ledger that went back behind it stays refused.
+        What the block appends enters the view only once it is committed. The view is never
+        discarded, so a ledger that was rolled back behind it remains refused.
         """
         if os.getpid() != self._process:
-            # A forked child: another thread of its parent may have held the lock, and have
-            # been half way through the view.
+            # In a forked child, another thread of its parent may have held the lock while changing
+            # the view.
             self._process, self._lock, self._view = os.getpid(), threading.Lock(), None
         if not self._lock.acquire(timeout=self._wait):
             raise LedgerBusyError(
@@ -128,10 +128,10 @@ class Session:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """A stored answer as a dict; always read back from its text, so that all get the same."""
+    """A stored answer as a dict, always parsed from its text, so that all callers get the same."""
     try:
         answer = json.loads(text)
-    except (ValueError, RecursionError):  # a role can store what only other readers can read
+    except (ValueError, RecursionError):  # a role can store JSON that only other parsers can read
         answer = None
     if not isinstance(answer, dict):
         raise LedgerCorruptError(

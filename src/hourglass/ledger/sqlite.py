@@ -1,9 +1,9 @@
 """The ledger in one SQLite file: the default, for one machine.
 
-Each transaction opens the file anew. It costs a fraction of the commit's syncs, and it
-makes threads, forked children and a file exchanged underneath all the same plain case.
-The file is never opened by anything but SQLite once it exists: closing another descriptor
-of it would drop the locks that SQLite holds for this process.
+Each transaction opens the file again. This costs a fraction of the syncs of a commit, and needs no
+special treatment of threads, forked children or a replaced file. Once it exists, the file is opened
+only by SQLite: closing another descriptor of it would drop the locks that SQLite holds for this
+process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["SqliteStore"]
 
 #: The schema that this version writes and reads.
 SCHEMA_VERSION: Final = 1
-#: "HGLS": how a file says that it is a ledger.
+#: "HGLS": marks a file as a ledger.
 APPLICATION_ID: Final = 0x48474C53
 
 _REPLACED: Final = (
@@ -41,7 +41,7 @@ _REPLACED: Final = (
     "one, then ask again with the same request key"
 )
 
-#: The schema, word for word: a file whose schema reads otherwise is refused.
+#: The schema, verbatim: a file with any other schema is refused.
 SCHEMA: Final = {
     "entries": (
         "CREATE TABLE entries (budget TEXT NOT NULL, number INTEGER NOT NULL, body TEXT NOT NULL, "
@@ -65,16 +65,16 @@ SCHEMA: Final = {
 
 
 class SqliteStore:
-    """Entries in a file that only its owner may read and only ``create`` makes."""
+    """Entries in a file that only its owner may read and only ``create`` creates."""
 
     def __init__(self, path: str, *, wait: float = 10.0) -> None:
-        """The store at a path, which is not looked at yet."""
+        """The store at a path, which is not opened yet."""
         self._path = Path(path).absolute()
         self._wait = float(wait)
         self.location = path
 
     def create(self) -> None:
-        """Make the file, 0600, with the schema in it; a ledger that is there stays as it is."""
+        """Create the file with permissions 0600 and the schema; an existing ledger is unchanged."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         try:
             os.close(os.open(self._path, flags, 0o600))
@@ -86,7 +86,7 @@ class SqliteStore:
                 f"ledger {self.location!r} cannot be created ({os.strerror(error.errno or 0)}); "
                 "name a file in a directory that you may write to"
             ) from None
-        os.chmod(self._path, 0o600)  # a narrow umask may have left even less
+        os.chmod(self._path, 0o600)  # a strict umask may have removed more permissions
         with no_fork(), self._errors(), closing(self._connect()) as connection:
             connection.execute("BEGIN EXCLUSIVE")
             for statement in SCHEMA.values():
@@ -96,14 +96,14 @@ class SqliteStore:
             connection.execute("COMMIT")
 
     def names(self) -> list[str]:
-        """The budgets in the ledger, in the order of their names."""
+        """The budgets in the ledger, sorted by name."""
         with self._begun(write=False) as connection:
             rows = connection.execute("SELECT budget FROM entries WHERE number = 0 ORDER BY budget")
             return [_text(name) for (name,) in rows]
 
     @contextmanager
     def transaction(self, budget: str, *, write: bool = False) -> Iterator[SqliteTransaction]:
-        """A transaction; a writing one holds the file's write lock from its beginning."""
+        """A transaction; a writing one holds the file's write lock from the start."""
         with self._begun(write=write) as connection:
             yield SqliteTransaction(connection, budget, self.location)
 
@@ -112,8 +112,9 @@ class SqliteStore:
         seen = self._check_file()
         if _is_mount_point(self._path):
             raise LedgerUnsafeError(
-                f"ledger {self.location!r} is mounted as a single file, so that SQLite's journal "
-                "would not lie beside it everywhere; mount its directory instead"
+                f"ledger {self.location!r} is mounted as a single file, so its journal would not "
+                "be "
+                "beside it everywhere; mount its directory instead"
             )
         with no_fork(), self._errors(), closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -121,7 +122,7 @@ class SqliteStore:
             self._check_same(seen)
             yield connection
             connection.execute("COMMIT")
-            if write:  # what was written must be what the path leads to
+            if write:  # the path must still lead to the file that was written
                 self._check_same(seen)
 
     def _connect(self) -> sqlite3.Connection:
@@ -144,7 +145,7 @@ class SqliteStore:
             raise LedgerUnsafeError(f"ledger {self.location!r} {_REPLACED}")
 
     def _check_file(self) -> tuple[int, int]:
-        """Refuse what is not a private plain file; by lstat, never by opening it."""
+        """Refuse anything but a private regular file, by lstat, without opening it."""
         try:
             found = os.lstat(self._path)
         except FileNotFoundError:
@@ -162,8 +163,8 @@ class SqliteStore:
                 f"ledger {self.location!r} is {what}; name the ledger's file itself"
             )
         if found.st_nlink > 1:
-            # SQLite names its journal after the path: under another name it would not find
-            # the journal that a crash left, and lose or restore the wrong charges.
+            # SQLite names its journal after the path: under another name it would not find the
+            # journal that a crash left, and could lose charges or restore the wrong ones.
             raise LedgerUnsafeError(
                 f"ledger {self.location!r} has {found.st_nlink} names (hard links), and SQLite "
                 "can lose charges in a file with more than one; remove the others, or keep "
@@ -200,7 +201,7 @@ class SqliteStore:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """SQLite's errors in our words; its own may quote bytes that are no text at all."""
+        """Translate SQLite's errors; its own messages may quote invalid bytes."""
         try:
             yield
         except (sqlite3.Error, UnicodeError) as error:
@@ -220,8 +221,9 @@ class SqliteStore:
             return LedgerUnsafeError(f"{place} {_REPLACED}")
         if primary in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             return LedgerWriteError(
-                f"{place} could not be written ({name}): the disk is full or fails; make room and "
-                "ask again with the same request key"
+                f"{place} could not be written ({name}): the disk is full or failing; free some "
+                "space "
+                "and ask again with the same request key"
             )
         if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return LedgerWriteError(
@@ -253,7 +255,7 @@ class SqliteTransaction:
             yield Row(int(number), _text(body), _text(hash_))
 
     def answer(self, number: int) -> str | None:
-        """The answer that lies beside an entry."""
+        """The answer of an entry."""
         found = self._connection.execute(
             "SELECT answer FROM entries WHERE budget = ? AND number = ?", (self._budget, number)
         ).fetchone()
@@ -276,7 +278,7 @@ class SqliteTransaction:
         return row
 
     def check(self) -> None:
-        """Let SQLite look for damage in every page: a misled free list would overwrite rows."""
+        """Let SQLite check every page: a damaged free list would overwrite rows."""
         found = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
         if found != ("ok",):
             raise LedgerCorruptError(
@@ -286,19 +288,19 @@ class SqliteTransaction:
 
 
 def _decoded(raw: bytes) -> str:
-    """A line with a flipped byte is read all the same: its hash will tell, and where."""
+    """Decode a line even if a byte is flipped, so that its hash shows the damage and where."""
     return raw.decode("utf-8", "replace")
 
 
 def _text(value: object) -> str:
-    """Text, or the error of a column whose type was flipped."""
+    """Text, or an error if the type of the cell was changed."""
     if not isinstance(value, str):
         raise sqlite3.DatabaseError("not text")
     return value
 
 
 def _is_mount_point(path: Path) -> bool:
-    """Whether a file is mounted by itself; only Linux tells."""
+    """Whether a file is itself a mount point; detected only on Linux."""
     try:
         mounts = Path("/proc/self/mountinfo").read_bytes().splitlines()
     except OSError:

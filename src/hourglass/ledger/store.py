@@ -1,4 +1,4 @@
-"""Where entries are kept, and who may write there: the Protocol, and the choice of a store."""
+"""The Protocol of stores for entries, the choice of a store, and roles."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POSTGRES: Final = ("postgresql://", "postgres://")
 class Caller:
     """Who uses the ledger: the role that logged in, and whether it owns the ledger.
 
-    A file has one user, who has no name and owns it.
+    A file has one user, who owns it and has no name.
     """
 
     role: str | None = None
@@ -38,7 +38,7 @@ class Caller:
 
 
 class Transaction(Protocol):
-    """A look at one budget; in a writing transaction nobody else writes to it."""
+    """A transaction on one budget; a writing one excludes other writers."""
 
     caller: Caller
 
@@ -46,7 +46,7 @@ class Transaction(Protocol):
         """The budget's entries from number ``first`` on, in order."""
 
     def answer(self, number: int) -> str | None:
-        """The answer that lies beside an entry."""
+        """The answer of an entry."""
 
     def append(
         self,
@@ -63,14 +63,14 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
-    """A place for entries; every failure is an error of the LedgerError family."""
+    """A store of entries; every failure is a subclass of LedgerError."""
 
     @property
     def location(self) -> str:
-        """The place, fit to be shown: without a password."""
+        """The location without a password, which may be shown."""
 
     def create(self) -> None:
-        """Make an empty ledger where there is none; only ``init`` calls it."""
+        """Create an empty ledger if there is none; only ``init`` calls it."""
 
     def names(self) -> list[str]:
         """The budgets in the ledger."""
@@ -81,8 +81,12 @@ class Store(Protocol):
         """A transaction on one budget, committed at the end of the block."""
 
 
-def open_store(location: str, *, wait: float) -> Store:
-    """The store at a path or a postgresql:// URL; nothing is opened yet."""
+def open_store(location: str, *, wait: float, keep: bool = False) -> Store:
+    """The store at a path or a postgresql:// URL; nothing is opened yet.
+
+    With ``keep`` a connection to PostgreSQL is kept between transactions. A file is opened again
+    each time.
+    """
     if not isinstance(location, str) or not location.strip() or "\0" in location:
         raise OptionError(
             "ledger: the location is not usable; give a file such as 'budget.db', or a URL "
@@ -97,18 +101,18 @@ def open_store(location: str, *, wait: float) -> Store:
             raise OptionError(
                 "ledger: a PostgreSQL ledger needs psycopg; pip install 'hourglass-dp[postgres]'"
             ) from None
-        return PostgresStore(location, wait=wait)
+        return PostgresStore(location, wait=wait, keep=keep)
     if "://" in location:
         raise OptionError(
-            f"ledger={shown_url(location)!r}: no such kind of ledger; give a file, or a URL "
-            "that begins with postgresql://"
+            f"ledger={shown_url(location)!r} is not a supported kind of ledger; give a file, or a "
+            "URL that begins with postgresql://"
         )
     from .sqlite import SqliteStore
 
     return SqliteStore(location, wait=wait)
 
 
-# --- roles of PostgreSQL, whose rights the owner of a ledger gives and takes ----------------------
+# --- PostgreSQL roles, whose rights the owner of a ledger grants and revokes ----------------------
 
 
 def grant_role(ledger: str, role: str, *, wait: float = 10.0) -> None:
@@ -120,7 +124,7 @@ def grant_role(ledger: str, role: str, *, wait: float = 10.0) -> None:
 
 
 def revoke_role(ledger: str, role: str, *, wait: float = 10.0) -> None:
-    """Take every right on the ledger from a PostgreSQL role."""
+    """Revoke every right of a PostgreSQL role on the ledger."""
     _store(ledger, wait).revoke(_checked_role(role))
 
 
@@ -128,15 +132,15 @@ def _store(ledger: str, wait: float) -> PostgresStore:
     store: Any = open_store(ledger, wait=wait)
     if not hasattr(store, "grant"):
         raise OptionError(
-            f"ledger={store.location!r} is a file, which one user keeps to themselves; only a "
-            "ledger in PostgreSQL has roles"
+            f"ledger={store.location!r} is a file, which belongs to one user; only a ledger in "
+            "PostgreSQL has roles"
         )
     found: PostgresStore = store
     return found
 
 
 def _checked_role(role: Any) -> str:
-    """The name of one role: PUBLIC would be everybody who can connect."""
+    """Check the name of a role; PUBLIC is refused, since it means everyone who can connect."""
     if not isinstance(role, str) or not role or "\0" in role or role.lower() == "public":
         shown = repr(role)[:60] if isinstance(role, str) else f"of type {type(role).__name__}"
         raise OptionError(

@@ -1,7 +1,7 @@
-"""What a ledger speaks of, as frozen values: amounts, terms, charges, balances, anchors.
+"""The frozen values of a ledger: amounts, terms, charges, balances, anchors.
 
 Amounts are rationals and are stored as the text ``p/q``: ten times 0.1 is exactly 1, and a
-charge of 1e-17 is a charge.
+charge of 1e-17 is not lost.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ __all__ = [
     "shown_number",
 ]
 
-#: A total above this protects nobody, whatever the mechanism.
+#: A total above this offers no protection.
 MAX_LIMIT: Final = Fraction(10_000)
 #: Longest numerator or denominator of an amount: more digits than any epsilon needs.
 MAX_DIGITS: Final = 60
 MAX_TEXT: Final = 200
-#: Longest denominator of a sum, in bits: beyond it a sum could no longer be written out.
+#: Longest denominator of a sum, in bits, so that a sum can be written out.
 MAX_SUM_BITS: Final = 8_000
-#: How much of that is kept for decimals, so that other fractions never crowd them out: two
-#: denominators below 10**MAX_DIGITS that divide powers of ten have less in common multiple.
+#: How much of that is reserved for decimals, so that other fractions cannot crowd them out: the
+#: least common multiple of denominators below 10**MAX_DIGITS that divide powers of ten is shorter.
 DECIMAL_BITS: Final = 400
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -50,7 +50,7 @@ _ANCHOR: Final = re.compile(r"hourglass-anchor:([A-Za-z0-9._-]+):(\d{1,18}):([0-
 
 @dataclass(frozen=True)
 class Amount:
-    """A price in (epsilon, delta), exact; amounts on overlapping data add up."""
+    """An exact price (epsilon, delta); amounts on overlapping data add up."""
 
     epsilon: Fraction
     delta: Fraction = field(default=Fraction(0))
@@ -70,8 +70,12 @@ class Amount:
         )
 
     def fits(self, room: Amount) -> bool:
-        """Whether neither part is more than there is room for."""
+        """Whether neither part exceeds that of the other amount."""
         return self.epsilon <= room.epsilon and self.delta <= room.delta
+
+    def least(self, other: Amount) -> Amount:
+        """The smaller of each part."""
+        return Amount(min(self.epsilon, other.epsilon), min(self.delta, other.delta))
 
     @property
     def pair(self) -> tuple[Fraction, Fraction]:
@@ -85,7 +89,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What the charges of one person may add up to, within a budget that many share.
+    """The limit on the charges of one person within a shared budget.
 
     A charge is that person's if its request key begins with their name and a slash.
     """
@@ -96,7 +100,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a budget promises: its name and the most that may ever be spent."""
+    """The terms of a budget: its name and the limit on the total of its charges."""
 
     name: str
     limit: Amount
@@ -106,11 +110,11 @@ class Terms:
 
 @dataclass(frozen=True)
 class Charge:
-    """One charge: what it cost, what for, and what became of it.
+    """One charge: its price, its purpose and its state.
 
-    ``open`` means charged without an answer: under way, or ended by a crash. It counts as
-    spent. Ledgers of earlier versions may hold ``void`` charges, which were given back and do
-    not count. ``by`` is the PostgreSQL role that charged, where the entry says so.
+    ``open`` means charged without an answer: in progress, or ended by a crash. It counts as spent.
+    Ledgers of earlier versions may contain ``void`` charges, which were given back and do not
+    count. ``by`` is the PostgreSQL role that made the charge, if the entry says so.
     """
 
     number: int
@@ -139,7 +143,7 @@ class Anchor:
 
     @classmethod
     def parse(cls, line: str | Anchor) -> Anchor:
-        """The anchor that a printed line spells."""
+        """Parse a printed anchor line."""
         if isinstance(line, Anchor):
             return line
         match = _ANCHOR.fullmatch(line.strip())
@@ -153,7 +157,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Balance:
-    """Where a budget stands."""
+    """The balance of a budget."""
 
     terms: Terms
     spent: Amount
@@ -169,7 +173,7 @@ class Balance:
 
 @dataclass(frozen=True)
 class StoredAnswer:
-    """An answer as it was stored, once and for all, under its request key."""
+    """An answer as it was stored under its request key."""
 
     request: str
     charge: int
@@ -189,7 +193,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Verification:
-    """What a walk over every entry found; ``anchor`` is the last entry that was read."""
+    """The result of checking every entry; ``anchor`` is the last entry that was read."""
 
     name: str
     entries: int
@@ -203,8 +207,8 @@ class Verification:
 
 
 def limit_amount(epsilon: Any, delta: Any = 0) -> Amount:
-    """The limit of a new budget, or an EpsilonError that says what is wrong with it."""
-    exact = _exact("epsilon", epsilon, "give the total that may ever be spent, such as 1")
+    """The limit of a new budget; otherwise raises an EpsilonError."""
+    exact = _exact("epsilon", epsilon, "give the limit on the total of all charges, such as 1")
     if not 0 < exact <= MAX_LIMIT:
         raise EpsilonError(
             f"epsilon={shown(epsilon)} is outside (0, {MAX_LIMIT}]; a budget is a positive "
@@ -214,7 +218,7 @@ def limit_amount(epsilon: Any, delta: Any = 0) -> Amount:
 
 
 def charged_amount(epsilon: Any, delta: Any = 0) -> Amount:
-    """The price of one release, or an EpsilonError: nothing is free, nothing negative."""
+    """The price of one release, which must be positive; otherwise raises an EpsilonError."""
     exact = _exact("epsilon", epsilon, "give the release's epsilon, such as 0.1")
     if exact <= 0:
         raise EpsilonError(f"epsilon={shown(epsilon)} is not positive; no release is free")
@@ -222,24 +226,24 @@ def charged_amount(epsilon: Any, delta: Any = 0) -> Amount:
 
 
 def checked_name(name: Any) -> str:
-    """A budget's name, or an OptionError."""
+    """Check a budget's name."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise OptionError(
-            f"budget name {shown(name)} is not usable; take 1 to 100 letters, digits, dots, "
+            f"budget name {shown(name)} is not usable; use 1 to 100 letters, digits, dots, "
             "dashes and underscores, beginning with a letter or a digit"
         )
     return name
 
 
 def checked_question(question: Any) -> str:
-    """The text of a question, or an OptionError."""
+    """Check the text of a question."""
     if not isinstance(question, str) or not question:
-        raise OptionError("question: not a text; give the whole request as canonical JSON")
+        raise OptionError("question: not a string; give the whole question as canonical JSON")
     return question
 
 
 def checked_text(what: str, text: Any, *, empty: bool = False) -> str:
-    """A short printable text such as a request key, or an OptionError."""
+    """Check a short printable text such as a request key."""
     good = isinstance(text, str) and len(text) <= MAX_TEXT and text.isprintable()
     if not good or text != text.strip() or not (text or empty):
         raise OptionError(
@@ -250,7 +254,7 @@ def checked_text(what: str, text: Any, *, empty: bool = False) -> str:
 
 
 def shown_number(value: Fraction) -> str:
-    """The decimal that the number is, or p/q, or about what, where none of 30 places is."""
+    """The number as a decimal of up to 30 places, else as p/q if short, with an approximation."""
     for places in range(31):
         scaled = value * 10**places
         if scaled.denominator == 1:

@@ -1,8 +1,8 @@
-"""For auditors: all that is wrong with a budget and where, and the whole of it as JSON.
+"""For auditors: all faults of a budget, by entry, and the whole budget as JSON.
 
 The JSON can be checked without hourglass. Each line's hash is the SHA-256 of
-``hourglass-ledger-1``, a newline and the line; each line names the hash before it; the SHA-256
-of a stored answer stands in its entry.
+``hourglass-ledger-1``, a newline and the line; each line contains the previous hash; the SHA-256 of
+a stored answer is in its entry.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def verify(store: Store, name: str, anchor: Anchor | None = None) -> Verificatio
             except LedgerCorruptError as error:
                 faults.append(Fault(None, str(error)))
             for row in transaction.rows(0):
-                rows.append(row)  # kept up to the row that cannot be read
+                rows.append(row)  # keep the rows before the one that cannot be read
             if not rows:
                 View(name).terms  # noqa: B018 - raises that there is no such budget
             faults += _chain_faults(name, rows)
@@ -50,7 +50,7 @@ def verify(store: Store, name: str, anchor: Anchor | None = None) -> Verificatio
 
 
 def _chain_faults(name: str, rows: list[Row]) -> list[Fault]:
-    """Where lines, hashes and links disagree; one edited line is one or two faults, not all."""
+    """Where lines, hashes and links disagree; an edited line causes one or two faults, not more."""
     faults = []
     expected, previous = 0, GENESIS
     for row in rows:
@@ -73,13 +73,13 @@ def _chain_faults(name: str, rows: list[Row]) -> list[Fault]:
 
 
 def _answer_faults(transaction: Transaction, rows: list[Row]) -> list[Fault]:
-    """Where an answer is not the one whose hash its entry holds."""
+    """Where an answer does not have the hash in its entry."""
     faults = []
     for row in rows:
         try:
             wanted = read_row(row).fields.get("answer")
         except ValueError:
-            continue  # told already
+            continue  # already reported
         found = transaction.answer(row.number)
         if (None if found is None else digest(found)) != wanted:
             faults.append(Fault(row.number, "its answer was changed, added or removed"))
@@ -87,7 +87,7 @@ def _answer_faults(transaction: Transaction, rows: list[Row]) -> list[Fault]:
 
 
 def _move_faults(name: str, rows: list[Row]) -> list[Fault]:
-    """The first move that was not allowed: too much charged, a key charged twice."""
+    """The first transition that was not allowed: too much charged, a key charged twice."""
     view = View(name)
     for row in rows:
         try:

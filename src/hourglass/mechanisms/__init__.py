@@ -1,7 +1,7 @@
-"""How totals are noised: one file a mechanism, which registers itself.
+"""The mechanisms, which add noise to totals: one module each, which registers itself.
 
 Every module of this package is imported with it, so a mechanism is added by adding its file.
-``base.py`` says what a mechanism is.
+``base.py`` defines what a mechanism is.
 """
 
 from importlib import import_module

@@ -1,14 +1,14 @@
-"""What a mechanism is, and the registry of all mechanisms.
+"""The interface of mechanisms, and their registry.
 
-A mechanism adds noise to the totals of one statistic. It is one class in one file that owns all
-of it: the law, how the law is added to totals, its moments, its tails, what one record can do
-to the totals, and its name in words. Nothing outside asks which mechanism it is; what only some
-of them can do is declared as an attribute.
+A mechanism adds noise to the totals of one statistic. It is one class in one module that defines
+all of it: the law, how noise is added to totals, its moments, its tails, how one record can change
+the totals, and its name in statements. No other code depends on which mechanism it is; optional
+capabilities are declared as attributes.
 
 The mechanisms for means are the algorithms of Kulesza, Suresh, Wang 2024 (Sections 3 and 4 for
 those with Laplace noise, 5 for the rest). They work on the same integer lattice, where a record
-adds (q, 1) to (S, N), q in 0..G, and all return the two noisy transformed sums, so that what
-comes after is the same for all.
+adds (q, 1) to (S, N), q in 0..G, and all return the two noisy transformed sums, so that the
+estimators are the same for all.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 from ..core.exact import Enclosure
 from ..core.grid import Grid
 from ..core.totals import NoisyTotals, Totals
+from ..core.wide import Wide
 from ..errors import one_of
 from ..noise.bits import SECURE, Bits
 from .lattice import Lattice
@@ -59,21 +60,21 @@ class Moments:
 
 
 class Mechanism(Protocol):
-    """How the totals of a statistic are noised. Totals and noisy totals are the statistic's."""
+    """Adds noise to the totals of a statistic."""
 
-    #: What is noised: "mean" is a count and one sum.
+    #: The statistic: "mean" is a count and one sum.
     statistic: ClassVar[str]
-    #: What users call it.
+    #: Its name in the option ``algorithm=``.
     name: ClassVar[str]
-    #: What a statement calls it, after "The noise is the".
+    #: Its name in a statement, after "The noise is the".
     words: ClassVar[str]
-    #: "add-remove", or "swap" where the number of records is public.
+    #: "add-remove", or "swap" if the number of records is public.
     adjacency: ClassVar[str]
-    #: Whether it answers by group, where every group's number of records is secret.
+    #: Whether it can answer by group, where the number of records of every group is secret.
     by_group: ClassVar[bool]
     #: Whether a privacy unit may consist of several records.
     several_records: ClassVar[bool]
-    #: Whether it has a ``count_tail``, from which a threshold for secret keys is computed.
+    #: Whether it has a ``count_tail``, from which the threshold for secret keys is computed.
     secret_keys: ClassVar[bool]
     #: Whether its ``law`` has a posterior mean (``estimate/posterior.py``).
     posterior: ClassVar[bool]
@@ -83,10 +84,10 @@ class Mechanism(Protocol):
         """The privacy parameter, exactly."""
 
     def noise(self, totals: Any, *, bits: Bits = SECURE, size: int | None = None) -> Any:
-        """The totals with fresh noise; for groups one each; ``size`` times over for a study."""
+        """The totals with fresh noise, independent for each group; ``size`` draws for a study."""
 
     def lattice(self) -> Lattice:
-        """The law and the moves of one record, as the exact audit reads them."""
+        """The law and the moves of one record, in the form that the exact audit needs."""
 
 
 class MeanMechanism(Mechanism, Protocol):
@@ -94,11 +95,11 @@ class MeanMechanism(Mechanism, Protocol):
 
     @property
     def grid(self) -> Grid:
-        """The lattice that the totals live on."""
+        """The grid of the totals."""
 
     @property
     def parts(self) -> int:
-        """Into how many parts a cell is cut, so that the noise is an integer."""
+        """The number of parts of a cell; the noise is an integer number of parts."""
 
     @property
     def columns(self) -> int:
@@ -113,13 +114,13 @@ class MeanMechanism(Mechanism, Protocol):
         """The tail probabilities of the noise."""
 
     def __hash__(self) -> int:
-        """Equal mechanisms share what is computed from their numbers."""
+        """Equal mechanisms share cached results."""
 
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
-        """The totals with fresh noise; for groups one each; ``size`` times over for a study."""
+        """The totals with fresh noise, independent for each group; ``size`` draws for a study."""
 
     def stored(self) -> dict[str, Any]:
-        """What a stored answer keeps of the law besides name, epsilon, grid and parts."""
+        """What a stored answer records about the law besides name, epsilon, grid and parts."""
 
     @classmethod
     def restored(cls, epsilon: Fraction, grid: Grid, stored: Mapping[str, Any]) -> MeanMechanism:
@@ -128,7 +129,7 @@ class MeanMechanism(Mechanism, Protocol):
 
 @dataclass(frozen=True)
 class OnGrid:
-    """What the mechanisms for means share: an epsilon, a grid, and the usual capabilities."""
+    """The base of the mechanisms for means: an epsilon, a grid, and default capabilities."""
 
     epsilon: Fraction
     grid: Grid
@@ -148,12 +149,12 @@ class OnGrid:
 
     @property
     def columns(self) -> int:
-        """One alone."""
+        """One."""
         return 1
 
     @property
     def unit(self) -> int:
-        """The square of what one record can add to the sum, in parts of a cell."""
+        """The square of the most that one record can add to the sum, in parts of a cell."""
         return (self.parts * self.grid.cells) ** 2
 
     def stored(self) -> dict[str, Any]:
@@ -162,30 +163,30 @@ class OnGrid:
 
     @classmethod
     def restored(cls, epsilon: Fraction, grid: Grid, stored: Mapping[str, Any]) -> Any:
-        """The mechanism as it is made today."""
+        """The mechanism as it is constructed now."""
         return make(cls.name, epsilon, grid, cls.statistic)
 
 
 # --- the registry ---------------------------------------------------------------------------
 
 _REGISTRY: Final[dict[str, dict[str, type[Any]]]] = {"mean": {}}
-#: The mechanisms for means by name: what ``algorithm=`` takes.
+#: The mechanisms for means by name: the values of ``algorithm=``.
 ALGORITHMS: Final = _REGISTRY["mean"]
 
 Kind = TypeVar("Kind", bound=type[Any])
 
 
 def register(kind: Kind) -> Kind:
-    """Class decorator: the mechanism is offered under its name, for its statistic."""
+    """Class decorator that registers a mechanism under its name and statistic."""
     names = _REGISTRY.setdefault(kind.statistic, {})
     if kind.name in names:
-        raise ValueError(f"{kind.statistic} has a mechanism named {kind.name!r} already")
+        raise ValueError(f"{kind.statistic} already has a mechanism named {kind.name!r}")
     names[kind.name] = kind
     return kind
 
 
 def find(name: str, statistic: str = "mean") -> type[Any]:
-    """The mechanism of that name, or an error that lists what there is."""
+    """The mechanism of that name; an error lists all names."""
     names = _REGISTRY.get(statistic, {})
     one_of("algorithm", name, names)
     return names[name]
@@ -202,13 +203,13 @@ def make(name: str, epsilon: Fraction, grid: Grid) -> MeanMechanism: ...
 @overload
 def make(name: str, epsilon: Fraction, grid: Any, statistic: str) -> Any: ...
 def make(name: str, epsilon: Fraction, grid: Any, statistic: str = "mean") -> Any:
-    """The mechanism of that name on a grid; the tables of its laws are kept for the next call."""
+    """The mechanism of that name on a grid; the tables of its laws are cached."""
     kind: Any = find(name, statistic)
     return _made(kind, epsilon, grid, _spelled(grid))
 
 
 def remade(grid: Grid, stored: Mapping[str, Any]) -> MeanMechanism:
-    """The mechanism that the noisy totals of a stored answer were drawn with."""
+    """The mechanism that produced the noisy totals of a stored answer."""
     kind = find(stored["algorithm"], stored.get("statistic", "mean"))
     made: MeanMechanism = kind.restored(Fraction(stored["noise_epsilon"]), grid, stored)
     return made
@@ -220,10 +221,10 @@ def _made(kind: type[Any], epsilon: Fraction, grid: Any, _: tuple[Any, ...]) -> 
 
 
 def _spelled(grid: Any) -> tuple[Any, ...]:
-    """What tells equal grids apart: 0, 0.0 and -0.0 as a bound, and where the bounds come from.
+    """What distinguishes equal grids: 0, 0.0 and -0.0 as a bound, and the origin of the bounds.
 
-    A mechanism carries its grid into answers and statements, so a kept one may stand in only for
-    a grid that is written the same way.
+    A mechanism passes its grid to answers and statements, so a cached one may be reused only for a
+    grid that is written the same way.
     """
     grids = grid if isinstance(grid, tuple) else (grid,)
     return tuple(
@@ -233,19 +234,21 @@ def _spelled(grid: Any) -> tuple[Any, ...]:
     )
 
 
-# --- what noising shares --------------------------------------------------------------------
+# --- shared by noise methods --------------------------------------------------------------------
 
 
 def draws(totals: Totals, size: int | None) -> int | None:
-    """How many draws totals take: one a group, or as many as were asked for."""
-    return len(totals.count) if isinstance(totals.count, np.ndarray) else size
+    """The number of draws for totals: one per group, or as many as were asked for."""
+    return len(totals.count) if isinstance(totals.count, np.ndarray | Wide) else size
 
 
 def addable(noise: tuple[Any, ...], totals: Totals, most: int) -> tuple[Any, ...]:
-    """The noise in a form that can be added: Python integers wherever int64 could wrap.
+    """The noise in a form that can be added: Python integers if int64 could overflow.
 
     ``most`` is the most that one record adds.
     """
+    if isinstance(totals.count, Wide):
+        return noise
     if isinstance(totals.count, np.ndarray) or (most * (totals.count + 1)).bit_length() > 60:
         return tuple(z.astype(object) if isinstance(z, np.ndarray) else z for z in noise)
     return noise

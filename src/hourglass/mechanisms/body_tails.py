@@ -1,8 +1,8 @@
 """Tail probabilities of the noise of a body: of a sum and of the count, seen through lines.
 
-Each body tells P(K = k, X >= x) of the sum's noise X in closed form; the rest is the same for
-all of them. Where the values of K are merged into blocks, privacy bounds the error, as it does in
-:mod:`.tails`: moving K by one, and X by as much as one record can, changes a probability by a
+Each body provides P(K = k, X >= x) for the noise X of the sum in closed form; the rest is the same
+for all of them. Where the values of K are merged into blocks, privacy bounds the error, as it does
+in :mod:`.tails`: moving K by one, and X by as much as one record can, changes a probability by a
 factor of exp(epsilon) at most.
 """
 
@@ -33,11 +33,11 @@ from .tails import (
 
 __all__ = ["BodyTails", "GeometricSum"]
 
-#: Where K is left out less than this much mass lies: far below SLACK.
+#: The mass of the values of K that are left out is below this, which is far below SLACK.
 _LEFT_OUT: Final = 1e-12
-#: Up to so many values of K its law is summed value by value.
+#: Up to this many values of K, its law is summed value by value.
 _MOST_COUNTS: Final = 2**20
-#: How a reach is split between the sum and the count where their blocks would be too coarse.
+#: How a reach is split between the sum and the count if blocks would be too coarse.
 _SPLITS: Final = (1 / 2, 1 / 8, 1 / 64, 1 / 1024)
 
 
@@ -56,7 +56,7 @@ class BodyTails:
         raise NotImplementedError
 
     def miss(self, first: Line, second: Line, reach: float) -> float:
-        """A sum over K; where its blocks would be too coarse, a bound by the two errors apart."""
+        """A sum over K; if its blocks would be too coarse, a bound from both errors separately."""
         lines = distinct(first, second)
         if not first.sum:
             return self._count_miss(reach / abs(float(first.count)))
@@ -80,7 +80,9 @@ class BodyTails:
             return self._count_above(reaches / abs(float(line.count)))
         block = table_block(self.rate)
         slope = float(line.count / line.sum) if line.sum else math.inf
-        if block > 1 and not 0 <= slope <= 1:  # half of both tails, and 1 up to zero
+        if (
+            block > 1 and not 0 <= slope <= 1
+        ):  # half of the two-sided tail for positive reaches, otherwise 1
             halves = [self.miss(line, line, r) / 2 if r > 0 else 1.0 for r in reaches.tolist()]
             return np.array(halves)
         pair = float(line.sum) / self.record, -float(line.count)
@@ -96,7 +98,7 @@ class BodyTails:
         return found
 
     def _apart(self, lines: tuple[Line, ...], reach: float) -> float:
-        """One of the two errors makes up its part of the reach, wherever it is split."""
+        """However the reach is split, one of the two errors must exceed its part."""
         s = max(float(line.sum) for line in lines)
         n = max(abs(float(line.count)) for line in lines)
         alone = Line(1.0, 0.0)
@@ -111,11 +113,11 @@ class BodyTails:
 
     @cached_property
     def far(self) -> float:
-        """Beyond this many records on either side nothing is left."""
+        """Beyond this many records on either side the mass is negligible."""
         return FAR / self.rate + 1
 
     def _rate(self, degree: int) -> float:
-        """How fast K's law falls at the least: beyond FAR / rate nothing is left.
+        """A lower bound on the decay rate of K's law: beyond FAR / rate the mass is negligible.
 
         L >= |K| is below a gamma variable of the same degree, which is far out once the first
         terms of its exponential series are.

@@ -1,4 +1,4 @@
-"""Several columns from one epsilon: the hourglass of a box, and each column's part of it."""
+"""Several columns from one epsilon: the hourglass of a box, and its marginals for each column."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .lattice import Lattice, Part, Point, outer_edges, some_cells, span
 
 __all__ = ["HourglassColumn", "HourglassColumns", "box_lattice"]
 
-#: A box of at most so many cells on its sides together is audited at every point.
+#: A box whose sides have at most this many cells in total is audited at every point.
 _FULL_SIDES: Final = 12
-#: On a larger box, points are taken around these stairs of each column.
+#: On a larger box, the audit takes points around these stairs of each column.
 _STAIRS: Final = (0, 1, 2, 1_000_003)
-#: A column of more cells than that is audited at the moves of a record that matter.
+#: In a column of more cells than this, only the critical moves of a record are audited.
 _FULL_MOVES: Final = 7
 
 
@@ -37,8 +37,8 @@ _FULL_MOVES: Final = 7
 class HourglassColumns:
     """(S_1 + X_1, ..., S_d + X_d, N + K) with the noise of the hourglass of a box.
 
-    All columns share the one count: a record is in all of them or in none. As for one column, a
-    sum is counted in parts of a cell where whole numbers have a few cells of their own.
+    All columns share one count: a record is in all of them or in none. As for one column, sums are
+    in parts of a cell if whole numbers have a small grid of their own.
     """
 
     epsilon: Fraction
@@ -57,11 +57,11 @@ class HourglassColumns:
 
     @cached_property
     def parts(self) -> tuple[int, ...]:
-        """Into how many parts a cell of each column is cut."""
+        """The number of parts of a cell, for each column."""
         return tuple(self._parts_of(grid) for grid in self.grids)
 
     def _parts_of(self, grid: Grid) -> int:
-        """The fewest with an error next to the least, as if all columns were on this grid."""
+        """The fewest parts with nearly the least error, as if all columns were on this grid."""
         if not grid.own or grid.cells > COARSE:
             return 1
         errors = []
@@ -105,7 +105,7 @@ class HourglassColumns:
 
     @classmethod
     def restored(cls, epsilon: Fraction, grid: Grid, stored: Mapping[str, Any]) -> HourglassColumn:
-        """The column of a stored answer, whatever centres would be chosen today."""
+        """The column of a stored answer, with the centres that it was drawn with."""
         box = stored["box"]
         law = _box(epsilon, tuple(box["grids"]), tuple(box["centres"]))
         return HourglassColumn(epsilon, grid, law, box["column"])
@@ -113,9 +113,9 @@ class HourglassColumns:
 
 @dataclass(frozen=True)
 class HourglassColumn(OnGrid):
-    """What one column sees of the noise: (S + X_i, N + K), a mechanism for a mean.
+    """The noise of one column: (S + X_i, N + K), as a mechanism for a mean.
 
-    It is not drawn from by itself: all columns are drawn together.
+    It is not sampled separately: all columns are drawn together.
     """
 
     law: HourglassBox
@@ -128,7 +128,7 @@ class HourglassColumn(OnGrid):
 
     @property
     def parts(self) -> int:
-        """Into how many parts a cell of this column is cut."""
+        """The number of parts of a cell of this column."""
         return self.law.grids[self.number] // self.grid.cells
 
     @property
@@ -142,7 +142,7 @@ class HourglassColumn(OnGrid):
 
     @cached_property
     def moments(self) -> Moments:
-        """Equal variances: X_i and G_i K - X_i have one law."""
+        """Equal variances, since X_i and G_i K - X_i have the same law."""
         each, count = self.law.variance
         variance = each[self.number] / self.unit
         return Moments(variance, variance, count / 2 - variance)
@@ -169,7 +169,7 @@ def box_lattice(
     level: Callable[..., int] | None = None,
     moves: Sequence[Point] | None = None,
 ) -> Lattice:
-    """The law with the moves of a record; a mutant has another level, or moves no record makes."""
+    """The law with the moves of a record; a mutant has a wrong level or wrong moves."""
     small = sum(law.grids) <= _FULL_SIDES
     sides = list(zip(law.grids, law.centres, strict=True))
     stairs = max(2, 11 - 3 * law.columns)  # a window of 8, 5 or 2 stairs on either side

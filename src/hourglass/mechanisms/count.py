@@ -52,7 +52,7 @@ class LaplaceCount:
         return NoisyCounts(totals.count + k)
 
     def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
-        """P(K >= k) = a^k / (1 + a) for k >= 1, and one less that of 1 - k otherwise."""
+        """P(K >= k) = a^k / (1 + a) for k >= 1, and 1 - P(K >= 1 - k) otherwise."""
         if k < 1:
             return 1 - self.count_tail(1 - k, bits=bits)
         return exp_minus(k * self.epsilon, bits) / (1 + exp_minus(self.epsilon, bits))

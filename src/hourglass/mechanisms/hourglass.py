@@ -35,12 +35,12 @@ from .tails import (
 
 __all__ = ["COARSE", "MOST_PARTS", "HourglassMean", "hourglass_lattice"]
 
-#: With more cells than this the centre is fine enough: cutting them gains under 0.1 % up to
+#: With more cells than this the centre is fine enough: parts of a cell would gain under 0.1 % up to
 #: epsilon 8 (docs/decisions/parts-of-a-cell.md).
 COARSE: Final = 256
-#: A cell is cut into so many parts at most.
+#: The most parts of a cell.
 MOST_PARTS: Final = 8
-#: About as many points as the window of an exact audit may have.
+#: The approximate limit on the points in the window of an exact audit.
 WINDOW: Final = 20_000
 
 
@@ -49,11 +49,11 @@ WINDOW: Final = 20_000
 class HourglassMean(OnGrid):
     """(S + X, N + K) with hourglass noise.
 
-    The centre of the noise is a whole number of cells wide. Where whole numbers have a few cells
-    of their own, none may be near the best width; so S is counted in parts of a cell. A record
-    adds whole cells all the same, which are some of what the proof allows on the finer grid.
+    The centre of the noise is a whole number of cells wide. On a small grid of whole numbers, no
+    such width may be close to the optimum, so S is in parts of a cell. A record still adds whole
+    cells, which is a subset of what the proof allows on the finer grid.
 
-    ``stored_parts`` are the parts of noise that was drawn before and read back.
+    ``stored_parts`` are the parts of the noise in a stored answer.
     """
 
     stored_parts: int | None = None
@@ -65,7 +65,7 @@ class HourglassMean(OnGrid):
 
     @cached_property
     def parts(self) -> int:
-        """Into how many parts a cell is cut: the fewest with an error next to the least."""
+        """The number of parts of a cell: the fewest with nearly the least error."""
         if self.stored_parts is not None:
             return self.stored_parts
         if not self.grid.own or self.grid.cells > COARSE:
@@ -80,7 +80,7 @@ class HourglassMean(OnGrid):
 
     @classmethod
     def restored(cls, epsilon: Fraction, grid: Grid, stored: Mapping[str, Any]) -> HourglassMean:
-        """An earlier version may have cut cells otherwise: its noise keeps its own law."""
+        """Uses the stored number of parts, since an earlier version may have chosen another."""
         today, parts = make(cls.name, epsilon, grid), stored["noisy_totals"]["parts"]
         return today if parts == today.parts else cls(epsilon, grid, parts)  # type: ignore[return-value]
 
@@ -119,7 +119,7 @@ class HourglassMean(OnGrid):
 def hourglass_lattice(
     law: Hourglass, *, level: Level | None = None, moves: Sequence[Point] | None = None
 ) -> Lattice:
-    """The law with the moves of a record; a mutant has another level, or moves no record makes."""
+    """The law with the moves of a record; a mutant has a wrong level or wrong moves."""
     G, c = law.grid, law.c
     stairs, fine = _stairs_shown(law.epsilon, G), G > FULL_GRID
     return Lattice(
@@ -134,7 +134,7 @@ def hourglass_lattice(
 
 
 def _stairs_shown(epsilon: Fraction, G: int) -> int:
-    """Three stairs hold every pattern; more, until the tail is small or the window large."""
+    """Three stairs cover every case; more are added until the tail is small or the window large."""
     stairs = 3
     while G <= FULL_GRID and stairs * epsilon < 21 and 4 * (stairs + 2) * G * (stairs + 4) < WINDOW:
         stairs += 1
@@ -150,11 +150,11 @@ class HourglassTails:
         b = math.exp(-self.epsilon)
         self.normaliser = 2 * self.centre + 1 + 2 * self.grid / math.expm1(self.epsilon)
         self.top = (1 - b) / (1 + b) / self.normaliser
-        self.far = self.grid * (3 * FAR / self.epsilon + 3)  # where nothing is left
+        self.far = self.grid * (3 * FAR / self.epsilon + 3)  # beyond this the mass is negligible
         self.twice = 1 / math.expm1(2 * self.epsilon)  # b^2 / (1 - b^2)
 
     def miss(self, first: Line, second: Line, reach: float) -> float:
-        """A sum over K; where its blocks would be too coarse, over the stairs of X."""
+        """A sum over K; if its blocks would be too coarse, over the stairs of X."""
         lines = distinct(first, second)
         if not first.sum:  # the closed form of K's own law
             tail = self.law.count_tail(math.ceil(reach * (1 - TOUCH) / abs(first.count)))
@@ -176,7 +176,9 @@ class HourglassTails:
             tail = np.where(k >= 1, self._count(np.abs(k)), 1 - self._count(np.abs(1 - k)))
             return np.minimum(1.0, tail + SLACK)
         block = table_block(self.epsilon)
-        if block > 1 and not 0 <= line.count <= line.sum:  # half of both tails, and 1 up to zero
+        if (
+            block > 1 and not 0 <= line.count <= line.sum
+        ):  # half of the two-sided tail for positive reaches, otherwise 1
             halves = [self.miss(line, line, r) / 2 if r > 0 else 1.0 for r in reaches.tolist()]
             return np.array(halves)
         pair = float(line.sum) / self.grid, -float(line.count)

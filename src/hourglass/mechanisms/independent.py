@@ -16,8 +16,8 @@ __all__ = ["IndependentMean"]
 class IndependentMean(SumAndCount):
     """The plain sum and the count.
 
-    The sum is counted from the cell boundary nearest to zero, less than half a cell off, so
-    that it is an integer; the sensitivity used is exact for that sum.
+    The sum is measured from the cell nearest to zero, at most half a cell off, so that it is an
+    integer; the sensitivity used is exact for that sum.
     """
 
     name: ClassVar[str] = "independent"

@@ -18,7 +18,7 @@ __all__ = ["LaplaceMean"]
 
 @register
 class LaplaceMean(OnGrid):
-    """Independent noise on S and on G N - S, of which a record moves G in all."""
+    """Independent noise on S and on G N - S; a record adds q to one and G - q to the other."""
 
     name: ClassVar[str] = "laplace"
     words: ClassVar[str] = "discrete Laplace mechanism on the transformed sums"

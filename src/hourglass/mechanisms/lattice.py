@@ -1,9 +1,9 @@
-"""A law on a lattice and the moves of one record, in the form that the exact audit reads.
+"""A law on a lattice and the moves of one record, in the form that the exact audit needs.
 
-Every law here has P(point) proportional to exp(-(sum of rate * level)), the levels whole
-numbers. A neighbour moves the point, so the privacy loss of a move is a whole-number combination
-of rates: a rational, compared with epsilon exactly. (That two numbers e^epsilon are *equal* no
-enclosure could ever show.)
+Every law here has P(point) proportional to exp(-(sum of rate * level)) with integer levels. A
+neighbour moves the point, so the privacy loss of a move is an integer combination of rates: a
+rational that can be compared with epsilon exactly. (Enclosures could never show that two numbers
+e^epsilon are *equal*.)
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 Point = tuple[int, ...]
-#: The level of a point, given by its coordinates.
+#: The level of a point, as a function of its coordinates.
 Level = Callable[..., int]
 
-#: Up to this grid every point and every move is tried; past it, those that matter.
+#: Up to this grid every point and every move is tried; beyond it, only the critical ones.
 FULL_GRID = 128
 
 
@@ -43,7 +43,7 @@ FULL_GRID = 128
 class Part:
     """A factor exp(-rate * level) of a law.
 
-    ``levels``, where a law has it, takes an array for each coordinate in place of a number.
+    ``levels``, if a law has it, takes arrays of coordinates instead of numbers.
     """
 
     level: Level
@@ -53,12 +53,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Lattice:
-    """A law on tuples of integers, and what a neighbour may do to them.
+    """A law on tuples of integers, and the moves that a neighbour can make.
 
-    ``pmf`` is None where only the levels are known (a mutant's). ``window`` holds the values
-    of each coordinate that are tried, every one of them with every other. ``edges`` are, for
-    each coordinate, the values at which a level can change: where the grid is too fine to try
-    all, points are taken on both sides of each, before and after each move.
+    ``pmf`` is None if only the levels are known (for a mutant). ``window`` holds the values of each
+    coordinate that are tried, in all combinations. ``edges`` are, for each coordinate, the values
+    at which a level can change: if the grid is too fine to try all points, those on both sides of
+    each edge are tried, before and after each move.
     """
 
     name: str
@@ -82,7 +82,7 @@ def product_lattice(
     second: DiscreteLaplace,
     moves: Sequence[Point],
 ) -> Lattice:
-    """Independent noise on two coordinates; |x| turns at zero, so that is where to look."""
+    """Independent noise on two coordinates; the only edge of |x| is at zero."""
     reach = max(abs(end) for move in moves for end in move) + 1
     tried = span(reach) if reach <= FULL_GRID else landmarks(reach - 1, 0)
     return Lattice(
@@ -97,12 +97,12 @@ def product_lattice(
 
 
 def some_cells(G: int, c: int = 0, *, full: int = FULL_GRID) -> Sequence[int]:
-    """All cells of a record, or on a grid above ``full`` those around which anything can happen.
+    """All cells of a record, or on a grid above ``full`` the critical ones.
 
-    The stairs (j, j') before and after a move q are fixed by where x and x+q lie against the
-    edges. A pair of stairs is reached by an interval of q, whose ends are differences of edges
-    cut off at 0 and G: here they are, each with its two neighbours. A centre may be wider than
-    the grid; edges lie G apart, so the differences are taken modulo G.
+    The stairs (j, j') before and after a move q are fixed by where x and x+q lie against the edges.
+    A pair of stairs is reached by an interval of q, whose ends are differences of edges clipped to
+    0..G. This returns them, each with its two neighbours. A centre may be wider than the grid;
+    edges lie G apart, so the differences are taken modulo G.
     """
     if full >= G:
         return range(G + 1)
@@ -114,7 +114,7 @@ def some_cells(G: int, c: int = 0, *, full: int = FULL_GRID) -> Sequence[int]:
 def outer_edges(
     G: int, c: int, stairs: Sequence[int] = (0, 1, 2, 3, 100, 1_000_003)
 ) -> tuple[int, ...]:
-    """The last cells of the first stairs on either side, and of stairs far out."""
+    """The last cells of the first stairs on either side, and of some stairs far out."""
     right = [c + i * G for i in stairs]
     return tuple(sorted({0, *right, *(-x for x in right)}))
 

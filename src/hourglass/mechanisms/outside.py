@@ -1,8 +1,8 @@
-"""How many values lie outside the bounds: discrete Laplace noise on two counts a column.
+"""How many values lie outside the bounds: discrete Laplace noise on two counts per column.
 
-A record lies below the lower bound of a column, or above the upper one, or within: it adds one to
-one of the column's two counts, or to neither. So a record moves all counts of d columns by at most
-d in total, and independent noise of rate epsilon / d on each of them is epsilon-DP for a record:
+A value lies below the lower bound of a column, above the upper one, or within: it adds one to one
+of the column's two counts, or to neither. So a record changes the counts of d columns by at most d
+in total, and independent noise of rate epsilon / d on each of them is epsilon-DP for a record:
 log P(x) - log P(x + m) is at most (epsilon / d) * |m|_1 <= epsilon. A person who counts once with
 the mean of their rows is one record, on the side where more of their rows lie.
 """
@@ -17,11 +17,10 @@ from itertools import product
 from math import prod
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..core.totals import NoisyColumns, NoisyTotals, Sum
+from ..core.totals import NoisyColumns, NoisyTotals, Sum, Totals
 from ..noise import DiscreteLaplace
 from ..noise.bits import SECURE, Bits
+from .base import addable, draws
 from .lattice import Lattice, Part, Point, span
 
 __all__ = ["OutsideCounts"]
@@ -29,7 +28,7 @@ __all__ = ["OutsideCounts"]
 
 @dataclass(frozen=True)
 class OutsideCounts:
-    """The noise on the counts of values outside the bounds; ``epsilon`` is a record's."""
+    """The noise on the counts of values outside the bounds; ``epsilon`` is that of a record."""
 
     epsilon: Fraction
     columns: int = 1
@@ -52,7 +51,7 @@ class OutsideCounts:
         return DiscreteLaplace(self.rate)
 
     def noise(self, noisy: Any, counts: Sequence[Any], *, bits: Bits = SECURE) -> Any:
-        """The noisy totals of one column or several, with their noisy counts beside them."""
+        """The noisy totals of one or several columns, with their noisy counts added."""
         drawn = [self._one(count, bits) for count in counts]
         if isinstance(noisy, NoisyColumns):
             pairs = zip(drawn[::2], drawn[1::2], strict=True)
@@ -61,12 +60,12 @@ class OutsideCounts:
         return _with(noisy, *drawn)
 
     def _one(self, count: Any, bits: Bits) -> Any:
-        if isinstance(count, np.ndarray):
-            return count + self.law.sample(len(count), bits=bits).astype(object)
-        return count + self.law.sample(bits=bits)
+        one = Totals(0, count)
+        (drawn,) = addable((self.law.sample(draws(one, None), bits=bits),), one, 1)
+        return count + drawn
 
     def lattice(self) -> Lattice:
-        """The counts, of which a record moves one a column by one, or none."""
+        """The counts; a record moves at most one of them per column, by one."""
         each: list[Point] = [(0, 0), (1, 0), (0, 1)]
         moves = {sum(parts, ()) for parts in product(each, repeat=self.columns)}
         axes = 2 * self.columns

@@ -1,12 +1,12 @@
-"""Bounds found privately, for a column whose range nobody knows.
+"""Find bounds privately for a column whose range is unknown.
 
-Over a public scale of candidates (:mod:`hourglass.core.scale`) up to three scans are made, each a
-run of noisy questions "do only a few records lie beyond this candidate?" that ends at the
-first yes. Two set out from the pivot, the candidate nearest to zero: one upward, asking for
-the records above, one downward, asking for those below. A record is above the pivot or below
-it, so it takes part in one of the two. The third starts from the end that lies further from
-the pivot and comes back to it, asking for the records beyond on the other side: where a column
-lies wholly on one side of the pivot, it finds its nearer end.
+Up to three scans are made over a public scale of candidates (:mod:`hourglass.core.scale`), each a
+sequence of noisy questions "do only a few records lie beyond this candidate?" that ends at the
+first yes. Two start at the pivot, the candidate nearest to zero: one goes up and asks about the
+records above, one goes down and asks about those below. A record is above the pivot or below it,
+so it affects only one of the two. The third scan starts from the end that lies further from the
+pivot and returns to it, asking about the records beyond on the other side: if a column lies
+entirely on one side of the pivot, it finds its nearer end.
 
 **A scan.** Before it asks c_1, c_2, ... with U_1 >= U_2 >= ... records beyond, it draws a
 threshold t = T - g, g geometric of rate r, and a geometric e_i of rate s for each question; it
@@ -27,7 +27,7 @@ on monotone counts: Durfee 2023, "Unbounded differentially private quantile and 
 estimation", with Laplace noise. The target T, 2 over epsilon, is the balance of clamping and
 noise in Amin, Kulesza, Munoz Medina, Vassilvitskii 2019, "Bounding user contributions".)
 
-**The whole** costs what one of the two outward scans and the way back cost together.
+**The search** costs as much as one of the two outward scans and the return scan together.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from ..noise.ladder import LOG2_UP, Ladder
 
 __all__ = ["RETURN_PART", "Ends", "Scan", "Search"]
 
-#: The part of a scan's epsilon that its threshold takes; the questions take the rest. More
-#: on the threshold makes runs past the data rarer, less makes early stops rarer.
+#: The share of a scan's epsilon for its threshold; the questions get the rest. A larger share makes
+#: it less likely to run past the data, a smaller one makes early stops less likely.
 THRESHOLD_PART: Final = Fraction(13, 20)
-#: The part of the whole epsilon kept for the way back.
+#: The share of the whole epsilon for the return scan.
 RETURN_PART: Final = Fraction(1, 5)
 
 
@@ -83,7 +83,7 @@ class Scan:
     def sample(self, counts: Sequence[int], bits: Bits) -> int:
         """The index of the candidate where the scan stops.
 
-        All noise is drawn before any count is looked at, as much whatever the counts.
+        All noise is drawn before any count is used, the same amount whatever the counts.
         """
         threshold = self.target - int(self.threshold.sample(1, bits)[0])
         allowed = threshold + self.question.sample(len(counts), bits).astype(object)
@@ -92,7 +92,7 @@ class Scan:
         return int(np.argmax(few))
 
     def pmf(self, counts: Sequence[int], bits: int = DEFAULT_BITS) -> list[Enclosure]:
-        """The probability of each index, enclosed: the threshold's far tail is the slack."""
+        """The probability of each index, enclosed; the width is the far tail of the threshold."""
         last = int(bits * LOG2_UP / self.threshold.rate) + 1
         tail = lru_cache(maxsize=None)(lambda rung: self.question.tail(rung, bits))
         law = [Enclosure.of(0)] * len(counts)
@@ -110,10 +110,10 @@ class Scan:
         return [part + slack for part in law]
 
     def most_beyond(self, questions: int, confidence: float) -> int:
-        """How many records lie beyond the end found at most, with this confidence.
+        """An upper bound on the records beyond the end found, with this confidence.
 
-        A stop with more than T + q beyond needs one of the e_i above q: by the union bound
-        its probability is at most questions * e^(-s q). The end of the scale is apart.
+        A stop with more than T + q beyond needs one of the e_i above q: by the union bound its
+        probability is at most questions * e^(-s q). This does not cover the end of the scale.
         """
         rate = float(self.question.rate)
         return self.target + math.ceil(math.log(max(1, questions) / (1 - confidence)) / rate)
@@ -123,7 +123,7 @@ class Scan:
 class Ends:
     """Where a search stopped: the indices of the two candidates, and the scan behind each.
 
-    A scan comes with the number of questions that it may ask.
+    Each scan has the number of questions that it may ask.
     """
 
     lower: int
@@ -134,22 +134,22 @@ class Ends:
 
 @dataclass(frozen=True)
 class Search:
-    """Two scans outward from the pivot, and one back; epsilon is the price of one record."""
+    """Two scans outward from the pivot, and one back; epsilon is for one record."""
 
     scale: Scale
     epsilon: Fraction
     share: Fraction = RETURN_PART
 
     def sample(self, counts: Counts, bits: Bits) -> Ends:
-        """The bounds that the counts lead to, wherever they were counted."""
+        """Run the scans on the counts."""
         ends, back = Scan((1 - self.share) * self.epsilon), Scan(self.share * self.epsilon)
         last, pivot = len(self.scale.candidates) - 1, self.scale.pivot
 
         upper = pivot + ends.sample(counts.above[pivot:], bits)
         lower = pivot - ends.sample(counts.below[pivot::-1], bits)
         lower_scan, upper_scan = (ends, pivot + 1), (ends, last - pivot + 1)
-        # The way back to the pivot, from the end that is further out. At the pivot, or where
-        # it is asked nothing, the scan leaves the other end as it is.
+        # Return to the pivot from the end that is further out. If the scan reaches the pivot, or
+        # has no questions, the other end is unchanged.
         if upper - pivot > pivot - lower:
             stop = upper - 1 - back.sample(counts.below[pivot:upper][::-1], bits)
             if stop > pivot:
@@ -158,6 +158,6 @@ class Search:
             stop = lower + 1 + back.sample(counts.above[lower + 1 : pivot + 1], bits)
             if stop < pivot:
                 upper, upper_scan = stop, (back, pivot - lower)
-        if lower == upper:  # no records to speak of: the least bounds around the pivot
+        if lower == upper:  # hardly any records: the narrowest bounds around the pivot
             lower, upper = max(0, lower - 1), min(last, upper + 1)
         return Ends(lower, upper, lower_scan, upper_scan)

@@ -23,9 +23,9 @@ from .triangle_tails import TriangleTails
 
 __all__ = ["FINEST", "HourglassSpread", "triangle_lattice"]
 
-#: The finest grid: its square is the most that a record may add to a sum of squares.
+#: The finest grid: its square is the largest allowed term of a sum of squares.
 FINEST: Final = int(MOST_SQUARE**0.5)
-#: A smaller triangle is multiplied: its tails are counted in points, too few to be exact.
+#: A smaller triangle is scaled up, since its tails would be too coarse in points.
 _LEAST_WHOLE: Final = 64
 #: A triangle of at most this size is audited at every point.
 _FULL_SIZE: Final = 9
@@ -36,9 +36,9 @@ _FULL_SIZE: Final = 9
 class HourglassSpread(OnGrid):
     """The totals of (G-q)^2, 2q(G-q) and q^2 with the noise of the hourglass of a triangle.
 
-    A record of cell q adds three whole numbers that are not negative and add up to W = G^2, so
-    their noisy totals give the count, the sum and the sum of squares. Where W is small, each is
-    multiplied by ``fold``, so that the centre of the noise comes next to its best width.
+    A record of cell q adds three nonnegative integers that add up to W = G^2, so their noisy totals
+    give the count, the sum and the sum of squares. If W is small, each is multiplied by ``fold``,
+    so that the centre of the noise can be close to its optimal width.
     """
 
     stored_law: tuple[int, int] | None = None
@@ -66,12 +66,12 @@ class HourglassSpread(OnGrid):
 
     @property
     def fold(self) -> int:
-        """What a record's three numbers are multiplied by."""
+        """The factor for a record's three numbers."""
         return self.law.whole // self.grid.cells**2
 
     @property
     def parts(self) -> int:
-        """U1 + 2 U2 is the sum in so many parts of a cell: a record adds up to 2 W."""
+        """The parts of a cell in which U1 + 2 U2 is the sum; a record adds up to 2 W."""
         return 2 * self.fold * self.grid.cells
 
     def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
@@ -117,7 +117,7 @@ class HourglassSpread(OnGrid):
 
     @classmethod
     def restored(cls, epsilon: Fraction, grid: Grid, stored: Mapping[str, Any]) -> HourglassSpread:
-        """With the law that the noise was drawn from, whatever would be chosen today."""
+        """The mechanism with the law that the stored noise was drawn from."""
         law = stored["triangle"]["whole"], stored["triangle"]["centre"]
         today: HourglassSpread = make(cls.name, epsilon, grid, cls.statistic)
         same = (today.law.whole, today.law.centre) == law
@@ -127,9 +127,9 @@ class HourglassSpread(OnGrid):
 def triangle_lattice(
     law: HourglassTriangle, moves: Sequence[Point] | None = None, *, level: Any = None
 ) -> Lattice:
-    """The law with the moves of a record; a mutant has another level, or moves no record makes.
+    """The law with the moves of a record; a mutant has a wrong level or wrong moves.
 
-    The points are (u0, u2, k): u1 is what is left of W k.
+    The points are (u0, u2, k), and u1 = W k - u0 - u2.
     """
     W, c = law.whole, law.centre
     if moves is None:

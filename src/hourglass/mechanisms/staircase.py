@@ -22,7 +22,7 @@ __all__ = ["StaircaseMean"]
 
 @register
 class StaircaseMean(OnGrid):
-    """(S + X, G N - S + Y), of which a record moves G in all."""
+    """(S + X, G N - S + Y); a record adds q to one and G - q to the other."""
 
     name: ClassVar[str] = "staircase"
     words: ClassVar[str] = "two-dimensional staircase mechanism on the transformed sums"
@@ -74,9 +74,10 @@ class StaircaseTails:
 
     @cached_property
     def _blocks(self) -> tuple[Floats, Floats]:
-        """First and last y of each block, 0 by itself: even ones, and finer towards the centre.
+        """First and last y of each block, with 0 separate: equal blocks, and finer ones near the
+        centre.
 
-        For large epsilon all of the law lies in a centre that is far narrower than an even block.
+        For large epsilon most of the mass lies in a centre that is far narrower than a block.
         """
         return self._edges(tails.NODES)
 
@@ -88,7 +89,8 @@ class StaircaseTails:
         return first, np.append(first[1:] - 1.0, far)
 
     def miss(self, first: Line, second: Line, reach: float) -> float:
-        """Each block as if all of it were at its end next to zero, where the law is largest.
+        """Treats each block as if all of it were at its end nearest to zero, where the law is
+        largest.
 
         The law is the same with X and Y exchanged, and with the sign of either changed.
         """
@@ -114,7 +116,7 @@ class StaircaseTails:
         found = np.full(len(reaches), SLACK)
         for place, reach in enumerate(reaches.tolist()):
             least = (reach - TOUCH * abs(reach)) * (self.grid / large)
-            for end in (far, -near):  # where, in a block, the tail of X begins earliest
+            for end in (far, -near):  # where the tail of X begins earliest in a block
                 start = np.ceil(least - small / large * (end + TOUCH * far))
                 found[place] += float(self.upper(near, start) @ mass)
         capped: Floats = np.minimum(1.0, found)

@@ -1,4 +1,4 @@
-"""What the mechanisms that split epsilon between a sum and the count share."""
+"""The base of mechanisms that split epsilon between a sum and the count."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SumAndCount(OnGrid):
         return DiscreteLaplace(self.epsilon / 2)
 
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
-        """Noise the sum and the count, then put them in the transformed form."""
+        """Add noise to the sum and the count, then convert them to the transformed sums."""
         n = draws(totals, size)
         noise = self.sum_law.sample(n, bits=bits), self.count_law.sample(n, bits=bits)
         t, k = addable(noise, totals, self.parts * self.grid.cells + abs(self.offset))

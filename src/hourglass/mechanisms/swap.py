@@ -21,7 +21,7 @@ __all__ = ["SwapMean"]
 
 @register
 class SwapMean(OnGrid):
-    """The baseline with a public number of records: NOT add-remove, n is not protected."""
+    """The baseline with a public number of records: n is NOT protected."""
 
     name: ClassVar[str] = "swap"
     words: ClassVar[str] = "staircase mechanism on the sum; the number of records is public"
@@ -35,7 +35,7 @@ class SwapMean(OnGrid):
         return Staircase(self.epsilon, self.grid.cells)
 
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
-        """S + X, and N as it is."""
+        """S + X, and N without noise."""
         G = self.grid.cells
         (x,) = addable((self.law.sample(draws(totals, size), bits=bits),), totals, G)
         cells = totals.cells + x
@@ -43,7 +43,7 @@ class SwapMean(OnGrid):
 
     @cached_property
     def moments(self) -> Moments:
-        """The rest moves against the cells: their sum is exact."""
+        """The two errors are opposite, since their sum is exact."""
         variance = self.law.variance / self.unit
         return Moments(variance, variance, -variance)
 

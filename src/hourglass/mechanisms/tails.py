@@ -7,8 +7,8 @@ that coordinate has too many values (small epsilon, fine grids), neighbours are 
 blocks, and privacy itself bounds the error: moving a value by i, and the event along with it,
 changes a probability by a factor of at most exp(i * loss).
 
-Doubles are good enough here, since the laws are known and every rounding is made towards
-the wider interval: :data:`SLACK` is far above what doubles lose.
+Doubles are sufficient here, since the laws are public and every rounding is towards the wider
+interval: :data:`SLACK` is far above the rounding errors.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ Number = Any
 #: The coefficients of a combination a x + b y.
 Pair = tuple[float, float]
 
-#: Added to every tail: more than the doubles lose and the values left out have.
+#: Added to every tail: more than rounding errors and the mass of omitted values.
 SLACK: Final = 1e-9
-#: Values with less mass than exp(-FAR) beyond them are left out.
+#: Values beyond which the mass is below exp(-FAR) are omitted.
 FAR: Final = 30.0
-#: At most about this many values on each side.
+#: The approximate limit on the values on each side.
 NODES: Final = 4096
-#: The same where the tail is tabled at hundreds of places at once.
+#: The same if the tail is tabulated at hundreds of points at once.
 TABLE_NODES: Final = 512
-#: There, values with about this little beyond them are left out: less than the slack.
+#: There, values beyond which the mass is about this are omitted, which is less than the slack.
 TABLE_FAR: Final = 24.0
-#: So many numbers are worked on at once: they fit a processor's cache.
+#: How many numbers are processed at once, so that they fit a processor's cache.
 BATCH: Final = 2**15
-#: An event on the edge is counted even if doubles put it this part beyond.
+#: An event on the boundary counts even if rounding puts it outside by this relative amount.
 TOUCH: Final = 2.0**-48
 
 
@@ -76,7 +76,7 @@ class Line:
 
 
 class Tails(Protocol):
-    """The noise of one mechanism, seen through its combinations."""
+    """Tail probabilities of linear combinations of a mechanism's noise."""
 
     def miss(self, first: Line, second: Line, reach: float) -> float:
         """At least P(|first| >= reach or |second| >= reach)."""
@@ -85,8 +85,8 @@ class Tails(Protocol):
 def above(tails: Any, line: Line, reaches: Floats) -> Floats:
     """At least P(line >= reach) for each reach, of either sign.
 
-    A mechanism that has no such table of its own gives half of its two-sided tails, since every
-    noise is symmetric about zero, and 1 up to zero.
+    By default this is half of the two-sided tail, since all noise is symmetric about zero, and 1
+    for reaches up to zero.
     """
     if hasattr(tails, "above"):
         found: Floats = tails.above(line, reaches)
@@ -97,7 +97,7 @@ def above(tails: Any, line: Line, reaches: Floats) -> Floats:
 
 
 def distinct(first: Line, second: Line) -> tuple[Line, ...]:
-    """The two lines, or the one where they are the same."""
+    """The two lines, or one if they are equal."""
     return (first,) if first is second else (first, second)
 
 
@@ -110,15 +110,15 @@ def _blocks(rate: float, most: int, left: float = FAR) -> tuple[Floats, int]:
 
 
 def blocks(rate: float) -> tuple[Floats, int]:
-    """0 by itself, then the middles of the blocks 1..m, m+1..2m, ...; and m, which is odd.
+    """0, then the midpoints of the blocks 1..m, m+1..2m, ...; and m, which is odd.
 
-    ``rate`` is how fast the law falls, per unit.
+    ``rate`` is the decay rate of the law per unit.
     """
     return _blocks(rate, NODES)
 
 
 def merged(block: int, loss: float) -> float:
-    """What to multiply the middle of a block by, to be no less than the block's sum."""
+    """A factor for the midpoint of a block that makes it at least the sum of the block."""
     # exp(|i| loss) over the block is below its integral, by convexity.
     half = block / 2 * loss
     return 1.0 if block == 1 else block * math.expm1(half) / half
@@ -133,14 +133,14 @@ def summed(
 ) -> float:
     """At least P(|a x + b y| >= reach for one of the pairs (a, b)), a > 0: a sum over y.
 
-    ``rate`` is how fast the law falls in y, ``weight`` what each block is multiplied by, and
-    ``upper(y, x0)`` is P(Y = y, X >= x0) for integers x0, of a law symmetric about the origin.
+    ``rate`` is the decay rate of the law in y, ``weight`` the factor of each block, and ``upper(y,
+    x0)`` is P(Y = y, X >= x0) for integers x0, for a law symmetric about the origin.
     """
     y, _ = blocks(rate)
     total = 0.0
-    with np.errstate(over="ignore"):  # a tail that starts past the largest double is 0 or 1
+    with np.errstate(over="ignore"):  # a tail that starts beyond the largest double is 0 or 1
         for sign in (1.0, -1.0):
-            # a x + b y >= reach; the other tail is this one's mirror image, at -y.
+            # a x + b y >= reach; the other tail is its mirror image, at -y.
             starts = [_start(a, sign * b, reach, y) for a, b in pairs]
             start = starts[0] if len(starts) == 1 else np.minimum(*starts)
             tail = upper(sign * y, np.ceil(start, out=start))
@@ -149,7 +149,7 @@ def summed(
 
 
 def _start(a: float, b: float, reach: float, y: Floats) -> Floats:
-    """Where a x + b y >= reach begins, for y >= 0, and by what doubles may lose before it."""
+    """Where a x + b y >= reach begins, for y >= 0, less a margin for rounding."""
     start = (-b - abs(b) * TOUCH) * y
     start += reach * (1 - TOUCH)
     start *= 1 / a
@@ -157,7 +157,7 @@ def _start(a: float, b: float, reach: float, y: Floats) -> Floats:
 
 
 def table_block(rate: float) -> int:
-    """How many neighbours are merged where the tail is tabled."""
+    """How many neighbours are merged in a table of the tail."""
     return _blocks(rate, TABLE_NODES, TABLE_FAR)[1]
 
 
@@ -170,7 +170,7 @@ def summed_above(
 ) -> Floats:
     """At least P(a x + b y >= reach), a > 0, for each reach: :func:`summed` for one side.
 
-    ``weight`` is what each block of :data:`TABLE_NODES` is multiplied by.
+    ``weight`` is the factor of each block of :data:`TABLE_NODES`.
     """
     (a, b), middles = pair, _blocks(rate, TABLE_NODES, TABLE_FAR)[0]
     y = np.concatenate([middles, -middles[1:]])
@@ -186,7 +186,7 @@ def summed_above(
 
 
 class ProductTails:
-    """Independent discrete Laplace noise x and y, seen through combinations a x + b y."""
+    """Tail probabilities of a x + b y for independent discrete Laplace noise x and y."""
 
     def __init__(self, rate_x: Fraction, rate_y: Fraction) -> None:
         self.rates = float(rate_x), float(rate_y)
@@ -194,8 +194,8 @@ class ProductTails:
     def miss(self, pairs: Sequence[Pair], reach: float) -> float:
         """At least P(|a x + b y| >= reach for one of the pairs).
 
-        A sum over the coordinate along which the combination is less spread out, or over y
-        where all of its values can be tried.
+        A sum over the coordinate along which the combination varies less, or over y if all of its
+        values can be tried.
         """
         x, y = self.rates
         slope = max(abs(b / a) if a else math.inf for a, b in pairs)
@@ -223,9 +223,9 @@ class ProductTails:
 
 
 def _weight(along: float, across: float, slope: float, block: int | None = None) -> float:
-    """The weight of a block: if one moves by i, the other moves by i times the slope, rounded up.
+    """The factor of a block: if one moves by i, the other moves by i times the slope, rounded up.
 
-    Rounding costs little where the other has the lower rate; else it is counted once.
+    Rounding costs little if the other has the lower rate; otherwise it is counted once.
     """
     block = blocks(along)[1] if block is None else block
     if block == 1:
@@ -236,7 +236,7 @@ def _weight(along: float, across: float, slope: float, block: int | None = None)
 
 
 def _upward(pairs: Sequence[Pair]) -> list[Pair]:
-    """The same combinations up to their sign, with a positive first coefficient."""
+    """The same combinations with signs chosen so that the first coefficient is positive."""
     return [(a, b) if a > 0 else (-a, -b) for a, b in pairs]
 
 

@@ -1,10 +1,10 @@
-"""Groups with secret names: published only above a threshold, at no epsilon.
+"""Groups with secret names are published only above a threshold, at no cost in epsilon.
 
-A group whose very name could betray someone is published only where its noisy count N + K
+If the name of a group could reveal someone, the group is published only if its noisy count N + K
 reaches t. A group that exists because of one person has N <= k records of theirs, so it is
-published with a probability of at most P(k + K >= t); a person is in at most m such groups.
-With t the least integer for which P(k + K >= t) <= delta / m the release is
-(epsilon, delta)-private, and the count that decides is the one that is published.
+published with a probability of at most P(k + K >= t); a person is in at most m such groups. With t
+the least integer for which P(k + K >= t) <= delta / m the release is (epsilon, delta)-DP. The noisy
+count that is compared is also the one that is published.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Counted(Protocol):
     """Noise whose count K has a known tail: a law, or a mechanism with ``secret_keys``."""
 
     def count_tail(self, k: int, *, bits: int) -> Enclosure:
-        """P(K >= k), enclosed to so many bits."""
+        """P(K >= k), enclosed to this many bits."""
 
     def __hash__(self) -> int:
         """Equal laws share their thresholds."""
@@ -33,8 +33,8 @@ class Counted(Protocol):
 def threshold(law: Counted, delta: Fraction, records: int = 1, groups: int = 1) -> int:
     """The least t with P(records + K >= t) <= delta / groups, exactly.
 
-    ``law`` is the noise as it is drawn, ``records`` how many of a group one person can be,
-    ``groups`` in how many groups a person can be.
+    ``law`` is the law of the noise, ``records`` the most records of a person in a group, and
+    ``groups`` the most groups of a person.
     """
     small = partial(_is_small, law, delta / groups)
     high = 1

@@ -34,7 +34,7 @@ class _Linear:
     start: Floats
 
     def least(self, value: Floats | float) -> Floats:
-        """Where a rising function reaches a value, or a falling one leaves it."""
+        """Where an increasing function reaches a value, or a decreasing one falls below it."""
         found: Floats = (value - self.start) / self.slope
         return found
 
@@ -73,7 +73,7 @@ class TriangleTails(BodyTails):
         yield above, _most(n, -y, one), ahead, ever
         yield below, _triangle(n, 0.0, one), always, ever
         yield -below, _fewest(n, y - one, one), behind, ever
-        # The corner at v1, which the difference does not notice.
+        # The corner at v1, which does not affect the difference.
         yield -above, _fewest(t, -y - one, one), t.least(y), ever
         yield -below, corner, always, ever
         yield below, _most(t, y - 2 * one, one), t.least(2 * one - y), ever

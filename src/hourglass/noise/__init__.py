@@ -1,15 +1,15 @@
-"""Exact laws on the integers: no float, no rounding, one source of random bits.
+"""Exact laws on the integers: no floats, no rounding, one source of random bits.
 
-Read in this order: ``bits`` (the one door for randomness), ``bernoulli`` and ``uniform``
-(exact decisions from words), ``ladder`` (the geometric staircase that everything is made
-of), then the laws themselves: ``laplace``, ``staircase``, ``hourglass``, ``staircase2d``.
-The privacy proof stands beside the code in ``hourglass.proof.md``.
+Read in this order: ``bits`` (the only source of randomness), ``bernoulli`` and ``uniform``
+(exact sampling from words), ``ladder`` (the geometric staircase on which everything is built),
+then the laws: ``laplace``, ``staircase``, ``hourglass``, ``staircase2d``. The privacy proof is in
+``hourglass.proof.md``.
 
-Several columns, and a column with its spread, have laws that generalise the hourglass:
-``box`` and ``triangle``. They are made of ``series`` and ``radial`` (a polynomial times a
-geometric, summed and sampled), ``scaled`` (uniform integers below many bounds), ``regions``
-(the law of the count), ``pieces`` (the triangle's sampler) and ``least`` (the best centre).
-Their proof is ``body.proof.md``, and its part on privacy is checked by machine: ``make proof``.
+The laws for several columns and for a column with its spread generalise the hourglass: ``box``
+and ``triangle``. They use ``series`` and ``radial`` (a polynomial times a geometric, summed and
+sampled), ``scaled`` (uniform integers below many bounds), ``regions`` (the law of the count),
+``pieces`` (the triangle's sampler) and ``least`` (the optimal centre). Their proof is
+``body.proof.md``, whose part on privacy is checked by Coq: ``make proof``.
 """
 
 from .bits import Bits, SecureBits, SeededBits

@@ -1,4 +1,4 @@
-"""Coins with exact probabilities."""
+"""Bernoulli trials with exact probabilities."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["Bernoulli"]
 
 
 class Bernoulli:
-    """A coin that falls 1 with probability p, 0 <= p < 1, exactly.
+    """A coin that is 1 with probability exactly p, 0 <= p < 1.
 
-    Contract: ``sample(size, bits)`` is distributed as ``size`` independent Bernoulli(p).
-    A uniform U in [0, 1) is read digit by digit, a word at a time, and compared with p. The
-    first word settles it unless it equals floor(2^width p), which for 64-bit words happens
-    once in 2^64 draws; then more words are read, from U and from p, until they differ.
+    Contract: ``sample(size, bits)`` is distributed as ``size`` independent Bernoulli(p). A uniform
+    U in [0, 1) is generated one word at a time and compared with p. The first word decides unless
+    it equals floor(2^width p), which for 64-bit words happens once in 2^64 draws; then more words
+    of U are compared with further digits of p until they differ.
     """
 
     def __init__(self, probability: Callable[[int], Enclosure]) -> None:
@@ -49,7 +49,7 @@ class Bernoulli:
         return coins
 
     def _settle(self, prefix: int, bits: Bits) -> bool:
-        """Read on where the first word equals the first digits of p."""
+        """Read more words where the first word equals the first digits of p."""
         digits = bits.width
         while prefix == self.threshold(digits):
             prefix = prefix << bits.width | next_word(bits)

@@ -1,9 +1,8 @@
-"""The one door through which all randomness comes.
+"""The only source of randomness.
 
-A source of bits hands out words: independent, uniform integers in [0, 2^width). Every
-sampler takes its source as an argument; the product passes :class:`SecureBits`. Narrow
-words (width 1, 2, 4) make the branches that never happen at 64 bits happen all the time,
-which is how the tests reach them.
+A source of bits returns words: independent, uniform integers in [0, 2^width). Every sampler takes
+its source as an argument; releases use :class:`SecureBits`. With narrow words (width 1, 2, 4),
+branches that practically never occur at 64 bits occur often, which is how the tests reach them.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ class Bits(Protocol):
 
     @property
     def private(self) -> bool:
-        """Whether what is made of these words may be published as private."""
+        """Whether a release made with these words is private."""
 
     def words(self, size: int) -> Words:
         """``size`` fresh words."""
 
 
 class SecureBits:
-    """The operating system's cryptographic generator, read afresh at every call.
+    """The operating system's cryptographic generator, read at every call.
 
-    Nothing is kept between calls, so a forked or cloned process cannot repeat a word.
+    Nothing is buffered between calls, so a forked or cloned process cannot repeat a word.
     """
 
     width: Final = 64
@@ -59,7 +58,7 @@ class SecureBits:
 class SeededBits:
     """A reproducible stream for tests and examples: SHAKE-128 of the seed and a counter.
 
-    It must be built by hand, and a release made with it says ``private=False``.
+    It must be constructed explicitly, and a release made with it says ``private=False``.
     """
 
     private: Final = False
@@ -72,7 +71,7 @@ class SeededBits:
         self._calls = 0
 
     def words(self, size: int) -> Words:
-        """``size`` words, the next of this seed's stream."""
+        """The next ``size`` words of this seed's stream."""
         self._calls += 1
         stream = hashlib.shake_128(f"{self._seed}:{self._calls}".encode())
         words = np.frombuffer(stream.digest(8 * size), dtype="<u8")
@@ -87,7 +86,7 @@ SECURE: Final = SecureBits()
 
 
 def next_word(bits: Bits) -> int:
-    """One more word, as a Python integer: for the rare branches that need more digits."""
+    """One more word as a Python integer, for the rare branches that need more digits."""
     return int(bits.words(1)[0])
 
 

@@ -1,8 +1,8 @@
-"""The hourglass of a box: the noise for several columns and the one count that they share.
+"""The hourglass of a box: the noise for several columns and their shared count.
 
 A record adds (q_1, ..., q_d, 1), q_i in 0..G_i. For one column this is the hourglass of
-Kulesza, Suresh and Wang (ICML 2024); for more it is the best law known. The proof of every
-marked line stands under the same mark in ``body.proof.md``.
+Kulesza, Suresh and Wang (ICML 2024); for more it is the best law known. Marks such as [B1] refer
+to ``body.proof.md``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .series import choose, power, product
 
 __all__ = ["MOST_COLUMNS", "HourglassBox", "best_centre"]
 
-#: The law of so many columns is prepared in a second; the work grows with their fourth power.
+#: The law of this many columns takes a second to prepare; the work grows with the fourth power.
 MOST_COLUMNS: Final = 64
 #: Twice the digits of a probability: variances are differences of large numbers.
 _MOMENT_BITS = 2 * DEFAULT_BITS
@@ -83,7 +83,7 @@ class HourglassBox:
         return x, k
 
     def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """One word for L, one for m and one a column: uniform in the region R(L-m, m).  [B4]"""
+        """One word for L, one for m and one per column: uniform in the region R(L-m, m). [B4]"""
         reach = self._radial.reach(bits.width)
         widest = self._widths(reach)
         kind = object if max(widest) >= MAX_INT64_BOUND else np.int64
@@ -158,7 +158,7 @@ class HourglassBox:
     ) -> Enclosure:
         """P(X_i = x, K = k), or P(X_i = x) if k is left out.  [B5]"""
         up, down = self._stairs(column, x)
-        if k is None:  # one of the two is zero: the other is L - m or m at the least
+        if k is None:  # one of the two is zero; the other is the least possible L - m or m
             start = up + down
             values = [
                 (n + 1) * product(self._widths(start + n, column)) for n in range(self.columns + 1)
@@ -259,7 +259,7 @@ def _check_centres(centres: Any, columns: int) -> tuple[int, ...]:
     if len(found) != columns:
         raise GridError(
             f"centres has {len(found)} values for {columns} columns; give one for each column, "
-            "or leave it out for the best ones"
+            "or leave it out for the optimal ones"
         )
     for centre in found:
         if isinstance(centre, bool) or not isinstance(centre, int | np.integer) or centre < 0:

@@ -1,8 +1,7 @@
-"""The hourglass: the optimal noise for a sum and a count whose records come and go.
+"""The hourglass: the optimal noise for a sum and a count in the add-remove model.
 
 Kulesza, Suresh, Wang, "Mean estimation in the add-remove model of differential privacy"
-(ICML 2024), on an integer lattice. The proof of every marked line stands under the same
-mark in ``hourglass.proof.md``.
+(ICML 2024), on an integer lattice. Marks such as [H1] refer to ``hourglass.proof.md``.
 """
 
 from __future__ import annotations

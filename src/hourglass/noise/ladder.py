@@ -1,14 +1,14 @@
-"""The law that everything here is made of: a ladder whose rungs fall off by exp(-rate).
+"""The law on which the others are built: a ladder whose weights fall off by exp(-rate).
 
 Rung 0 has weight ``first``, rung i >= 1 has weight ``other * b^i`` with b = exp(-rate).
 The magnitude of a two-sided geometric is Ladder(rate, 1, 2), the stair |j| of the staircase
 Ladder(epsilon, 2c+1, 2G), a plain geometric Ladder(rate, 1, 1).
 
-Two exact samplers, chosen by the rate alone, never by a draw:
+Two exact samplers, chosen by the rate, never by a draw:
 
-* ``table``: one word a sample, looked up among the first digits of the cumulated
-  probabilities. Short tables only, so for rates that are not tiny.
-* ``digits``: the binary digits of a geometric are independent coins; one word a digit.
+* ``table``: one word per sample, looked up among the first digits of the cumulative
+  probabilities. For tables that are short, that is for rates that are not tiny.
+* ``digits``: the binary digits of a geometric are independent coins; one word per digit.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .bits import Bits, Words, next_word
 
 __all__ = ["Ladder", "invert", "invert_one"]
 
-#: Longest table of cumulated probabilities; with 64-bit words that is rate >= 0.044.
+#: Longest table of cumulative probabilities; with 64-bit words it allows rates from 0.044 on.
 TABLE_LIMIT: Final = 1024
-#: An integer array is int64 if even this many windows end to end fit; a draw that needs
-#: more has probability below 2^-512 and raises rather than wraps.
+#: Results are int64 if even this many windows in a row fit; a draw that needs more has probability
+#: below 2^-512 and raises an error instead of overflowing.
 WINDOWS: Final = 8
 #: log 2 to three digits, rounded up: a tail of exp(-width * log 2) is below 2^-width.
 LOG2_UP: Final = Fraction(694, 1000)
@@ -78,36 +78,36 @@ class Ladder:
             return self.sample_by_table(size, bits)
         return self.sample_by_digits(size, bits)
 
-    # --- one word a sample ------------------------------------------------------------
+    # --- one word per sample ------------------------------------------------------------
 
     def table_length(self, width: int) -> int:
         """How many rungs until the tail is below 2^-width."""
         return int(width * LOG2_UP / self.rate) + 1 + self.other.bit_length()
 
     def sample_by_table(self, size: int, bits: Bits) -> npt.NDArray[np.int64]:
-        """Invert the cumulated law: the rung is the number of F(i) that are at most U."""
+        """Invert the CDF: the rung is the number of F(i) that are at most U."""
         return invert(_table(self, bits.width), bits.words(size), bits, self.threshold)
 
     def threshold(self, rung: int, digits: int) -> int:
         """floor(2^digits F(rung)), F the probability of this rung or a lower one."""
         return floor_scaled((1 - self.tail(rung + 1, digits + more) for more in PRECISIONS), digits)
 
-    # --- one word a digit -------------------------------------------------------------
+    # --- one word per digit -------------------------------------------------------------
 
     def digits_needed(self, width: int) -> int:
         """The least m with b^(2^m) below 2^-width."""
         return (int(width * LOG2_UP / self.rate) + 1).bit_length()
 
     def sample_by_digits(self, size: int, bits: Bits) -> npt.NDArray[Any]:
-        """Rung 0 by a coin; past it, 1 + a geometric made of independent binary digits."""
+        """Rung 0 by a coin; otherwise 1 + a geometric made of independent binary digits."""
         past = ~self._zero.sample(size, bits)
         return np.where(past, self._sample_geometric(size, bits) + 1, 0)
 
     def _sample_geometric(self, size: int, bits: Bits) -> npt.NDArray[Any]:
         """P(n) = (1-b) b^n: digit i is 1 with probability B/(1+B), B = b^(2^i).
 
-        The digits 0..m-1 make the law of n modulo 2^m; b^(2^m) is the probability that
-        2^m more are passed, and then, by memorylessness, the same again.
+        The digits 0..m-1 have the law of n modulo 2^m; with probability b^(2^m), 2^m is added, and
+        then, by memorylessness, the same is repeated.
         """
         m = self.digits_needed(bits.width)
         *digits, past = _digit_coins(self.rate, m)
@@ -124,7 +124,7 @@ class Ladder:
             if not index.size:
                 return values
             values[index] += 1 << m
-        raise ArithmeticError(f"a geometric draw passed {WINDOWS} windows of 2^{m}")
+        raise ArithmeticError(f"a geometric draw exceeded {WINDOWS} windows of 2^{m}")
 
     @cached_property
     def _zero(self) -> Bernoulli:
@@ -138,11 +138,11 @@ def invert(
     threshold: Callable[[int, int], int],
     reach: int | None = None,
 ) -> npt.NDArray[np.int64]:
-    """For each word the number of F(i) that are at most U, U the number that it begins.
+    """For each word, the number of F(i) that are at most U, whose first digits are the word.
 
-    ``table`` holds the first digits of F(0), F(1), ..., and ``threshold(i, digits)`` as many
-    digits of F(i) as are asked for. A word settles every comparison but those with an F(i) that
-    has the same first digits; then U is read on. No number past ``reach`` comes out.
+    ``table`` holds the first digits of F(0), F(1), ..., and ``threshold(i, digits)`` returns as
+    many digits of F(i) as needed. A word decides every comparison except with an F(i) that has the
+    same first digits; then more digits of U are read. No result exceeds ``reach``.
     """
     found = np.searchsorted(table, words, side="left")
     if len(table):
@@ -165,7 +165,7 @@ def invert_one(
 def _settle(
     prefix: int, rung: int, bits: Bits, threshold: Callable[[int, int], int], reach: int | None
 ) -> int:
-    """Read U on until it differs from every F(i); ``rung`` of them are below it so far."""
+    """Read U until it differs from every F(i); ``rung`` of them are known to be below."""
     digits = bits.width
     while reach is None or rung <= reach:
         prefix = prefix << bits.width | next_word(bits)
@@ -174,7 +174,7 @@ def _settle(
             rung += 1
         if prefix < limit:
             return rung
-    raise ArithmeticError(f"a draw passed {reach}")
+    raise ArithmeticError(f"a draw exceeded {reach}")
 
 
 @lru_cache(maxsize=64)
@@ -207,7 +207,7 @@ def _thresholds(ladder: Ladder, width: int) -> Iterator[int]:
 
 @lru_cache(maxsize=64)
 def _digit_coins(rate: Fraction, m: int) -> list[Bernoulli]:
-    """Digits 0..m-1 and, last, the coin that says another 2^m were passed."""
+    """Digits 0..m-1 and, last, the coin for adding another 2^m."""
     digits = [Bernoulli(partial(_digit, rate * (1 << i))) for i in range(m)]
     return [*digits, Bernoulli(partial(exp_minus, rate * (1 << m)))]
 

@@ -1,12 +1,11 @@
-"""The whole number at which a ratio of polynomials is least, found exactly.
+"""The integer at which a ratio of polynomials is least, found exactly.
 
-A law's variance as a function of its centre c is F(c)/N(c), two polynomials whose
-coefficients are sums of exp(-epsilon): real numbers known between integers. It can fall and
-rise more than once (many columns at a large epsilon), so bisection alone would not do.
-Where D = F' N - F N' has one sign F/N is monotone; Descartes' rule of signs, applied to a
-segment, says how often D can change sign within it. Segments are halved until that is at
-most once, or until they hold no whole number inside. What is left is a handful of
-candidates, which are compared exactly.  [B6]
+A law's variance as a function of its centre c is F(c)/N(c), two polynomials whose coefficients are
+sums of powers of exp(-epsilon), enclosed between integers. It can fall and rise more than once
+(many columns at a large epsilon), so bisection alone is not enough. Where D = F' N - F N' has one
+sign, F/N is monotone; Descartes' rule of signs, applied to a segment, bounds how often D changes
+sign within it. Segments are halved until that is at most once, or until they contain no integer.
+The few candidates that are left are compared exactly. [B6]
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ __all__ = ["least_ratio", "times"]
 
 Polynomials = Callable[[int], tuple[list[Enclosure], list[Enclosure]]]
 
-#: Digits are doubled this often before a sign counts as unknown and the segment is halved.
+#: How often digits are doubled before a sign counts as unknown and the segment is halved.
 _DOUBLINGS = 5
 
 
@@ -58,7 +57,7 @@ def _at(polynomial: list[Enclosure], c: int) -> Enclosure:
 
 
 class _Slopes:
-    """D to more and more digits, worked out when they are asked for."""
+    """D to increasing precision, computed on demand."""
 
     def __init__(self, polynomials: Polynomials) -> None:
         self._polynomials, self._known = polynomials, list[_Slope]()
@@ -70,7 +69,7 @@ class _Slopes:
             yield self._known[i]
 
     def rise_from(self, c: int) -> bool:
-        """Whether D is positive from c on for certain: so are all coefficients of D(c + x)."""
+        """Whether D is certainly positive from c on, because all coefficients of D(c + x) are."""
         for d in self:
             signs = set(_signs(_shift(d.low, c), _shift(d.high, c)))
             if signs == {1} or -1 in signs:  # more digits would not change a sign that is known
@@ -80,7 +79,7 @@ class _Slopes:
 
 @dataclass(frozen=True)
 class _Slope:
-    """D = F' N - F N', its coefficients between those of ``low`` and ``high``, scaled alike."""
+    """D = F' N - F N', with coefficients between those of ``low`` and ``high``."""
 
     low: list[int]
     high: list[int]
@@ -120,7 +119,7 @@ def times(one: list[int], other: list[int]) -> list[int]:
 
 
 def _candidates(slopes: _Slopes, start: int, end: int) -> Iterator[int]:
-    """Whole numbers of which one has the least ratio in start..end."""
+    """Integers, one of which has the least ratio in start..end."""
     changes, first = _changes(slopes, start, end)
     if changes == 0 or end - start <= 1 or (changes == 1 and first > 0):
         yield from (start, end)
@@ -133,7 +132,7 @@ def _candidates(slopes: _Slopes, start: int, end: int) -> Iterator[int]:
 
 
 def _valley(slopes: _Slopes, start: int, end: int) -> tuple[int, int]:
-    """The two whole numbers around the place where D turns from minus to plus."""
+    """The two integers around the point where D changes from negative to positive."""
     while end - start > 1:
         middle = (start + end) // 2
         sign = next((s for s in (_sign_at(slope, middle) for slope in slopes) if s), 0)
@@ -145,7 +144,7 @@ def _valley(slopes: _Slopes, start: int, end: int) -> tuple[int, int]:
 
 
 def _sign_at(slope: _Slope, c: int) -> int:
-    """The sign of D(c), 0 if it is not known."""
+    """The sign of D(c); 0 if it is unknown."""
     low, high = (_value(part, c) for part in (slope.low, slope.high))
     return 1 if low > 0 else -1 if high < 0 else 0
 
@@ -158,11 +157,11 @@ def _value(polynomial: list[int], c: int) -> int:
 
 
 def _changes(slopes: _Slopes, start: int, end: int) -> tuple[int, int]:
-    """At most how often D changes sign between start and end (2 if unknown); its first sign.
+    """A bound on the sign changes of D between start and end (2 if unknown), and its first sign.
 
     (1+x)^n D((start x + end)/(1+x)) has as many roots x > 0 as D has between the two, and by
-    Descartes at most as many as its coefficients change sign, and as many if that is once.
-    Every step has factors that are not negative: it maps lower ends to lower ends.
+    Descartes at most as many as its coefficients change sign, and as many if that is once. Every
+    step has nonnegative factors, so it maps lower ends to lower ends.
     """
     for slope in slopes:
         low, high = _onto(slope.low, start, end), _onto(slope.high, start, end)

@@ -1,10 +1,9 @@
 """The exact sampler of the hourglass of a triangle: a hexagon in three pieces.
 
-With p = aW + c and t = mW + c the region R(a, m) is a hexagon, and by the signs of two
-coordinates it falls into a triangle of (p+1)(p+2)/2 points, one of t(t+1)/2 points and a
-rectangle of t (2p+1). Each size is a function of a times a function of m. So the piece is
-drawn first, then a and m, independent of each other, then a point: five words, no matter
-what comes out.  [B7]
+With p = aW + c and t = mW + c the region R(a, m) is a hexagon, and by the signs of two coordinates
+it falls into a triangle of (p+1)(p+2)/2 points, one of t(t+1)/2 points and a rectangle of t (2p+1).
+Each size is a function of a times a function of m. So the piece is drawn first, then a and m,
+independently of each other, then a point: five words, whatever the outcome. [B7]
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ class Pieces:
         return self._tables[width]
 
     def reach(self, width: int) -> int:
-        """No a and no m is larger."""
+        """An upper bound on a and m."""
         return max(law.reach(width) for pair in self.laws for law in pair)
 
     def draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -99,7 +98,7 @@ class Pieces:
         )
         a, m = (self._sample(piece, side, bits).astype(kind, copy=False) for side in (0, 1))
         p, t = a * self.whole + self.centre, m * self.whole + self.centre
-        # The sides of the rectangle that each piece is, or is folded from.
+        # The sides of the rectangle that each piece is, or that it is folded from.
         first = np.where(piece == 0, p + 1, t)
         second = np.where(piece == 0, p + 2, np.where(piece == 1, t + 1, 2 * p + 1))
         i = sample_scaled(first, bits, largest=largest).astype(kind, copy=False)

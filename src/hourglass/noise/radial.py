@@ -1,10 +1,10 @@
-"""The law of how far out a draw of a body lies: a polynomial times a geometric.
+"""The law of the level of a draw from a body: a polynomial times a geometric.
 
-P(n) = p(n) b^n / Z on n = 0, 1, 2, ..., b = exp(-rate), p a polynomial that is given by its
-differences at zero, integers that are not negative. Two exact samplers, chosen by the law
-and the width of a word alone, never by a draw:
+P(n) = p(n) b^n / Z on n = 0, 1, 2, ..., b = exp(-rate), p a polynomial given by its differences at
+zero, which are nonnegative integers. Two exact samplers, chosen by the law and the width of a word,
+never by a draw:
 
-* ``table``: one word a sample, looked up among the first digits of the cumulated
+* ``table``: one word per sample, looked up among the first digits of the cumulative
   probabilities, for laws whose table is short;
 * ``mixture``: by Newton's series P is a mixture over k = 0..deg p of the laws of k plus k+1
   independent geometrics, with weights D^k p(0) beta^k.  [B3]
@@ -27,7 +27,7 @@ from .series import differences, geometric_sum, power, value_at
 
 __all__ = ["Radial"]
 
-#: Longest table of cumulated probabilities.
+#: Longest table of cumulative probabilities.
 TABLE_LIMIT: Final = 8192
 
 
@@ -84,11 +84,11 @@ class Radial:
         return self._plan(width).table is not None
 
     def reach(self, width: int) -> int:
-        """No draw is larger: one that would be has probability below 2^-400 and raises."""
+        """An upper bound on draws; a larger one has probability below 2^-400 and raises."""
         return self._plan(width).reach
 
     def _plan(self, width: int) -> _Plan:
-        if width not in self._plans:  # kept here as well: to hash a law takes longer
+        if width not in self._plans:  # cached here as well, because hashing a law takes longer
             self._plans[width] = _plan(self, width)
         return self._plans[width]
 
@@ -97,11 +97,11 @@ class Radial:
         return {}
 
     def sample_by_table(self, size: int, bits: Bits) -> npt.NDArray[np.int64]:
-        """Invert the cumulated law by one word; read on where the word does not settle it."""
+        """Invert the CDF with one word; read more where the word does not decide."""
         return self.at(bits.words(size), bits)
 
     def at(self, words: Words, bits: Bits) -> npt.NDArray[np.int64]:
-        """The draws that these words make, by table."""
+        """The draws for these words, by table."""
         plan = self._plan(bits.width)
         return invert(plan.thresholds, words, bits, self.threshold, plan.reach)
 
@@ -125,14 +125,14 @@ class Radial:
         return {}
 
     def sample_by_mixture(self, size: int, bits: Bits) -> npt.NDArray[Any]:
-        """k by one word, then k plus k+1 geometrics; as many are drawn whatever k is."""
+        """k by one word, then k plus k+1 geometrics; the number drawn does not depend on k."""
         order = self.order_at(bits.words(size), bits)
         return self.add_geometrics(order, len(self.coefficients), bits)
 
     def add_geometrics(
         self, order: npt.NDArray[np.int64], most: int, bits: Bits
     ) -> npt.NDArray[Any]:
-        """order + (order + 1 independent geometrics), of ``most`` that are drawn for each."""
+        """order + the sum of order + 1 independent geometrics, out of ``most`` drawn for each."""
         total: npt.NDArray[Any] = order
         for place in range(most):
             drawn = self.geometric.sample(order.size, bits)
@@ -165,7 +165,7 @@ class Radial:
 
 @dataclass(frozen=True)
 class _Plan:
-    """How to draw with words of one width: by table, or, if that is too long, without."""
+    """How to draw with words of one width: by table, or without one if it is too long."""
 
     table: Words | None
     reach: int
@@ -203,7 +203,7 @@ def _frozen(thresholds: list[int]) -> Words:
 def _cumulated(law: Radial, width: int, precision: int) -> list[int] | None:
     """floor(2^width F(n)) for n = 0, 1, ... up to the first that is 2^width - 1.
 
-    Integer enclosures of b^n by repeated products; None if they leave a floor open.
+    Uses integer enclosures of b^n by repeated products; None if they do not determine a floor.
     """
     b, total = exp_minus(law.rate, precision), law.total(precision)
     b_low, b_high = outward(b, precision)

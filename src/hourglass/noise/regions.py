@@ -1,8 +1,8 @@
 """What the laws of all bodies share: sums over the regions R(a, m), and the law of the count.
 
-A body's regions have |R(a, m)| points, a polynomial in (a, m) with coefficients that are not
-negative and the same for (m, a). (a, m) is drawn with weight b^(a+m) |R(a, m)| and the count
-is K = a - m; every sum below is a polynomial times a geometric.  [B3] [B5]
+A body's regions have |R(a, m)| points, a polynomial in (a, m) with nonnegative coefficients,
+symmetric in a and m. (a, m) is drawn with weight b^(a+m) |R(a, m)| and the count is K = a - m;
+every sum below is a polynomial times a geometric. [B3] [B5]
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Regions:
         return power(self.epsilon, start, bits) * steps / self.total(bits)
 
     def count_tail(self, k: int, bits: int = DEFAULT_BITS) -> Enclosure:
-        """P(K >= k): for k >= 1 the sum over a - m >= k, even and odd a + m - k apart."""
+        """P(K >= k): for k >= 1 the sum over a - m >= k, separately for even and odd a + m - k."""
         if k < 1:
             return 1 - self.count_tail(1 - k, bits)
         even, odd = (

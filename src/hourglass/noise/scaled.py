@@ -1,9 +1,9 @@
 """Uniform integers below many bounds at once, with a fixed number of words.
 
-floor(U n), U uniform in [0, 1), is uniform in 0..n-1. One word fixes the first 64 digits of
-U and with them floor(U n), unless U n could still pass an integer, which happens for one
-word in 2^64 / n; then U is read on. Unlike a redraw, this never throws a word away: how many
-words are read depends on the bound alone, not on which integer below it comes out.  [B4] [H9]
+floor(U n), U uniform in [0, 1), is uniform in 0..n-1. One word gives the first 64 digits of U and
+thereby floor(U n), unless further digits could still change it, which happens for one word in 2^64
+/ n; then more digits are read. Unlike rejection, this never discards a word: the number of words
+depends only on the bound, not on the outcome.  [B4] [H9]
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ MAX_INT64_BOUND: Final = 1 << 62
 def sample_scaled(bounds: npt.NDArray[Any], bits: Bits, *, largest: int) -> npt.NDArray[Any]:
     """One uniform integer in [0, n) for each bound n >= 1, exactly.
 
-    ``largest`` is a bound on the bounds that does not depend on any draw: it alone decides
-    how many words are read and whether the result is int64 or Python integers.
+    ``largest`` is an upper limit on the bounds that does not depend on any draw; it decides how
+    many words are read and whether the result is int64 or Python integers.
     """
     if largest >= MAX_INT64_BOUND:
         return _sample_integers(bounds, bits, largest)
@@ -90,7 +90,7 @@ def _product(words: Any, each: Any, largest: int) -> tuple[Any, Any]:
 def _settled(
     whole: Words, open_still: npt.NDArray[np.bool_], read: list[Words], each: Words, bits: Bits
 ) -> npt.NDArray[np.int64]:
-    """The integers, those that are open still read on one by one."""
+    """The integers; undecided ones are read further one by one."""
     for index in np.flatnonzero(open_still):
         prefix = 0
         for words in read:
@@ -100,7 +100,7 @@ def _settled(
 
 
 def _read_on(prefix: int, digits: int, bound: int, bits: Bits) -> int:
-    """floor(U bound), U read on until the first ``digits`` of it decide."""
+    """floor(U bound), reading U until its first ``digits`` decide."""
     while (prefix * bound & (1 << digits) - 1) + bound > 1 << digits:
         prefix = prefix << bits.width | next_word(bits)
         digits += bits.width

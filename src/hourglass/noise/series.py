@@ -5,8 +5,8 @@ p(l) = sum_k D^k p(0) C(l, k), and sum_l C(l, k) b^l = b^k/(1-b)^(k+1). So
 
     sum_l p(l) b^l = (1/(1-b)) sum_k D^k p(0) beta^k,     beta = b/(1-b).
 
-All differences met here are integers and not negative: nothing cancels, and fixed-point
-integers rounded outward enclose the sum to as many digits as are asked for.  [B3]
+All differences here are nonnegative integers, so nothing cancels, and fixed-point integers rounded
+outward enclose the sum to any precision. [B3]
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus, outward
 
 __all__ = ["choose", "differences", "geometric_sum", "power", "product", "value_at"]
 
-#: More digits than this are never added to keep a tiny power's relative precision.
+#: The most digits that are added to preserve the relative precision of a tiny power.
 _MOST_EXTRA = 4096
 
 
@@ -32,7 +32,7 @@ def power(rate: Fraction, exponent: int, bits: int = DEFAULT_BITS) -> Enclosure:
 
 
 def product(factors: Iterable[int]) -> int:
-    """The product of integers; 1 of none."""
+    """The product of integers; 1 for an empty sequence."""
     return reduce(mul, factors, 1)
 
 

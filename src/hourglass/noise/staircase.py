@@ -64,9 +64,9 @@ class Staircase:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """X, its signed stair j(X), and a fair coin independent of both.
 
-        Both uniform cells are drawn whatever the stair, then one is selected: the number of
-        words says nothing about the draw. The sign and the coin are two more digits of the
-        cell's uniform.
+        Both uniform cells are drawn whatever the stair, and then one is selected, so the number of
+        words does not depend on the draw. The sign and the coin are two more digits of the cell's
+        uniform.
         """
         stairs = self.stairs.sample(size, bits)
         inner = sample_below(2 * self.c + 1, size, bits) - self.c

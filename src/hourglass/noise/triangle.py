@@ -1,9 +1,9 @@
 """The hourglass of a triangle: the noise for a column with its spread.
 
-A record of q in 0..G cells adds the three numbers (G-q)^2, 2q(G-q), q^2, which are whole, not
-negative and add up to W = G^2. Their totals give the count (their sum is W times it), the sum
-(half the second and the third) and the sum of squares (the third). The proof of every marked
-line stands under the same mark in ``body.proof.md``.
+A record of q in 0..G cells adds the three numbers (G-q)^2, 2q(G-q), q^2, which are nonnegative
+integers and add up to W = G^2. Their totals give the count (their sum is W times it), the sum (half
+the second and the third) and the sum of squares (the third). Marks such as [B1] refer to
+``body.proof.md``.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class HourglassTriangle:
         return found
 
     def pmf(self, u: Sequence[int], *, bits: int = DEFAULT_BITS) -> Enclosure:
-        """P(U = u), enclosed; zero where the sum of u is no multiple of W.  [B3]"""
+        """P(U = u), enclosed; zero if the sum of u is not a multiple of W. [B3]"""
         if sum(u) % self.whole:
             return Enclosure.of(0)
         twice = power(self.epsilon, 2, bits)
@@ -170,7 +170,11 @@ def _twelve_squares(p: int, t: int) -> int:
 
 
 def _check(name: str, value: Any, least: int, most: int | None) -> int:
-    span = f"{least} or more" if most is None else f"one from {least} to 2^{most.bit_length() - 1}"
+    span = (
+        f"{least} or more"
+        if most is None
+        else f"a number from {least} to 2^{most.bit_length() - 1}"
+    )
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise GridError(f"{name}={value!r} is not a whole number; give {span}")
     if value < least or (most is not None and value > most):

@@ -16,8 +16,8 @@ MAX_BOUND = 1 << 62
 def sample_below(bound: int, size: int, bits: Bits) -> npt.NDArray[np.int64]:
     """``size`` independent uniform integers in [0, bound), 1 <= bound <= 2^62, exactly.
 
-    A draw from [0, 2^d) is kept if it lies below the largest multiple of the bound, and made
-    again otherwise: being kept says nothing about the residue it has, so neither does the time.
+    A draw from [0, 2^d) is kept if it lies below the largest multiple of the bound, and repeated
+    otherwise. Whether it is kept is independent of its residue, and so is the time.
     """
     digits = _digits_needed(bound, bits.width)
     last_kept = np.uint64((1 << digits) - (1 << digits) % bound - 1)
@@ -46,7 +46,7 @@ def sample_below_each(
 
 
 def _residues(draws: Words, bound: np.uint64 | Words) -> npt.NDArray[np.int64]:
-    # Division by a scalar is vectorised in NumPy where the remainder is not.
+    # NumPy vectorises division by a scalar, but not the remainder.
     return (draws - draws // bound * bound).view(np.int64)
 
 

@@ -1,11 +1,11 @@
-"""The paper, reproduced: every experiment and every picture, and what we found beyond it.
+"""The paper, reproduced: every experiment and figure, and our extensions.
 
-Kulesza, Suresh, Wang, "Mean estimation in the add-remove model of differential privacy"
-(ICML 2024). An exhibit makes a table of points with standard errors from the product's own
-noise, draws it, and judges the claims that rest on it. ``experiments`` holds E1 to E8, made of
-``sweeps``, ``charts`` and ``claims``; every other exhibit has a module of its own (E9, several
-columns, is ``columns``, held against what is in ``rivals``). ``own`` brings the user's own
-algorithms in. ``run`` makes the files, ``index`` the page.
+Kulesza, Suresh, Wang, "Mean estimation in the add-remove model of differential privacy" (ICML
+2024). An exhibit computes a table of points with standard errors, using the noise of releases,
+draws it, and judges the claims based on it. ``experiments`` has E1 to E8, built from ``sweeps``,
+``charts`` and ``claims``; every other exhibit has a module of its own (E9, several columns, is
+``columns``, compared with ``rivals``). ``own`` loads the user's own algorithms. ``run`` writes the
+files, ``index`` the page.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """Picture: the unit balls of the three Laplace algorithms in the plane of sum and count.
 
-A ball holds the noise that is at most a factor exp(-epsilon) less likely than none. It must
-hold what one record can do to (sum, count), the two segments ±{(x, 1): 0 <= x <= 1}; the
+A ball contains the noise that is less likely than none by at most a factor of exp(-epsilon). It
+must contain the changes of (sum, count) by one record, the two segments ±{(x, 1): 0 <= x <= 1}; the
 smaller it is, the less noise.
 """
 
@@ -26,7 +26,7 @@ EPSILON: Final = Fraction(1)
 
 
 def table(settings: Settings, tick: Tick) -> Table:
-    """The corners of each ball, around it, read off the laws that the algorithms sample."""
+    """The corners of each ball in order, from the laws that the algorithms sample."""
     points = []
     for name in NAMES:
         first, second = _half_axes(make(name, EPSILON, UNIT))
@@ -40,7 +40,7 @@ Corner = tuple[Fraction, Fraction]
 
 
 def _half_axes(algorithm: Any) -> tuple[Corner, Corner]:
-    """Where noise on one of its two numbers alone has lost a factor exp(-epsilon)."""
+    """Where noise on only one of the two numbers is less likely by a factor of exp(-epsilon)."""
     G = UNIT.cells
     if algorithm.name == "laplace":  # on S and on G N - S
         reach = EPSILON / algorithm.law.rate / G
@@ -61,7 +61,7 @@ def area(points: list[Point]) -> float:
 
 
 def draw(table: Table) -> Figure:
-    """The balls one beside the other, with what a record can do."""
+    """The balls side by side, with the changes that a record can make."""
     drawn, axes = figure(7.6, 3.9, 3, sharex=True, sharey=True)
     for ax, name in zip(axes, NAMES, strict=True):
         look, corners = LOOKS[name], table.series(name)

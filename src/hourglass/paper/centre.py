@@ -27,7 +27,7 @@ __all__ = ["EXHIBIT"]
 EPSILONS: Final = tuple(Fraction(i, 2) for i in (1, 2, 4, 6, 8, 12, 16))
 GRID: Final = Grid(Bounds(0, 1), 2000)
 
-#: A gain of a few per cent wants more runs than the paper's.
+#: A gain of a few per cent needs more runs than in the paper.
 RUNS: Final = 10
 #: What is averaged: the data sets' means.
 JUDGES: Final[dict[str, tuple[float, ...]]] = {
@@ -43,7 +43,7 @@ LOOKS: Final = {
 
 
 def table(settings: Settings, tick: Tick) -> Table:
-    """Every tuning judged by every judge, relative to the default's closed form."""
+    """Every tuning by every criterion, relative to the closed form of the default."""
     return Table("epsilon", "mse_over_default", tuple(_points(settings, tick)))
 
 
@@ -97,7 +97,7 @@ def _average(errors: list[Error]) -> tuple[float, float]:
 
 
 def draw(table: Table) -> Figure:
-    """A panel a judge; marks are measured, lines the closed form."""
+    """A panel per criterion; marks are measured, lines are closed forms."""
     drawn, axes = figure(7.6, 3.7, len(JUDGES), sharey=True)
     for ax, panel in zip(axes, table.panels, strict=True):
         ax.set_xscale("log", base=2)
@@ -119,9 +119,9 @@ def draw(table: Table) -> Figure:
 
 
 def claims(table: Table) -> tuple[Claim, ...]:
-    """How much the tunings gain, and what they cost the worst mean, to a whole per cent.
+    """The gains of the tunings, and their cost at the worst mean, to a whole per cent.
 
-    The gains are those of the closed form, which the measured points must bear out.
+    The gains are those of the closed form, which the measured points must confirm.
     """
     off = furthest(table.points)
 

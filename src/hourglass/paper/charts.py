@@ -32,7 +32,7 @@ ERROR = "normalised error  n² ε² MSE / 2"
 def marks(ax: Axes, points: Sequence[Point], look: Look, *, line: bool = True) -> None:
     """A series: marks with bars of two standard errors, joined by its line.
 
-    A bar never reaches zero on a log scale, which has no place for it.
+    On a log scale a bar never extends to zero.
     """
     log = ax.get_yscale() == "log"
     down = [min(2 * p.se, 0.9 * p.y) if log else 2 * p.se for p in points]
@@ -53,7 +53,7 @@ def marks(ax: Axes, points: Sequence[Point], look: Look, *, line: bool = True) -
 def draw_series(
     ax: Axes, table: Table, panel: str = "", looks: Mapping[str, Look] | None = None
 ) -> list[tuple[float, float, Look]]:
-    """Every series of a panel; gives back where the lines end, for their names."""
+    """Draw every series of a panel; return where the lines end, for their labels."""
     ends = []
     looks = looks_of(table.series_names(panel)) if looks is None else looks
     for name in table.series_names(panel):
@@ -82,7 +82,7 @@ def over_epsilon(table: Table, title: str, *, log: bool, close: Sequence[str]) -
 
 
 def _relative(ax: Axes, table: Table, close: Sequence[str]) -> None:
-    """Marks of the measured errors over the bound, a little apart, and their closed forms."""
+    """The measured errors relative to the bound, with marks slightly apart, and closed forms."""
     bound = {p.x: p for p in table.series(BOUND)}
     step = min(bound) / 10
     for i, name in enumerate(close):
@@ -95,7 +95,7 @@ def _relative(ax: Axes, table: Table, close: Sequence[str]) -> None:
 
 
 def _handle(ax: Axes, look: Look) -> Line2D:
-    """What stands for a series in a legend."""
+    """The legend entry of a series."""
     dash = look.dash or "none"
     (line,) = ax.plot([], [], color=look.colour, linestyle=dash, marker=look.mark or "none")
     line.set_label(look.label)

@@ -1,4 +1,4 @@
-"""How the claims of the experiments are judged: a function of the table a claim."""
+"""How the claims of the experiments are judged: one function of the table per claim."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _over(table: Table, top: str, below: str) -> list[Point]:
 
 
 def ratio(text: str, top: str, below: str, holds: Holds, *, means: tuple[float, ...] = ()) -> Judge:
-    """A claim about the ratio of two errors; ``means`` are the first and the last it speaks of."""
+    """A claim about the ratio of two errors; ``means`` are the first and the last covered."""
 
     def judge(table: Table) -> Claim:
         points = [p for p in _over(table, top, below) if not means or means[0] <= p.x <= means[1]]

@@ -1,4 +1,4 @@
-"""E9, beyond the paper: several columns from one epsilon, against what else there is for them."""
+"""E9, beyond the paper: several columns from one epsilon, compared with the alternatives."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EXHIBIT"]
 
-#: Where the mean of every column lies in its range: so far from the bound that no estimate is
-#: clipped, since that would help the noisier ones.
+#: The position of the mean of every column in its range: far enough from the bounds that no
+#: estimate is clipped, which would favour the noisier ones.
 MEAN: Final = 0.1
 EPSILONS: Final = (Fraction(1, 10), Fraction(1), Fraction(4))
 COLUMNS: Final = tuple(range(1, 11))
@@ -36,7 +36,7 @@ COLUMNS: Final = tuple(range(1, 11))
 MEASURED: Final = (1, 2, 3, 5, 10)
 #: At epsilon 4 rare draws make up much of the error: ten times the runs of the paper.
 PORTIONS: Final = 10
-#: What asking together is worth at least, by the number of columns.
+#: The least gain of asking together, by the number of columns.
 GAINS: Final = {2: 2.4, 3: 3.7, 5: 6.0, 10: 9.5}
 #: How far a measured error may lie from the closed form.
 WITHIN: Final = 0.02
@@ -112,7 +112,7 @@ def _error(squares: Floats) -> Error:
     return Error(float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(runs), runs)
 
 
-# --- squared errors, one a run --------------------------------------------------------------
+# --- squared errors, one per run --------------------------------------------------------------
 
 
 def _together(epsilon: Fraction, d: int, data: Data, settings: Settings) -> Floats:
@@ -186,7 +186,7 @@ def _line(ax: Axes, points: Sequence[Point], look: Look) -> None:
 
 
 def claims(table: Table) -> tuple[Claim, ...]:
-    """What asking together is worth, that it is measured, and the K-norm mechanisms."""
+    """The gain of asking together, its measurement, and the K-norm mechanisms."""
     return (
         *(_gain(table, d, gain) for d, gain in GAINS.items()),
         _measured(table),

@@ -1,7 +1,7 @@
 """Synthetic data: i.i.d. values in [0, 1] of a given mean, drawn from the same bits as the noise.
 
-The values are uniform on the widest interval around the mean that lies in [0, 1]. Only the
-totals meet the noise, so the shape of the law matters to nothing but the last digit.
+The values are uniform on the widest interval around the mean that lies in [0, 1]. Noise is added
+only to the totals, so the shape of the law hardly matters.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def data_sets(mean: float, records: int, runs: int, bits: Bits, grid: Grid = UNI
 
 
 def grid_data_set(mean: float, records: int, bits: Bits, grid: Grid) -> Data:
-    """One data set that lives on the grid: each value goes up or down by a coin of its own."""
+    """One data set on the grid: each value is rounded up or down at random."""
     values = _values(mean, records, bits) * grid.cells
     cells = np.floor(values + _uniform(records, bits)).astype(np.int64)
     total = int(cells.sum())
@@ -63,7 +63,7 @@ def _values(mean: float, size: int, bits: Bits) -> Floats:
 def _uniform(size: int, bits: Bits) -> Floats:
     """Doubles in [0, 1) from the first 53 digits of a word."""
     if bits.width != 64:
-        raise ValueError("synthetic data wants words of 64 bits")
+        raise ValueError("synthetic data needs words of 64 bits")
     return (bits.words(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 

@@ -21,7 +21,7 @@ LAW: Final = Hourglass(1, CELLS, 2 * CELLS // 5)
 
 
 def table(settings: Settings, tick: Tick) -> Table:
-    """For each count the stretches of equal level: where each begins, and its level.
+    """For each count the intervals of equal level: where each begins, and its level.
 
     The levels are those of the law that is sampled; they do not depend on epsilon.
     """
@@ -39,7 +39,7 @@ def table(settings: Settings, tick: Tick) -> Table:
 
 
 def _rows(table: Table) -> list[tuple[int, list[tuple[float, float, int]]]]:
-    """Each count with its stretches (from, to, level)."""
+    """Each count with its intervals (from, to, level)."""
     rows = []
     for name in table.series_names():
         pairs = itertools.pairwise(table.series(name))
@@ -49,7 +49,7 @@ def _rows(table: Table) -> list[tuple[int, list[tuple[float, float, int]]]]:
 
 
 def draw(table: Table) -> Figure:
-    """A bar a stretch, dark where the density is high, with the level written in."""
+    """A bar per interval, dark where the density is high, labelled with the level."""
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
 
@@ -73,7 +73,7 @@ def draw(table: Table) -> Figure:
 
 
 def claims(table: Table) -> tuple[Claim, ...]:
-    """A neighbour moves the level by exactly one, whichever its value."""
+    """A neighbour changes the level by exactly one, whatever its value."""
     rows = dict(_rows(table))
     steps = {
         there - here

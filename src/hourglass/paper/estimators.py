@@ -23,7 +23,7 @@ __all__ = ["EXHIBIT"]
 
 EPSILON: Final = Fraction(1)
 MEANS: Final = (0.01, 0.25, 0.5)
-#: The posterior costs a hundred times the noise: a tenth of the runs are given to this study.
+#: A posterior takes a hundred times as long as the noise, so this study gets a tenth of the runs.
 SHARE: Final = 10
 LOOKS: Final = {
     "ratio": Look("#777777", (0, (1.3, 1.7)), "s", "ratio (the paper's)"),
@@ -58,7 +58,7 @@ def _points(settings: Settings, tick: Tick) -> Iterator[Point]:
 
 
 def draw(table: Table) -> Figure:
-    """A panel a mean, both scales logarithmic."""
+    """A panel per mean, with logarithmic scales."""
     drawn, axes = figure(7.6, 3.6, len(MEANS), sharey=True)
     for ax, panel in zip(axes, table.panels, strict=True):
         ax.set_xscale("log", base=2)
@@ -109,7 +109,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
 
 
 def _over(table: Table, top: str, below: str) -> list[Point]:
-    """The ratios, point by point; on the same draws, so their error is less than it says."""
+    """The ratios, point by point; on the same draws, so their true errors are smaller."""
     points = (p for p in table.points if p.series == top)
     return [p.over(table.at(below, p.x, p.panel)) for p in points]
 

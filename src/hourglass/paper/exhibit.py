@@ -1,4 +1,4 @@
-"""What an experiment or a picture is: a table of points, a drawing of it, and claims about it."""
+"""An exhibit is an experiment or a figure: a table of points, a drawing of it, and claims."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = ["FULL_RECORDS", "FULL_RUNS", "Claim", "Exhibit", "Point", "Settings",
 #: The size of the paper's own experiments.
 FULL_RECORDS: Final = 10_000
 FULL_RUNS: Final = 100_000
-#: Below this a standard error means nothing.
+#: Below this a standard error is meaningless.
 MIN_RUNS: Final = 40
 
 #: Called once for every point measured, so that progress can be shown.
 Tick = Callable[[], None]
 
-#: How far, in standard errors, a measured value may lie from what it is held against. A
-#: normal value passes it with probability 2e-9, one of a hundred with 2e-7.
+#: How far, in standard errors, a measured value may lie from the expected one. A normal value
+#: exceeds it with probability 2e-9, one of a hundred values with 2e-7.
 SIGMAS: Final = 6.0
 
 
@@ -38,10 +38,10 @@ SIGMAS: Final = 6.0
 class Settings:
     """How large a study is, where its random bits come from, and what else it measures.
 
-    The bits serve the synthetic data and the noise alike. The default is the source that
-    releases use. With a ``seed`` every exhibit draws from a stream of its own, so it has the
-    same numbers whether it is run alone or with others; what is made with it is labelled as not
-    private. ``own`` are the user's own algorithms, measured beside those of the paper.
+    The bits are used for both the synthetic data and the noise. The default is the source that
+    releases use. With a ``seed`` every exhibit has a stream of its own, so its numbers are the same
+    whether it is run alone or with others; the output is labelled as not private. ``own`` are the
+    user's own algorithms, measured in addition to those of the paper.
     """
 
     runs: int = FULL_RUNS
@@ -51,7 +51,7 @@ class Settings:
     own: tuple[Own, ...] = ()
 
     def stream(self, name: str) -> Settings:
-        """The same with the stream of that name, at its beginning, if there is a seed."""
+        """The same settings with the stream of that name, from its start, if there is a seed."""
         if self.seed is None:
             return self
         digest = hashlib.sha256(f"{self.seed}:{name}".encode()).digest()
@@ -59,15 +59,15 @@ class Settings:
 
     @property
     def label(self) -> str:
-        """What files made with a seed have to say; nothing without one."""
+        """The label of files made with a seed; empty without one."""
         return "" if self.seed is None else f"seed {self.seed}: reproducible, not private"
 
     def times(self, factor: int) -> Settings:
-        """The same with more runs: for laws whose error hangs on rare draws."""
+        """The same settings with more runs, for laws whose error depends on rare draws."""
         return replace(self, runs=factor * self.runs)
 
     def part(self, factor: int) -> Settings:
-        """The same with a fraction of the runs: for what costs more."""
+        """The same settings with a fraction of the runs, for what takes longer."""
         return replace(self, runs=max(MIN_RUNS, self.runs // factor))
 
     def __post_init__(self) -> None:
@@ -77,13 +77,13 @@ class Settings:
             )
         if self.records < 100:
             raise OptionError(
-                f"records={self.records}: the large-data experiments want 100 records or more"
+                f"records={self.records}: the large-data experiments need 100 records or more"
             )
 
 
 @dataclass(frozen=True)
 class Point:
-    """One measured value with its standard error; ``closed_form`` is what theory says.
+    """One measured value with its standard error; ``closed_form`` is the theoretical value.
 
     A value that was computed rather than sampled has ``se`` 0 and ``runs`` 0.
     """
@@ -100,16 +100,16 @@ class Point:
     def deviation(self) -> float:
         """How far the value lies from the closed form, in standard errors.
 
-        The standard error is taken to the closed form's place, as sqrt(closed form / value):
-        where a few rare draws make up most of an error its spread grows with it, and a
-        value that is low by chance would otherwise look surer than it is.
+        The standard error is rescaled to the closed form by sqrt(closed form / value): if a few
+        rare draws make up most of an error, its spread grows with it, and a value that is low by
+        chance would otherwise look more precise than it is.
         """
         if self.se == 0.0:
             return 0.0 if self.y == self.closed_form else math.inf
         return (self.y - self.closed_form) / (self.se * math.sqrt(self.closed_form / self.y))
 
     def over(self, other: Point) -> Point:
-        """This value over another, independent one; the error to first order."""
+        """This value divided by another, independent one, with the error to first order."""
         ratio = self.y / other.y
         spread = math.hypot(self.se / self.y, other.se / other.y)
         return Point(
@@ -168,9 +168,9 @@ def _text(value: float) -> str:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed, what was measured, and whether that bears it out.
+    """What is claimed, what was measured, and whether that confirms the claim.
 
-    ``holds`` is None where the runs are too few to tell.
+    ``holds`` is None if the runs are too few to tell.
     """
 
     text: str
@@ -179,7 +179,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """The answer in a word."""
+        """The verdict in a word."""
         return "too few runs" if self.holds is None else ("yes" if self.holds else "no")
 
 
@@ -209,10 +209,10 @@ def furthest(points: Sequence[Point]) -> float:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """An experiment or a picture: it makes its table, draws it, and judges the claims.
+    """An experiment or a figure: computes its table, draws it, and judges the claims.
 
-    ``draw`` and ``claims`` see nothing but the table. ``measured_with`` names the exhibit whose
-    numbers this one shows in another form; the two share a stream of bits.
+    ``draw`` and ``claims`` use only the table. ``measured_with`` names the exhibit whose numbers
+    this one shows in another form; the two share a stream of bits.
     """
 
     name: str

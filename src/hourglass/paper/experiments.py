@@ -18,10 +18,10 @@ __all__ = ["EXPERIMENTS"]
 
 LAPLACE: Final = ("independent", "shifted", "laplace")
 STAIRCASES: Final = ("staircase", "hourglass")
-#: Rare draws make up much of the error at large epsilon: more runs than the paper's.
+#: Rare draws make up much of the error at large epsilon, so there are more runs than in the paper.
 RARE: Final = 10
 
-#: E6 and E8 show ratios of the very numbers of E5 and E7, so these are kept.
+#: E6 and E8 show ratios of the numbers of E5 and E7, so these are cached.
 _small_laplace = lru_cache(maxsize=1)(
     partial(sweeps.over_records, (*LAPLACE, sweeps.BASELINE), Fraction(1))
 )

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["EXHIBIT"]
 
-#: Where in the range the data's mean lies.
+#: The position of the data's mean in the range.
 MEAN: Final = 0.1
 EPSILONS: Final = tuple(Fraction(i, 2) for i in (1, 2, 4, 6, 8, 10, 12, 14, 16))
-#: On a coarse grid the noise is most often nothing at all: more runs meet the rest.
+#: On a coarse grid the noise is mostly zero, so more runs are needed.
 RUNS: Final = 10
 GRIDS: Final = {
     "yes/no": Grid(Bounds(0, 1), 1, own=True),
@@ -71,7 +71,7 @@ def draw(table: Table) -> Figure:
 
 
 def claims(table: Table) -> tuple[Claim, ...]:
-    """The gain, and that it is the predicted one."""
+    """The gain, and that it is as predicted."""
     yes_no = {e: table.at("yes/no", e) for e in (4, 8)}
     off = furthest(table.points)
     return (

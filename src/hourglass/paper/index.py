@@ -1,4 +1,4 @@
-"""The page that gathers the pictures, with the table of claims."""
+"""The HTML page with all figures and the table of claims."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def page(shown: Sequence[Shown], settings: Settings) -> str:
 <style>{_STYLE}</style></head>
 <body>
 <h1>Mean estimation in the add-remove model, reproduced</h1>
-<p>Every number on this page was computed in this run of the command: {settings.runs:,} runs a
+<p>Every number on this page was computed in this run of the command: {settings.runs:,} runs per
 point unless a figure says otherwise, and {settings.records:,} records where the data are large.
 Bars in the pictures are two standard errors. The noise is the exact sampler that releases use;
 the data are synthetic.</p>
@@ -71,7 +71,7 @@ def _figure(shown: Shown) -> str:
 
 
 def _notes(shown: Sequence[Shown], settings: Settings) -> str:
-    """That a run is not private, and what the user's own algorithms did."""
+    """Notes: whether the run is not private, and the results of the user's own algorithms."""
     label = [f"<p><b>{escape(settings.label)}</b></p>"] if settings.label else []
     own = [f"<li>{s.exhibit.name}: {escape(words)}</li>" for s in shown for words in s.own]
     listed = ["<p>Your own algorithms:</p><ul>", *own, "</ul>"] if own else []
@@ -79,7 +79,7 @@ def _notes(shown: Sequence[Shown], settings: Settings) -> str:
 
 
 def _runs(shown: Shown) -> str:
-    return f"{shown.runs:,} runs a point." if shown.runs else "Computed, not sampled."
+    return f"{shown.runs:,} runs per point." if shown.runs else "Computed, not sampled."
 
 
 def _claims_html(rows: Iterable[tuple[str, Claim]]) -> str:

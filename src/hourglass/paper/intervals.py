@@ -28,7 +28,7 @@ CONFIDENCE: Final = 0.95
 MEAN: Final = 0.25
 SIZES: Final = tuple(4**i for i in range(6))
 EPSILONS: Final = (Fraction(1, 2), Fraction(1), Fraction(4))
-#: An interval costs tens of times its noise: a part of the runs.
+#: An interval takes tens of times as long as its noise, so there are fewer runs.
 SHARE: Final = 10
 #: A share near one is skewed: eight standard errors below 0.95 there are what six are for a
 #: normal value (binomial, 100 to 10,000 intervals: at most 1e-9 a point).
@@ -45,7 +45,7 @@ LOOKS: Final = {
 
 
 def table(settings: Settings, tick: Tick) -> Table:
-    """The mean width of the 95 % interval, and how often it holds the data's mean."""
+    """The mean width of the 95 % interval, and how often it contains the data's mean."""
     return Table("records", "width_or_coverage", tuple(_points(settings.part(SHARE), tick)))
 
 
@@ -58,7 +58,8 @@ def _points(settings: Settings, tick: Tick) -> Iterator[Point]:
             name = f"{float(epsilon):g}"
             se = float(widths.std(ddof=1)) / math.sqrt(runs)
             yield Point(name, records, float(widths.mean()), se, runs=runs, panel=WIDTH)
-            # The error under the nominal coverage: it stays sound where nothing is missed.
+            # The standard error under the nominal coverage, which is meaningful even if none is
+            # missed.
             se = math.sqrt(CONFIDENCE * (1 - CONFIDENCE) / runs)
             yield Point(name, records, float(hits.mean()), se, CONFIDENCE, runs, COVERAGE)
             tick()
@@ -67,7 +68,7 @@ def _points(settings: Settings, tick: Tick) -> Iterator[Point]:
 def _intervals(
     epsilon: Fraction, data: Data, settings: Settings
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """The widths of as many intervals as there are runs, and whether each holds the mean."""
+    """The widths of the intervals of all runs, and whether each contains the mean."""
     algorithm = make("hourglass", epsilon, UNIT)
     many = algorithm.noise(data.totals, bits=settings.bits, size=settings.runs)
     estimates = mean(many, algorithm)

@@ -1,4 +1,4 @@
-"""Mean squared errors by simulation: the product's noise, the product's estimates."""
+"""Mean squared errors by simulation, with the noise and the estimates of releases."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Error:
 def measure(
     algorithm: MeanMechanism, data: Data, settings: Settings, *, estimator: str = "ratio"
 ) -> Error:
-    """Noise the data's totals once a run and hold the estimate against the data's own mean.
+    """Add noise to the data's totals in each run and compare the estimate with the data's mean.
 
-    The estimator is the paper's: the ratio, clipped; the middle where the count is zero.
+    The estimator is the paper's clipped ratio, or the middle if the count is zero.
     """
     noisy = algorithm.noise(data.totals, bits=settings.bits, size=settings.runs)
     return error_of(share(noisy, estimator), data)

@@ -1,4 +1,4 @@
-"""An algorithm of your own in the experiments: found by ``MODULE:NAME``, tried out, measured.
+"""The user's own algorithms in the experiments: loaded by ``MODULE:NAME``, checked, measured.
 
 NAME is a class, or any callable, that takes epsilon (a Fraction) and a Grid. What it makes needs
 one method::
@@ -34,29 +34,29 @@ from .data import UNIT
 
 __all__ = ["MOST", "Own", "load", "load_all"]
 
-#: More than this cannot be told apart in a picture.
+#: More than this cannot be distinguished in a figure.
 MOST: Final = 3
 
 
 @dataclass(frozen=True)
 class Own:
-    """An algorithm that is measured beside those of the paper."""
+    """An algorithm that is measured in addition to those of the paper."""
 
     name: str
     make: Callable[[Fraction, Grid], Any]
 
     def lead(self, mechanism: Any, mean: float) -> float:
-        """The leading n^2 MSE at a mean, if the mechanism knows its moments; else NaN."""
+        """The leading n^2 MSE at a mean, if the mechanism has moments; else NaN."""
         return float(leading_of(mechanism, mean)) if hasattr(mechanism, "moments") else math.nan
 
 
 def load_all(texts: Iterable[str]) -> tuple[Own, ...]:
-    """The algorithms of these MODULE:NAME, each of another name."""
+    """The algorithms with these MODULE:NAME, which must have distinct names."""
     found = tuple(load(text) for text in texts)
     names = [own.name for own in found]
     if twice := {name for name in names if names.count(name) > 1}:
         raise OptionError(
-            f"algorithm: {', '.join(sorted(twice))} is given twice; each needs a name of its own"
+            f"algorithm: {', '.join(sorted(twice))} is given twice; each needs a different name"
         )
     if len(found) > MOST:
         raise OptionError(f"algorithm: {len(found)} are given; a picture has room for {MOST}")
@@ -64,7 +64,7 @@ def load_all(texts: Iterable[str]) -> tuple[Own, ...]:
 
 
 def load(text: str) -> Own:
-    """Import the algorithm, and try it out on totals of every form that the experiments use."""
+    """Import the algorithm, and try it on totals of every form that the experiments use."""
     place, colon, name = text.rpartition(":")
     if not colon or not place or not name.isidentifier():
         raise OptionError(
@@ -79,7 +79,7 @@ def load(text: str) -> Own:
         raise OptionError(f"algorithm={text!r}: its name must be a line of text without ' / '")
     if called in ALGORITHMS or called == "lower bound":
         raise OptionError(
-            f"algorithm={text!r} is called {called!r}, which the experiments use already; "
+            f"algorithm={text!r} is called {called!r}, which the experiments already use; "
             "give the class another name"
         )
     own = Own(called, kind)
@@ -117,7 +117,7 @@ def _from_file(path: Path) -> Any:
 
 @contextmanager
 def _current_folder() -> Iterator[None]:
-    """Modules of the current folder can be imported, as by ``python -m``."""
+    """Make modules of the current folder importable, as ``python -m`` does."""
     sys.path.insert(0, "")
     try:
         yield
@@ -126,7 +126,7 @@ def _current_folder() -> Iterator[None]:
 
 
 def _try_out(text: str, own: Own) -> None:
-    """One data set many times, and many data sets at once; for this the bits are seeded."""
+    """Try one data set many times, and many data sets at once, with seeded bits."""
     many = np.array([3, 4, 5], dtype=object)
     try:
         mechanism = own.make(Fraction(1), UNIT)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["EXHIBIT"]
 
 EPSILONS: Final = (Fraction(1, 10), Fraction(1), Fraction(4), Fraction(8))
-#: Rare draws make up much of the error at large epsilon: more runs than the paper's.
+#: Rare draws make up much of the error at large epsilon, so there are more runs than in the paper.
 RUNS: Final = 10
 MEANS: Final = (0.02, *(i / 10 for i in range(1, 10)), 0.98)
 LOOKS: Final = {
@@ -31,7 +31,7 @@ LOOKS: Final = {
 
 
 def table(settings: Settings, tick: Tick) -> Table:
-    """n^2 MSE / sigma2 over the mean, held against the closed form at the data's own mean."""
+    """n^2 MSE / sigma2 over the mean, compared with the closed form at the data's own mean."""
     points = []
     for epsilon in EPSILONS:
         for mean in MEANS:

@@ -1,4 +1,4 @@
-"""What the hourglass of a box is held against: other noise for several columns and one count.
+"""Alternatives to the hourglass of a box: other noise for several columns and one count.
 
 Each has a leading n^2 MSE / width^2 in closed form, for a column whose mean lies at ``mean`` of its
 range, and parameters that are the best for the worst mean, a bound. Continuous sums, whole counts.
@@ -23,7 +23,7 @@ from .data import UNIT, Data
 
 __all__ = ["KNorm", "LaplaceSums", "hardt_talwar", "least"]
 
-#: Epsilon is divided in so many parts; the best division is a whole number of them.
+#: Epsilon is divided into this many parts; the best division is a whole number of them.
 PARTS: Final = 1000
 
 
@@ -36,8 +36,8 @@ def _error(centred: float, count: float, mean: float) -> float:
 class LaplaceSums:
     """Laplace noise on d sums and on one count, the values centred: they lie in -1/2..1/2.
 
-    A record moves the sums by d/2 in all and the count by 1, so a part of epsilon is divided
-    among the sums and the rest is for the count. The part is the one of least worst error.
+    A record changes the sums by d/2 in total and the count by 1, so a part of epsilon is divided
+    among the sums and the rest is for the count. The part has the least worst-case error.
     """
 
     epsilon: Fraction
@@ -81,10 +81,10 @@ def hardt_talwar(epsilon: Fraction, columns: int, mean: float) -> float:
 
 @dataclass(frozen=True)
 class KNorm:
-    """The same norm with what is known to help: whole counts, stairs, and a wide centre.
+    """The same norm with known improvements: whole counts, stairs, and a wide centre.
 
     Density b^j with the least j for which |k| <= j and all |y_i| <= j + centre: a record of the
-    cube moves j by one at most. The centre is the one of least worst error.
+    cube changes j by at most one. The centre has the least worst-case error.
     """
 
     epsilon: Fraction
@@ -115,13 +115,13 @@ class KNorm:
 
 @lru_cache(maxsize=64)
 def _stairs(epsilon: float, columns: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Stairs that hold all but a hair of the mass, and b^j for each of the 2j + 1 counts."""
+    """Stairs with almost all of the mass, and b^j for each of the 2j + 1 counts."""
     j = np.arange(math.ceil((60 + 8 * columns) / epsilon) + 2, dtype=np.float64)
     return j, (2 * j + 1) * np.exp(-epsilon * j)
 
 
 def least(f: Callable[[float], float], most: float) -> float:
-    """Where f is least on 0..most: the best of a scan, then thirds of what lies around it."""
+    """Where f is least on 0..most: the best of a scan, then ternary search around it."""
     step = most / 400
     low = min((step * (i + 0.5) for i in range(400)), key=f)
     left, right = max(low - step, step / 1000), low + step

@@ -1,4 +1,4 @@
-"""Run exhibits: a CSV file and a picture of each, then the page that gathers them."""
+"""Run exhibits: write a CSV file and a figure for each, then the page with all of them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "QUICK_RUNS", "Shown", "chosen", "run"]
 
 FORMATS: Final = ("png", "svg", "pdf", "pgf")
-#: Runs a point for a first look.
+#: Runs per point for a first look.
 QUICK_RUNS: Final = 2_000
 
 _DPI: Final = 160
-#: What keeps the date out of a file, so that equal numbers give equal pictures.
+#: Metadata without the date, so that equal numbers give equal files.
 _UNDATED: Final[dict[str, dict[str, Any]]] = {
     "svg": {"metadata": {"Date": None}},
     "pdf": {"metadata": {"CreationDate": None}},
@@ -36,9 +36,9 @@ _YARDSTICKS: Final = (BOUND, BASELINE, "hourglass")
 
 @dataclass(frozen=True)
 class Shown:
-    """An exhibit that was run: its files and what became of its claims.
+    """An exhibit that was run: its files and the results for its claims.
 
-    ``own`` says in words how the user's own algorithms did.
+    ``own`` describes the results of the user's own algorithms.
     """
 
     exhibit: Exhibit
@@ -50,11 +50,11 @@ class Shown:
 
 
 def chosen(names: Iterable[str], exhibits: Mapping[str, Exhibit]) -> list[Exhibit]:
-    """The exhibits of these names in the order of the page; all if none is named."""
+    """The exhibits with these names in the order of the page; by default all."""
     wanted = {name.lower() for name in names}
     if unknown := sorted(wanted - exhibits.keys()):
         raise OptionError(
-            f"no experiment is called {', '.join(unknown)}; there are {', '.join(exhibits)}"
+            f"no experiment is called {', '.join(unknown)}; choose from {', '.join(exhibits)}"
         )
     return [exhibit for name, exhibit in exhibits.items() if not wanted or name in wanted]
 
@@ -69,11 +69,11 @@ def run(
 ) -> list[Shown]:
     """Run each exhibit and write its files into ``out``, then ``index.html``.
 
-    ``tick`` is told of every point that was measured and every figure that was drawn.
+    ``tick`` is called for every point measured and every figure drawn.
     """
     one_of("format", picture_format, FORMATS)
     shown = []
-    # One object for all, of settings too: E5 and E7 keep their tables by their arguments.
+    # One settings object for all, since E5 and E7 cache their tables by their arguments.
     on_point = partial(tick, "points", 1)
     streams: dict[str, Settings] = {}
     with house_style(), pgf_style() if picture_format == "pgf" else nullcontext():
@@ -103,14 +103,14 @@ def _show(
 
 
 def labelled(drawn: Figure, label: str) -> Figure:
-    """The figure with a line at its foot, where there is something to say."""
+    """The figure with a label at its foot, if there is one."""
     if label:
         drawn.supxlabel(label, x=0.99, ha="right", fontsize=8)
     return drawn
 
 
 def _own(table: Table, settings: Settings) -> tuple[str, ...]:
-    """Every algorithm of the user's own over the bound, or what comes closest to it."""
+    """The errors of the user's own algorithms relative to the bound, or to the closest series."""
     names = table.series_names()
     below = next((name for name in _YARDSTICKS if name in names), "")
     return tuple(

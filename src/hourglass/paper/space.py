@@ -1,4 +1,4 @@
-"""Picture: the hourglass, all that one record can do to the sum and the count."""
+"""Figure: the hourglass, all changes of the sum and the count by one record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXHIBIT"]
 
-#: A coarse grid, so that its cells can be seen.
+#: A coarse grid, so that its cells are visible.
 GRID: Final = Grid(Bounds(0, 1), 8)
 #: Text along a line.
 _ALONG: Final[dict[str, Any]] = {"rotation_mode": "anchor", "ha": "center"}
@@ -23,7 +23,7 @@ PLAIN, TRANSFORMED = "sum and count", "the two transformed sums"
 
 
 def table(settings: Settings, tick: Tick) -> Table:
-    """What adding and removing a record in each cell does to the totals."""
+    """The changes of the totals when a record in each cell is added or removed."""
     points = []
     for value in range(GRID.cells + 1):
         record = Totals(GRID.cell(value / GRID.cells), 1)
@@ -74,7 +74,7 @@ def _moves(ax: Axes, table: Table, panel: str) -> None:
 
 
 def claims(table: Table) -> tuple[Claim, ...]:
-    """A record moves both transformed sums the same way, by one record in all."""
+    """A record changes both transformed sums in the same direction, by one record in total."""
     moves = [p for p in table.points if p.panel == TRANSFORMED]
     return (
         Claim(

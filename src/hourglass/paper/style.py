@@ -1,7 +1,7 @@
-"""How the pictures look: one colour, one line and one mark for an algorithm, everywhere.
+"""The style of the figures: each algorithm has the same colour, line and mark everywhere.
 
-The colours are those of Okabe and Ito, told apart by every kind of colour vision; lines and
-marks differ too, so that nothing is lost in grey.
+The colours are those of Okabe and Ito, which are distinguishable with every kind of colour vision;
+lines and marks differ too, so that figures can be read in grey.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Dash = str | tuple[int, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Look:
-    """The colour, line and mark of a series, and its name in words."""
+    """The colour, line, mark and label of a series."""
 
     colour: str
     dash: Dash
@@ -52,7 +52,7 @@ LOOKS: Final[dict[str, Look]] = {
     "swap": Look("#000000", "", "x", "swap staircase"),
     "lower bound": Look("#000000", "-", "", "lower bound"),
 }
-#: Of algorithms that are not ours, in the order of their appearance.
+#: The looks of the user's algorithms, in order of appearance.
 OTHERS: Final = (
     Look("#56B4E9", (0, (3.2, 1.2, 1.2, 1.2, 1.2, 1.2)), "v", ""),
     Look("#8A6D00", (0, (8.0, 2.0)), "P", ""),
@@ -61,7 +61,7 @@ OTHERS: Final = (
 
 
 def looks_of(names: Iterable[str]) -> dict[str, Look]:
-    """The looks of these series; one that is not ours is called by its name."""
+    """The looks of these series; a user's algorithm is labelled with its name."""
     others = [name for name in names if name not in LOOKS]
     own = {n: replace(look, label=n) for n, look in zip(others, OTHERS, strict=False)}
     return LOOKS | own
@@ -69,7 +69,7 @@ def looks_of(names: Iterable[str]) -> dict[str, Look]:
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw and save inside this: fonts, spines and ticks of the house."""
+    """A context for drawing and saving, with our fonts, spines and ticks."""
     matplotlib = _matplotlib()
     with matplotlib.rc_context(
         {
@@ -128,7 +128,7 @@ def _matplotlib() -> Any:
 
 
 def label_ends(ax: Axes, ends: Sequence[tuple[float, float, Look]], *, gap: float = 0.065) -> None:
-    """Name each line at its right end (x, y), moved apart where names would collide."""
+    """Label each line at its right end (x, y), moving labels apart if they would overlap."""
     heights = [_height(ax, y) for _, y, _ in ends]
     order = sorted(range(len(ends)), key=lambda i: heights[i])
     places = dict(zip(order, _apart([heights[i] for i in order], gap), strict=True))
@@ -147,7 +147,7 @@ def label_ends(ax: Axes, ends: Sequence[tuple[float, float, Look]], *, gap: floa
 
 
 def _height(ax: Axes, y: float) -> float:
-    """y as a fraction of the axes' height; the foot for what a log scale cannot show."""
+    """y as a fraction of the axes' height; 0 for what a log scale cannot show."""
     low, high = ax.get_ylim()
     if ax.get_yscale() == "log":
         if y <= 0:
@@ -157,7 +157,7 @@ def _height(ax: Axes, y: float) -> float:
 
 
 def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """Rising places moved as a stack, least first, until each is ``gap`` above the last."""
+    """Move increasing positions apart until each is at least ``gap`` above the last."""
     groups: list[list[float]] = []  # [sum of wishes, size]
     for place in places:
         groups.append([place, 1])

@@ -17,12 +17,11 @@ __all__ = [
     "ratios_of",
 ]  # fmt: skip
 
-#: The mean of the paper's data where the mean is not what is swept.
+#: The mean of the paper's data, if the mean is not swept.
 SMALL_MEAN: Final = 0.01
 #: The series of the lower bound.
 BOUND: Final = "lower bound"
-#: The univariate staircase with a public number of records: the paper's lower-bound curve where
-#: it is measured.
+#: The univariate staircase with a public number of records: the paper's measured lower-bound curve.
 BASELINE: Final = "swap"
 
 SIZES: Final = tuple(2**i for i in range(7))
@@ -62,9 +61,9 @@ def over_means(
 
 
 def means(records: int) -> list[float]:
-    """0 to 1 in twentieths, and closer at both ends, where the sum is a few records.
+    """0 to 1 in twentieths, and denser at both ends, where the sum is a few records.
 
-    In rising order and each once: with few records the two kinds meet.
+    In increasing order and each once, since with few records the two sets overlap.
     """
     edge = [k / records for k in (0.25, 0.5, 1, 2, 4, 8)]
     inner = [0.01, *(i / 20 for i in range(1, 20)), 0.99]
@@ -116,12 +115,12 @@ def over_records(names: Sequence[str], epsilon: Fraction, settings: Settings, ti
 def ratios_of(
     measured: Callable[[Settings, Tick], Table], below: str, settings: Settings, tick: Tick
 ) -> Table:
-    """The ratios of what another experiment measured."""
+    """The ratios of the values of another experiment."""
     return ratios(measured(settings, tick), below)
 
 
 def ratios(table: Table, below: str) -> Table:
-    """Every series of a table over one of them; the swap baseline is no competitor."""
+    """Every series of a table divided by one of them, except the swap baseline."""
     points = tuple(
         point.over(table.at(below, point.x))
         for name in table.series_names()

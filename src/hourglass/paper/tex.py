@@ -1,4 +1,4 @@
-"""Pictures as PGF, which LaTeX sets in the fonts of the document that includes them."""
+"""Figures as PGF, which LaTeX typesets in the fonts of the including document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["in_tex", "pgf_style", "save_pgf", "texified"]
 
-#: Any of them will do to measure the labels.
+#: Any of these can measure the labels.
 _SYSTEMS: Final = ("pdflatex", "xelatex", "lualatex")
 
 _MATHS: Final = {
@@ -36,12 +36,12 @@ _TABLE: Final = str.maketrans(
 
 
 def in_tex(text: str) -> str:
-    """The label as LaTeX; what matplotlib has written as TeX itself stays as it is."""
+    """The label as LaTeX; what matplotlib has written as TeX is unchanged."""
     return text if "$" in text else text.translate(_TABLE)
 
 
 def texified(drawn: Figure) -> Figure:
-    """The figure with every label as LaTeX. Tick labels are plain numbers and stay."""
+    """The figure with every label as LaTeX, except tick labels, which are plain numbers."""
     from matplotlib.text import Text
 
     ticks = {
@@ -58,7 +58,7 @@ def texified(drawn: Figure) -> Figure:
 
 
 def save_pgf(drawn: Figure, path: Path) -> None:
-    """Write the figure; the command that matplotlib wraps powers of ten in comes with it."""
+    """Write the figure, with a definition of the command that matplotlib uses for powers of ten."""
     written = io.BytesIO()
     texified(drawn).savefig(written, format="pgf")
     path.write_bytes(b"\\providecommand{\\mathdefault}[1]{#1}%\n" + written.getvalue())
@@ -66,7 +66,7 @@ def save_pgf(drawn: Figure, path: Path) -> None:
 
 @contextmanager
 def pgf_style() -> Iterator[None]:
-    """Draw and save PGF inside this; a LaTeX that cannot do it is refused at once."""
+    """A context for drawing and saving PGF; an unsuitable LaTeX is refused at once."""
     import matplotlib
 
     found = [system for system in _SYSTEMS if shutil.which(system)]

@@ -1,1 +1,1 @@
-"""Where totals come from."""
+"""From data to exact, secret totals."""

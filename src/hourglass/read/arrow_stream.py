@@ -1,7 +1,7 @@
-"""Columns of text as an Arrow stream, written in Arrow's C interface: DuckDB scans it in place.
+"""Columns of text as an Arrow stream, through Arrow's C interface, which DuckDB scans in place.
 
-The interface is three C structures and a few callbacks, which the standard library's ctypes can
-express. So text files are read without PyArrow, which is not part of the base install.
+The interface consists of three C structures and a few callbacks, which are defined here with
+ctypes. So text files can be read without PyArrow, which is not part of the base install.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ _Stream._fields_ = [
     ("private_data", ctypes.c_void_p),
 ]
 
-#: What the consumer still points into, by the number in ``private_data``.
+#: Objects that the consumer still refers to, by the number in ``private_data``.
 _held: Final[dict[int, Any]] = {}
 _numbers: Final = itertools.count(1)
 _NULLABLE: Final = 2
 
 
 class TextStream:
-    """Columns of text named c0, c1 and so on, in batches that ``read`` begins anew on each scan.
+    """Columns of text named c0, c1 and so on, in batches; each scan calls ``read`` again.
 
-    ``failure`` is what ended a scan, if anything did.
+    ``failure`` is the exception that ended a scan, if there was one.
     """
 
     def __init__(self, columns: int, read: Callable[[], Iterator[Views]]) -> None:
@@ -84,7 +84,7 @@ class TextStream:
         self.failure: BaseException | None = None
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """A capsule with the stream; no file is opened before the first batch is asked for."""
+        """A capsule with the stream; no file is opened before the first batch is requested."""
         scan = _Scan(self)
         stream = _Stream(_get_schema, _get_next, _get_error, _release_stream, _hold(scan))
         scan.stream = stream
@@ -101,7 +101,7 @@ class _Scan:
 
 
 def _capsule(structure: Any, name: bytes) -> Any:
-    """A structure as Python code hands it on; it must live as long as the capsule."""
+    """Wrap a structure in a capsule; the structure must live as long as the capsule."""
     make = ctypes.pythonapi.PyCapsule_New
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
@@ -114,7 +114,7 @@ def _hold(*things: Any) -> int:
     return number
 
 
-# --- callbacks: made once, so that none can be freed while it runs ----------------------------
+# --- callbacks: created once, so that none can be freed while it runs ----------------------------
 
 
 def _schema_asked(stream: Any, out: Any) -> int:
@@ -136,7 +136,9 @@ def _next_asked(stream: Any, out: Any) -> int:
             scan.batches = scan.source.read()
         batch = next(scan.batches, None)
         out[0] = _Array() if batch is None else _array(batch)
-    except BaseException as error:  # C code knows no exceptions: it is raised after the scan
+    except (
+        BaseException
+    ) as error:  # C code cannot propagate exceptions; it is raised after the scan
         scan.source.failure = error
         return errno.EIO
     return 0
@@ -204,14 +206,15 @@ def _column(batch: Views, i: int) -> _Array:
     return _Array(batch.rows, -1, 0, len(buffers), 0, buffers, None, None, _release_array, held)
 
 
-# --- streams of others ----------------------------------------------------------------------
+# --- streams of other libraries
+# ----------------------------------------------------------------------
 
 
 def declared(data: Any) -> tuple[Any, Any]:
-    """What an Arrow stream declares of itself, as a PyArrow field, and what to read it from later.
+    """The declared type of an Arrow stream, as a PyArrow field, and what to read it from later.
 
-    A stream that tells its type by itself is not even opened. Any other one is opened and asked
-    for its type, and no batch is taken from it.
+    If the object can return its schema by itself, the stream is not opened. Otherwise it is opened
+    and asked for its schema, and no batch is read from it.
     """
     import pyarrow
 
@@ -223,12 +226,12 @@ def declared(data: Any) -> tuple[Any, Any]:
     stream = ctypes.cast(place(opened, b"arrow_array_stream"), _to_stream)
     schema = _Schema()
     if stream.contents.get_schema(stream, ctypes.pointer(schema)):
-        raise ValueError("the stream does not tell its type")
+        raise ValueError("the stream has no schema")
     return pyarrow.field(_Declared(schema)), _Opened(opened)
 
 
 class _Declared:
-    """A type that was told."""
+    """A declared type."""
 
     def __init__(self, schema: _Schema) -> None:
         self._schema = schema
@@ -238,7 +241,7 @@ class _Declared:
 
 
 class _Opened:
-    """A stream that was opened and not read."""
+    """A stream that was opened but not read."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Files whose types Arrow tells: one dataset over all of them, of types that hold every value."""
+"""Arrow and Parquet files as one PyArrow dataset, with types that can hold every value."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["check", "unified_dataset"]
 
 
 def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any:
-    """The files as one PyArrow dataset; the wanted columns are of one type in all of them."""
+    """The files as one PyArrow dataset in which each wanted column has one type."""
     import pyarrow.dataset
 
     what = "Arrow" if format == "ipc" else "Parquet"
-    with guarded_schema(f"{files.paths[0]!r} is not a whole {what} file"):
+    with guarded_schema(f"{files.paths[0]!r} is not a complete {what} file"):
         schemas = [pyarrow.dataset.dataset(path, format=format).schema for path in files.absolute]
     groups: dict[Any, str] = {}
     for path, schema in zip(files.paths, schemas, strict=True):
@@ -37,9 +37,9 @@ def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any
 
 
 def check(dataset: Any, wanted: Sequence[str]) -> None:
-    """Refuse a dataset whose types do not hold what its files declare: a cell would end the scan.
+    """Refuse a dataset whose types cannot hold what its files declare: a cell could make it fail.
 
-    Files of text declare nothing. PyArrow takes their types from the first cells.
+    Text files declare no types; PyArrow infers them from the first cells.
     """
     for part in getattr(dataset, "children", [dataset]):
         if part is not dataset:
@@ -48,8 +48,8 @@ def check(dataset: Any, wanted: Sequence[str]) -> None:
         format = getattr(getattr(dataset, "format", None), "default_extname", "parquet")
         if format not in ("parquet", "arrow", "ipc", "feather", "orc"):
             raise DataError(
-                f"data: a dataset of {format} files takes its types from their first cells, and a "
-                "later one would end the query; give the path of the files"
+                f"data: a dataset of {format} files infers its types from their first cells, and a "
+                "later cell could make the query fail; give the path of the files instead"
             )
         for fragment in dataset.get_fragments():
             _check_types(fragment, dataset.schema, wanted)
@@ -59,14 +59,14 @@ def _check_types(fragment: Any, schema: Any, wanted: Sequence[str]) -> None:
     declared = fragment.physical_schema
     for name in wanted:
         if declared.get_field_index(name) < 0:
-            continue  # all of it is missing there
+            continue  # a file without the column: all its values are missing
         one, all_ = declared.field(name).type, schema.field(name).type
         both = common(_kind(one), _kind(all_))
         if both is None or both.same != _kind(all_).same:
             where = getattr(fragment, "path", "a part of it")
             raise DataError(
                 f"data: column {name!r} is of type {one} in {where!r} and of type {all_} in the "
-                "dataset, which does not hold it; give the dataset a schema that does"
+                "dataset, which cannot hold it; give the dataset a schema that can"
             )
 
 

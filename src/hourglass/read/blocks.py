@@ -1,4 +1,4 @@
-"""A text file in blocks of whole records, whose fields :mod:`.lines` finds."""
+"""Read a text file in blocks of whole records; :mod:`.lines` finds their fields."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["BLOCK", "LONGEST", "MOST", "PAD", "ahead", "blocks", "open_binary"]
 
 Made = TypeVar("Made")
 
-#: A longer line is not a record: it would have to be held in memory as a whole.
+#: A longer line is not a record, because it would have to be held in memory as a whole.
 LONGEST: Final = 1 << 26
-#: Nor is a line with more of what structures it than this: each part of it takes memory.
+#: A line with more separators and quotes than this is not a record: each field takes memory.
 MOST: Final = 1 << 20
 #: Bytes read at once; a batch of this size keeps all threads of the engine busy.
 BLOCK: Final = 1 << 20
-#: Threads that take blocks apart (NumPy drops the lock), and how many bytes they may be ahead.
+#: Threads that split blocks (NumPy releases the GIL), and how many bytes they may be ahead.
 THREADS: Final = 4
 AHEAD: Final = 8 * BLOCK
-#: So many zeros follow a block, for views that look past the end of a short field.
+#: Zero bytes after a block, for views that read past the end of a short field.
 PAD: Final = 12
 _BOM: Final = b"\xef\xbb\xbf"
 _LF, _QUOTE = 10, 34
@@ -36,9 +36,9 @@ def open_binary(path: str) -> Any:
 
 
 def blocks(path: str, *, multiline: bool = False, size: int = BLOCK) -> Iterator[bytes]:
-    """The file in blocks of whole records, each ended by a line feed; then ``PAD`` zeros."""
+    """Blocks of whole records that end with a line feed, each followed by ``PAD`` zeros."""
     with open_binary(path) as file:
-        pieces: list[bytes] = []  # of the record that the last block broke off
+        pieces: list[bytes] = []  # the beginning of a record that the last block cut off
         held, first, skipping = 0, True, False
         while block := file.read(size):
             if first:
@@ -63,7 +63,7 @@ def blocks(path: str, *, multiline: bool = False, size: int = BLOCK) -> Iterator
             if cut < len(block):
                 pieces.append(block[cut:])
                 held += len(block) - cut
-            if held > LONGEST + 1:  # with a carriage return that may belong to its end
+            if held > LONGEST + 1:  # including a carriage return that may belong to its end
                 pieces, held, skipping = [], 0, True
         if pieces:
             yield b"".join([*pieces, b"\n", bytes(PAD)])
@@ -82,7 +82,7 @@ def _cut(block: bytes, multiline: bool) -> int:
 
 
 def ahead(work: Callable[[bytes], Made], parts: Iterable[bytes]) -> Iterator[Made]:
-    """``work`` of each part in their order, done by threads that are a few parts ahead."""
+    """Yield ``work(part)`` for each part, in order, computed by threads a few parts ahead."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     waiting: deque[tuple[Future[Made], int]] = deque()
     size = 0

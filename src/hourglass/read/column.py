@@ -1,7 +1,7 @@
-"""Numbers in memory, of whatever kind, as chunks that the kernel can add up.
+"""Numbers in memory, of any supported type, as chunks that the kernel can add up.
 
-What a column is, integers or reals, is read from its declared type. A list or an iterator
-declares none: it is taken as reals, so that no single element can change the grid.
+Whether a column holds integers or reals is decided by its declared type. A list or an iterator
+declares none and is treated as reals, so that no single element can change the grid.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["Column", "column", "part_of_arrow"]
 
 Array = npt.NDArray[Any]
 
-#: Python objects a chunk: each takes several times the room of a double.
+#: Python objects per chunk: each takes several times the memory of a double.
 _OBJECTS: Final = CHUNK >> 3
 _REMEDY: Final = "give numbers: a list, a NumPy array, a pandas or Polars Series, an Arrow array"
 
@@ -42,8 +42,8 @@ _REMEDY: Final = "give numbers: a list, a NumPy array, a pandas or Polars Series
 class Column:
     """A column of numbers: its declared kind, and where its chunks come from.
 
-    ``part`` gives what is between two rows, ``rows`` their number: of columns that are in memory
-    as a whole, so that several of them can be read row by row.
+    For columns that are in memory as a whole, ``part`` returns the values between two rows and
+    ``rows`` is their number, so that several columns can be read row by row.
     """
 
     kind: str  # "integer", "boolean" or "real"
@@ -57,18 +57,18 @@ class Column:
     parses: ClassVar[bool] = False
 
     def schema(self) -> Schema:
-        """One column, which has no name."""
+        """One column without a name."""
         return Schema((Field("", self.kind),))
 
     def sql(self, query: Question, bounds: Bounds) -> None:
         """No SQL runs."""
 
     def run(self, sql: str | None, query: Question) -> Groups:
-        """The totals that the query adds up: here the values are read, once."""
+        """The totals that the query asks for; reads the values, once."""
         return query.of_columns({"": self})
 
     def between(self, start: int, stop: int) -> Part:
-        """A number for every row between two, of a column that is in memory as a whole."""
+        """The numbers between two rows of a column that is in memory as a whole."""
         assert self.part is not None
         return self.part(start, stop)
 
@@ -85,9 +85,9 @@ class Column:
 
 
 def column(values: Any) -> Column:
-    """The column that ``values`` is, by its type; no element is looked at."""
+    """``values`` as a column, by its type; no element is read."""
     if isinstance(values, str | bytes | bytearray | memoryview | dict) or np.isscalar(values):
-        raise DataError(f"values of type {type(values).__name__} are no column; {_REMEDY}")
+        raise DataError(f"values of type {type(values).__name__} are not a column; {_REMEDY}")
     if isinstance(values, np.ma.MaskedArray):
         return _masked(values)
     if isinstance(values, np.ndarray):
@@ -99,7 +99,7 @@ def column(values: Any) -> Column:
         return _arrow_capsule(values)
     if isinstance(values, Iterable):
         return Column("real", chunks=lambda: _untyped(iter(values)))
-    raise DataError(f"values of type {type(values).__name__} are no column; {_REMEDY}")
+    raise DataError(f"values of type {type(values).__name__} are not a column; {_REMEDY}")
 
 
 # --- NumPy ------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def _masked(values: Any) -> Column:
 
 def _kind(dtype: np.dtype[Any]) -> str:
     if dtype.kind not in _KINDS:
-        raise DataError(f"values of dtype {dtype} have no mean here; {_REMEDY}")
+        raise DataError(f"values of dtype {dtype} cannot be averaged; {_REMEDY}")
     return _KINDS[dtype.kind]
 
 
@@ -142,11 +142,11 @@ def _one_dimension(values: Any) -> None:
     if values.ndim != 1:
         raise DataError(
             f"values has {values.ndim} dimensions; give one column, such as values[:, 0] "
-            "or values.ravel(), or an array of two dimensions, a column beside the other"
+            "or values.ravel(), or a two-dimensional array for several columns"
         )
 
 
-# --- frames' columns, without importing what is not there already -------------------------
+# --- columns of frames, without importing libraries that are not in use -------------------------
 
 
 def _pandas(values: Any, pandas: Any) -> Column | None:
@@ -162,7 +162,7 @@ def _pandas(values: Any, pandas: Any) -> Column | None:
     if isinstance(dtype, pandas.ArrowDtype):
         return _arrow(values.__arrow_array__(), sys.modules["pyarrow"])
     if getattr(dtype, "numpy_dtype", None) is None or dtype.numpy_dtype.kind not in _KINDS:
-        raise DataError(f"values of dtype {dtype} have no mean here; {_REMEDY}")
+        raise DataError(f"values of dtype {dtype} cannot be averaged; {_REMEDY}")
     plain = dtype.numpy_dtype
 
     def part(start: int, stop: int) -> Part:
@@ -186,7 +186,7 @@ def _polars(values: Any, polars: Any) -> Column | None:
     elif dtype.is_numeric() or dtype == polars.Null:
         kind = "real"
     else:
-        raise DataError(f"values of dtype {dtype} have no mean here; {_REMEDY}")
+        raise DataError(f"values of dtype {dtype} cannot be averaged; {_REMEDY}")
 
     def chunks() -> Iterator[Chunk]:
         for start in range(0, len(values), CHUNK):
@@ -222,7 +222,7 @@ def _arrow(values: Any, pyarrow: Any) -> Column | None:
 
 
 def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Column:
-    """A column of this type, whose values ``read`` brings as an array."""
+    """A column of this type, whose values ``read`` returns as an array."""
     types = pyarrow.types
     kind_type = declared.value_type if types.is_dictionary(declared) else declared
     if types.is_boolean(kind_type):
@@ -232,7 +232,7 @@ def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Colum
     elif types.is_floating(kind_type) or types.is_decimal(kind_type) or types.is_null(kind_type):
         kind = "real"
     else:
-        raise DataError(f"values of type {declared} have no mean here; {_REMEDY}")
+        raise DataError(f"values of type {declared} cannot be averaged; {_REMEDY}")
 
     def chunks() -> Iterator[Chunk]:
         values = read()
@@ -246,13 +246,13 @@ def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Colum
 
 
 def _plain(piece: Any, kind: str, pyarrow: Any) -> Any:
-    """An Arrow array without a dictionary, of doubles if the column is of reals."""
+    """An Arrow array without dictionary encoding, as doubles if the column holds reals."""
     whole = piece.dictionary_decode() if pyarrow.types.is_dictionary(piece.type) else piece
     return whole.cast(pyarrow.float64()) if kind == "real" else whole
 
 
 def part_of_arrow(numbers: Any) -> Part:
-    """An Arrow array of numbers as the kernel takes it."""
+    """An Arrow array of numbers in the form that the kernel takes."""
     if not numbers.null_count:
         return numbers.to_numpy(zero_copy_only=False), None
     absent = numbers.is_null().to_numpy(zero_copy_only=False)
@@ -261,13 +261,13 @@ def part_of_arrow(numbers: Any) -> Part:
 
 
 def _arrow_capsule(values: Any) -> Column:
-    """An array or stream of any library, of which the type alone is asked for before the charge."""
+    """An Arrow array or stream of any library; before the charge only its type is requested."""
     name = type(values).__name__
     try:
         import pyarrow
     except ImportError:
         raise DataError(
-            f"values of type {name} speak Arrow; install pyarrow to read them"
+            f"values of type {name} are Arrow data; install pyarrow to read them"
         ) from None
     try:
         if hasattr(values, "__arrow_c_stream__"):
@@ -279,7 +279,7 @@ def _arrow_capsule(values: Any) -> Column:
             array = pyarrow.array(values)
             kind, load = array.type, lambda: array
     except (pyarrow.ArrowException, TypeError, ValueError):
-        raise DataError(f"values of type {name} are no Arrow column; {_REMEDY}") from None
+        raise DataError(f"values of type {name} are not an Arrow column; {_REMEDY}") from None
     failed = f"values of type {name} could not be read"
     return _arrow_column(kind, partial(_loaded, failed, load), pyarrow)
 
@@ -293,13 +293,13 @@ def _loaded(failed: str, load: Callable[[], Any]) -> Any:
 
 
 def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
-    """Chunks of doubles. What is not a number is NaN: an error would tell of a value."""
+    """Chunks of doubles. What is not a number becomes NaN, because an error would reveal it."""
     while chunk := _next(values):
         if {type(x) for x in chunk} <= {float, int, bool}:
             try:
                 yield np.array(chunk, dtype=np.float64), 0
                 continue
-            except OverflowError:  # an integer past the doubles: one by one
+            except OverflowError:  # an integer beyond the range of doubles: convert one by one
                 pass
         yield np.array([_number(x) for x in chunk], dtype=np.float64), 0
 
@@ -310,7 +310,7 @@ def _next(values: Iterator[Any]) -> list[Any]:
 
 
 def _number(x: Any) -> float:
-    """The number that an object is, NaN where it is none, or fails to tell."""
+    """An object as a number; NaN if it is not a number or its conversion fails."""
     kinds = (int, float, np.integer, np.floating, np.bool_, Decimal, Fraction)
     try:
         if not isinstance(x, kinds):
@@ -319,5 +319,5 @@ def _number(x: Any) -> float:
             return float(x)
         except OverflowError:
             return float("inf") if x > 0 else float("-inf")
-    except Exception:  # a signalling NaN of Decimal, or whatever an object of one's own does
+    except Exception:  # a signalling NaN of Decimal, or anything that a user-defined object raises
         return math.nan

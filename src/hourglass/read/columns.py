@@ -1,6 +1,6 @@
-"""Several columns in memory: a matrix of numbers, or a list of columns of one length.
+"""Several columns in memory: a matrix of numbers, or a list of columns of equal length.
 
-The columns have no names, so they are called "0", "1", ... in their order.
+The columns have no names, so they are called "0", "1", ... in order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Columns", "columns_in_memory", "columns_of"]
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that a question needs; ``names`` has all that there are."""
+    """The columns that a question needs; ``names`` are all columns of the data."""
 
     names: tuple[str, ...]
     columns: Mapping[str, Column]
@@ -34,7 +34,7 @@ class Columns:
     parses: ClassVar[bool] = False
 
     def schema(self) -> Schema:
-        """A field for each column; one that is not needed is of no known type."""
+        """A field for each column; the type of a column that is not needed is not determined."""
         fields = (
             Field(name, self.columns[name].kind)
             if name in self.columns
@@ -44,22 +44,22 @@ class Columns:
         return Schema(tuple(fields))
 
     def sql(self, query: Question, bounds: Bounds) -> None:
-        """No SQL runs; groups and persons are for tables."""
+        """None, since no SQL runs; groups and persons need a table."""
         for option, asked in (("by", query.by), ("unit", getattr(query, "person", None))):
             if asked and not hasattr(query, "scale"):
                 raise OptionError(
-                    f"{option}= is about tables; data is columns in memory: give a frame instead"
+                    f"{option}= needs a table, but data is columns in memory; give a frame instead"
                 )
 
     def run(self, sql: str | None, query: Question) -> Groups:
-        """The totals that the query adds up: here the values are read, once."""
+        """The totals that the query asks for; reads the values, once."""
         return query.of_columns(self.columns)
 
 
 def columns_in_memory(data: Any) -> tuple[str, ...] | None:
     """The names of several columns in memory; None if the data is something else.
 
-    Types and shapes alone are looked at.
+    Only types and shapes are inspected.
     """
     if isinstance(data, np.ndarray):
         return _numbered(data.shape[1]) if data.ndim == 2 else None
@@ -69,7 +69,7 @@ def columns_in_memory(data: Any) -> tuple[str, ...] | None:
 
 
 def columns_of(data: Any, wanted: tuple[str, ...]) -> Columns:
-    """Several columns in memory, opened; no value is looked at."""
+    """Open several columns in memory; no value is read."""
     names = columns_in_memory(data)
     assert names is not None
     if isinstance(data, np.ndarray):
@@ -79,8 +79,8 @@ def columns_of(data: Any, wanted: tuple[str, ...]) -> Columns:
         given = dict(zip(names, data, strict=True))
         if len(set(map(len, data))) > 1:
             raise DataError(
-                "data: the columns differ in length, and a row takes one value from each of them; "
-                "give columns of one length, with NaN or None where a value is missing"
+                "data: the columns differ in length, but a row needs one value from each of them; "
+                "give columns of equal length, with NaN or None where a value is missing"
             )
     return Columns(names, {name: column(given[name]) for name in wanted if name in given})
 
@@ -90,7 +90,7 @@ def _numbered(columns: int) -> tuple[str, ...]:
 
 
 def _is_column(data: Any) -> bool:
-    """Whether it is a column of one dimension that is in memory as a whole."""
+    """Whether it is a one-dimensional column that is in memory as a whole."""
     if isinstance(data, np.ndarray):
         return data.ndim == 1
     pandas, polars, pyarrow = map(sys.modules.get, ("pandas", "polars", "pyarrow"))

@@ -1,4 +1,4 @@
-"""Files by their ending: what they are, which they are, and what they declare."""
+"""Files: their formats, by extension, the files that a path or glob names, and their headers."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _LONGEST_HEADER: Final = 1 << 20
 
 
 def is_path(data: Any) -> bool:
-    """Whether the data is named by a path, and not given."""
+    """Whether the data is given as a path."""
     return isinstance(data, str | os.PathLike)
 
 
 @dataclass(frozen=True)
 class Multiline(os.PathLike[str]):
-    """A path or glob of text files that are declared as well formed: see :func:`multiline`."""
+    """A path or glob of text files that are declared well formed: see :func:`multiline`."""
 
     path: str
 
@@ -54,10 +54,10 @@ class Multiline(os.PathLike[str]):
 def multiline(path: Any) -> Multiline:
     """A CSV or TSV file, or a glob of them, whose quoted fields may hold line breaks.
 
-    By default a line is a record, and quotes end with it: no record can change how another one is
-    read. This is a declaration by the owner of the data that every quote in the file is closed, as
-    RFC 4180 has it. The promise of privacy then rests on that: one record with an unclosed quote
-    would swallow the records after it.
+    By default each line is a record and a quoted field ends with its line, so that no record can
+    change how another one is read. With ``multiline`` the owner of the data vouches that every
+    quote in the file is closed, as RFC 4180 requires. The privacy promise depends on that: one
+    record with an unclosed quote would swallow the records after it.
     """
     if not is_path(path):
         raise OptionError(f"path={shown(path)} is not a path; give the name of a CSV or TSV file")
@@ -66,9 +66,9 @@ def multiline(path: Any) -> Multiline:
 
 @dataclass(frozen=True)
 class FileSet:
-    """One file, or those that a glob names, all of one format, each of them once.
+    """One file, or the files that a glob matches, all of one format, each of them once.
 
-    ``paths`` are as named, for messages; engines take :attr:`absolute`.
+    ``paths`` are as given, for messages; engines use :attr:`absolute`.
     """
 
     format: str
@@ -77,9 +77,9 @@ class FileSet:
 
     @classmethod
     def of(cls, path: Any, *, remote: bool = False) -> FileSet:
-        """The files that a path or a glob names; they are found, not read.
+        """The files that a path or a glob names; they are listed, not read.
 
-        With ``remote`` a URL is left for the engine to find.
+        With ``remote``, a URL is left to the engine to resolve.
         """
         text, declared = os.fspath(path), isinstance(path, Multiline)
         if remote and "://" in text:
@@ -89,36 +89,39 @@ class FileSet:
             formats = {_format(name) for name in paths}
             if len(formats) > 1:
                 raise DataError(
-                    f"data={shown_url(text)!r} names files of {len(formats)} formats; name one"
+                    f"data={shown_url(text)!r} matches files of {len(formats)} formats; give one "
+                    "format"
                 )
             found = cls(formats.pop(), tuple(paths), declared)
         if declared and found.format not in ("csv", "tsv"):
             raise OptionError(
-                f"multiline: data={shown_url(text)!r} is not CSV or TSV; give the path alone"
+                f"multiline: data={shown_url(text)!r} is not CSV or TSV; leave out multiline"
             )
         return found
 
     @property
     def is_remote(self) -> bool:
-        """Whether the files are left for the engine to find."""
+        """Whether the engine resolves the files."""
         return len(self.paths) == 1 and "://" in self.paths[0]
 
     @property
     def absolute(self) -> tuple[str, ...]:
-        """The paths in full: none of them can be taken for a URL."""
+        """The absolute paths, none of which can be mistaken for a URL."""
         return tuple(os.path.abspath(path) for path in self.paths)
 
     @property
     def separator(self) -> str:
-        """What stands between the columns of a text file."""
+        """The separator of a text file."""
         return "\t" if self.format == "tsv" else ","
 
     def headers(self) -> frozenset[bytes]:
-        """The header lines of text files, all of which name the same columns."""
+        """The header lines of text files, which must all name the same columns."""
         first, *others = ((name, self._header(name)) for name in self.paths)
         for name, line in others:
             if self.names(line) != self.names(first[1]):
-                raise DataError(f"{name!r} has other columns than {first[0]!r}; name them apart")
+                raise DataError(
+                    f"{name!r} has other columns than {first[0]!r}; ask about them separately"
+                )
         return frozenset(line for _, line in [first, *others])
 
     def names(self, header: bytes) -> tuple[str, ...]:
@@ -126,7 +129,7 @@ class FileSet:
         return tuple(f.decode() for f in split_line(header, self.separator.encode()))
 
     def check_whole(self) -> None:
-        """Read through what is compressed: a file that was cut off is found before the charge."""
+        """Read compressed files to the end, so that a truncated one is found before the charge."""
         for path in self.paths:
             if path.endswith(".gz"):
                 _readable(path, _read_through)
@@ -143,7 +146,7 @@ class FileSet:
         return self.checked_header(path, line)
 
     def checked_header(self, path: str, line: bytes) -> bytes:
-        """A header line that can be read as one."""
+        """Check that a header line can be used."""
         try:
             readable = "\0" not in line.decode()
         except UnicodeDecodeError:
@@ -152,26 +155,29 @@ class FileSet:
             raise DataError(f"{path!r}: its header line is not UTF-8; store the file as UTF-8")
         if b"\r" in line:
             raise DataError(
-                f"{path!r}: its header line holds a carriage return; lines end with a line feed, "
-                "so store the file with line feeds, or with both"
+                f"{path!r}: its header line contains a carriage return; lines must end with a line "
+                "feed, so store the file with line feeds, or with both"
             )
         if self.multiline and line.count(b'"') % 2:
-            raise DataError(f"{path!r}: its header has a line break in quotes; rename the column")
+            raise DataError(
+                f"{path!r}: its header has a line break inside quotes; rename the column"
+            )
         return line
 
 
 def text_schema(names: tuple[str, ...], wanted: tuple[str, ...]) -> Schema:
     """The schema of text files with these columns, all of them text; unnamed ones are left out.
 
-    Names that differ in case alone are told apart, unless a question asks for both.
+    Names that differ only in case are distinct columns, unless a question asks for both.
     """
     check_case(tuple(name for name in wanted if name in names))
     fields = tuple(Field(name, "text", "text") for name in names if name)
-    return Schema(fields, listed=False)  # where a header is lacking, these are a record's cells
+    # If the file has no header line, the names are the cells of a record: they are not listed.
+    return Schema(fields, listed=False)
 
 
 def check_case(wanted: tuple[str, ...]) -> None:
-    """Refuse a question for two columns whose names differ in case alone: SQL has one name."""
+    """Refuse a question for two columns whose names differ only in case, which SQL ignores."""
     for i, name in enumerate(wanted):
         for other in wanted[:i]:
             if name.casefold() == other.casefold() and name != other:
@@ -214,12 +220,12 @@ def _once(text: str, paths: list[str]) -> list[str]:
 
 
 def _readable(path: str, read: Any) -> Any:
-    """What ``read`` makes of an open file; an error says what is wrong with the file."""
+    """Call ``read`` on an open file; an error says what is wrong with the file."""
     try:
         with open_binary(path) as file:
             return read(file)
     except EOFError:
-        wrong = "ends early: the compressed file was cut off; copy it again"
+        wrong = "ends early: the compressed file is truncated; copy it again"
     except zlib.error:
         wrong = "is damaged: it cannot be decompressed; copy it again"
     except OSError as error:
@@ -257,12 +263,13 @@ def _format(path: str) -> str:
     found = _ENDINGS.get(ending)
     if ending in _WORKBOOKS:
         raise DataError(
-            f"data={shown_url(path)!r} is a workbook, whose cells have a type each; save the sheet "
-            "as CSV, or read it with pandas.read_excel(path, dtype=...) and give the frame"
+            f"data={shown_url(path)!r} is a workbook, in which each cell has its own type; save "
+            "the "
+            "sheet as CSV, or read it with pandas.read_excel(path, dtype=...) and give the frame"
         )
     if found is None or (path != plain and found not in ("csv", "tsv", "json")):
         raise DataError(
-            f"data={shown_url(path)!r} has an ending that is not known; known are "
+            f"data={shown_url(path)!r} has an unknown file extension; the known ones are "
             f"{', '.join(_ENDINGS)}"
         )
     return found

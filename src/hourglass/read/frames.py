@@ -1,4 +1,4 @@
-"""Tables in memory, of whatever library, as something that DuckDB scans in place."""
+"""Tables in memory, of any supported library, as something that DuckDB scans in place."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _FRAMES: Final = {
 
 @dataclass(frozen=True)
 class Frame:
-    """The names of all columns, and what to scan: the wanted columns alone.
+    """The names of all columns, and what to scan, which has only the wanted columns.
 
-    Where there are columns of Python objects, or rows that are made as they are read, ``scanned``
-    has the types alone, and ``filled`` makes what is scanned for the answer.
+    With columns of Python objects, or rows that are produced as they are read, ``scanned`` has only
+    the types, and ``filled`` returns what to scan for the answer.
     """
 
     names: tuple[str, ...]
@@ -38,7 +38,7 @@ class Frame:
 
 
 def is_frame(data: Any) -> bool:
-    """Whether the data is a frame of a library that is imported already."""
+    """Whether the data is a frame of a library that is already imported."""
     return any(
         isinstance(data, getattr(sys.modules[library], name))
         for library, names in _FRAMES.items()
@@ -48,7 +48,7 @@ def is_frame(data: Any) -> bool:
 
 
 def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
-    """The frame that ``data`` is; None if it is none. No row is looked at."""
+    """``data`` as a frame; None if it is not one. No row is read."""
     for library, reader in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
         if library in sys.modules and (found := reader(data, sys.modules[library], wanted)):
             return found
@@ -59,11 +59,11 @@ def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
             pyarrow = None
         if pyarrow is None:
             raise DataError(
-                f"data of type {type(data).__name__} speaks Arrow; install pyarrow to read it"
+                f"data of type {type(data).__name__} is Arrow data; install pyarrow to read it"
             )
         what = (
-            f"data of type {type(data).__name__} is no table; a column in memory is given without "
-            "a name"
+            f"data of type {type(data).__name__} is not a table; a column in memory is given "
+            "without a column name"
         )
         with guarded_schema(what):
             return _stream(data, pyarrow)
@@ -84,7 +84,7 @@ def _polars(data: Any, polars: Any, wanted: tuple[str, ...]) -> Frame | None:
     if not isinstance(data, polars.DataFrame | polars.LazyFrame):
         return None
     lazy = isinstance(data, polars.LazyFrame)
-    with guarded_schema("data: the lazy frame cannot tell its columns"):
+    with guarded_schema("data: the columns of the lazy frame cannot be determined"):
         schema = data.collect_schema() if lazy else data.schema
     known = _known(tuple(schema), wanted)
     half = [name for name in known if schema[name] == getattr(polars, "Float16", None)]
@@ -117,9 +117,9 @@ def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
 
 
 def _stream(data: Any, pyarrow: Any) -> Frame:
-    """A stream of any library: read after the charge, and not opened before if it can be helped."""
+    """An Arrow stream of any library: read after the charge, and if possible not opened before."""
     field, later = declared(data)
-    schema = pyarrow.schema(list(field.type))  # of a structure: else it is no table
+    schema = pyarrow.schema(list(field.type))  # a table is a struct
     return _later(schema, lambda: pyarrow.RecordBatchReader.from_stream(later), pyarrow)
 
 
@@ -129,7 +129,7 @@ def _later(schema: Any, opened: Callable[[], Any], pyarrow: Any) -> Frame:
 
 
 def _widened(data: Any, pyarrow: Any) -> Any:
-    """Half floats as floats, which DuckDB knows."""
+    """Half floats as floats, since DuckDB has no half floats."""
     half = pyarrow.float16()
     if half not in data.schema.types:
         return data
@@ -140,9 +140,9 @@ def _widened(data: Any, pyarrow: Any) -> Any:
 
 
 def unsound_times(data: Any) -> set[str]:
-    """The columns of a frame whose times DuckDB converts: with a time zone, not in microseconds.
+    """The columns whose times DuckDB converts: with a time zone, and not in microseconds.
 
-    pandas keeps nanoseconds, which are no longer than that.
+    Nanoseconds, which pandas uses, are safe: their range is within that of microseconds.
     """
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(data, pandas.DataFrame):
@@ -156,14 +156,14 @@ def unsound_times(data: Any) -> set[str]:
 
 
 def _unit(dtype: Any) -> str | None:
-    """The unit of times with a zone, of pandas or Arrow; None for any other type."""
+    """The unit of timestamps with a time zone, of pandas or Arrow; None for any other type."""
     inner = getattr(dtype, "pyarrow_dtype", dtype)
     unit: str | None = getattr(inner, "unit", None) if getattr(inner, "tz", None) else None
     return f"Arrow's {unit}" if inner is not dtype and unit not in (None, "us") else unit
 
 
 def _known(names: tuple[Any, ...], wanted: tuple[str, ...]) -> list[str]:
-    """The wanted names that are there, once; one that is there twice is an error."""
+    """The wanted names that exist, each once; a duplicate name is an error."""
     counts = Counter(names)
     for name in wanted:
         if counts[name] > 1:

@@ -1,7 +1,7 @@
-"""Totals that were read beforehand: a source that answers without looking at the data again.
+"""Totals that were read in advance: a source that answers without reading the data again.
 
-A service that answers strangers must not take a time that depends on the data. So it reads the
-totals of every question that it offers once, keeps them in memory, and answers from there.
+The time that a service takes to answer must not depend on the data. So it reads the totals of every
+question that it offers once, keeps them in memory, and answers from there.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.grid import Bounds
+from ..core.key_columns import Keys
 from ..core.totals import Groups
 from ..errors import OptionError
 from .engines.base import Source
@@ -23,14 +26,14 @@ __all__ = ["Kept"]
 
 
 class Kept:
-    """A table whose totals are kept in memory, for the questions that were read: secret.
+    """The totals of a table, kept in memory for a list of questions. Secret.
 
-    A question takes it as its data. One that was not read is refused when it is made, before
-    anything is charged.
+    Questions take it as their data. A question whose totals were not read is refused when it is
+    constructed, before anything is charged.
     """
 
     def __init__(self, source: Source, place: str) -> None:
-        """Nothing is kept yet. ``place`` names the table, for the text of questions."""
+        """Start empty. ``place`` identifies the table in the text of questions."""
         self.name = source.name
         self.parse = source.parse
         self.parses = source.parses
@@ -44,16 +47,21 @@ class Kept:
     def __reduce__(self) -> Any:
         raise TypeError("totals are secret: they are not pickled or copied out of the process")
 
-    def keep(self, query: Any, groups: Groups, keys: PublicKeys | None) -> None:
-        """Keep the totals that a question has read.
+    def keep(
+        self, query: Any, groups: Groups, keys: PublicKeys | None = None, most: int | None = None
+    ) -> None:
+        """Keep the totals that a question has read, in a form whose size is public.
 
-        With public keys every key gets an entry, in the order given, with zeros where it has no
-        rows: picking them later takes the same time whichever groups are there.
+        With public keys every key gets an entry, in the order given, with zeros if it has no rows.
+        Groups with secret names are padded to ``most`` entries with groups without records, which
+        are never published. The time to add noise does not depend on which groups exist.
         """
         if keys is not None:
-            groups = _padded(groups, keys)
+            groups = keys.padded(groups)
         elif query.by:
-            raise OptionError("totals are kept of groups with public names; give keys=")
+            if most is None:
+                raise OptionError("most is missing: how many groups with secret names are kept")
+            groups = _filled(groups, most)
         self._totals[query] = groups
 
     def schema(self) -> Schema:
@@ -61,7 +69,7 @@ class Kept:
         return self._schema
 
     def sql(self, query: Any, bounds: Bounds) -> None:
-        """No SQL runs; a question whose totals are not kept is refused."""
+        """None, since no SQL runs; a question whose totals are not kept is refused."""
         if query not in self._totals:
             raise OptionError("this question is not one of those whose totals were read")
 
@@ -71,7 +79,18 @@ class Kept:
         return self._totals[query]
 
 
-def _padded(groups: Groups, keys: PublicKeys) -> Groups:
-    totals = keys.pick(groups)
-    names = [list(column) for column in zip(*keys.keys, strict=True)]
-    return Groups(names, totals.cells, totals.count, totals.more)
+def _filled(groups: Groups, most: int) -> Groups:
+    """The groups that have records, padded to ``most`` with groups without records.
+
+    If there were more than ``most`` groups, the choice of those to drop would depend on the data,
+    and no noise would hide it. So they are refused.
+    """
+    there = groups.take(np.flatnonzero(groups.count > 0))
+    rows, width = len(there.keys), len(there.keys.columns)
+    if rows > most:
+        raise OptionError(
+            f"most={most}: the data has more groups than that; give a number that it can never "
+            "reach, or coarser groups"
+        )
+    keys = Keys.of([*there.keys, *[(None,) * width] * (most - rows)], width)
+    return there.placed(keys, np.arange(rows))

@@ -1,9 +1,8 @@
 """Exact totals of numbers in memory: clamp, quantise, sum, in chunks.
 
-Quantising is bit-identical to the rule of :mod:`hourglass.core.grid`. A chunk of 2^17 cells sums
-to at most 2^49, which a double holds exactly, so the fast float sum is exact too; chunks are
-added as Python integers. Memory is one buffer of a chunk for each column, whatever the number of
-rows.
+Quantising is bit-identical to the rule of :mod:`hourglass.core.grid`. A chunk of 2^17 cells sums to
+at most 2^49, which a double represents exactly, so the fast float sum is exact; chunks are added as
+Python integers. Memory use is one chunk-sized buffer per column, whatever the number of rows.
 """
 
 from __future__ import annotations
@@ -28,17 +27,18 @@ __all__ = [
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
-#: Numbers, and how many rows beside them had none.
+#: Numbers, and how many further rows had no value.
 Chunk = tuple[Array, int]
-#: A number for every row, and which of them are missing besides NaN: None if there are none.
+#: A number for every row, and a mask of missing rows in addition to NaN; None if there are none.
 Part = tuple[Array, Array | None]
 Sums = tuple[Sum, ...]
 
-#: Rows a chunk, or a block of several columns: one megabyte of doubles, which stays in a core's
-#: own cache from the clamp to the sum. Measured: 2^15 rows take a tenth longer, 2^19 a half.
+#: Rows per chunk, or per block of several columns: one megabyte of doubles, which stays in a core's
+#: own cache from the clamp to the sum. Measured: 2^15 rows take a tenth longer, 2^19 half as long
+#: again.
 CHUNK: Final = 1 << 17
 BLOCK: Final = CHUNK
-#: Arrays of at least this many rows are shared among threads (NumPy drops the lock).
+#: Arrays of at least this many rows are divided among threads (NumPy releases the GIL).
 THREADED_ROWS: Final = 1 << 21
 MAX_THREADS: Final = 8
 
@@ -74,7 +74,7 @@ def total_of_chunks(
 ) -> Totals:
     """The totals of chunks of at most CHUNK rows each, consumed once.
 
-    A row without a value (or with NaN) is left out, or counts as the cell ``missing``.
+    A row without a value, or with NaN, is left out or counts as the cell ``missing``.
     """
     return _total(chunks, grid, missing, sums, CHUNK)
 
@@ -86,7 +86,9 @@ def _total(
     powers, sides = powers_of(sums), side_names(sums)
     found, count, absent, buffer = [0] * len(sums), 0, 0, _aligned(longest)
     for chunk, chunk_absent in chunks:
-        with np.errstate(all="ignore"):  # a warning would tell of a value: underflow, odd NaN
+        with np.errstate(
+            all="ignore"
+        ):  # a warning about underflow or a signalling NaN would reveal a value
             parts, chunk_count = add(chunk, grid, powers, buffer)
             parts += sides_of(chunk, grid, sides)
         found = [a + b for a, b in zip(found, parts, strict=True)]
@@ -99,7 +101,7 @@ def _total(
 
 
 def _aligned(size: int) -> npt.NDArray[np.float64]:
-    """Room for doubles; where they are many it starts on a cache line: up to a tenth faster."""
+    """A buffer of doubles; aligned to a cache line if large, which is up to a tenth faster."""
     if size < 1 << 12:
         return np.empty(size, dtype=np.float64)
     room = np.empty(size + 8, dtype=np.float64)
@@ -127,10 +129,12 @@ def _add_reals(
 def _real_cells(
     chunk: Array, grid: Grid, space: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """floor((clamp(x) - lower) * s + 0.5), NaN of NaN."""
+    """floor((clamp(x) - lower) * s + 0.5); NaN stays NaN."""
     buffer = space[: len(chunk)]
     if chunk.dtype != np.float64:
-        np.copyto(buffer, chunk, casting="unsafe")  # a long double past the range becomes inf
+        np.copyto(
+            buffer, chunk, casting="unsafe"
+        )  # a long double beyond the range of doubles becomes inf
         chunk = buffer
     chunk.clip(grid.lower, grid.upper, out=buffer)
     lower = grid.lower
@@ -146,9 +150,9 @@ def _real_cells(
 
 
 def _power_sums(cells: npt.NDArray[np.float64], powers: Sequence[int]) -> list[Any]:
-    """Sums of cells, of at most 2^32, and of their powers, of at most 2^46; NaN if one is NaN.
+    """Sums of cells up to 2^32, and of powers up to 2^46; NaN if any cell is NaN.
 
-    The first are exact in doubles, and einsum is faster than sum.
+    The sum of cells is exact in doubles, and einsum is faster than sum.
     """
     total = float(np.einsum("i->", cells))
     if math.isnan(total):
@@ -159,7 +163,7 @@ def _power_sums(cells: npt.NDArray[np.float64], powers: Sequence[int]) -> list[A
 
 
 def _exact_sum(whole: npt.NDArray[np.uint64]) -> int:
-    """The sum of integers below 2^63: high and low half apart, so that neither wraps."""
+    """The sum of integers below 2^63; high and low halves are added separately."""
     high, low = whole >> np.uint64(32), whole & np.uint64(2**32 - 1)
     return (int(high.sum()) << 32) + int(low.sum())
 
@@ -173,7 +177,7 @@ def _add_integers(
 
 
 def _integer_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> tuple[Array, int]:
-    """clamp(x) - lower as unsigned integers and what is to be added to each of them.
+    """clamp(x) - lower as unsigned integers, and an offset to add to each of them.
 
     Nothing is rounded, whatever the width of the type.
     """
@@ -184,7 +188,7 @@ def _integer_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> 
         chunk = chunk.astype(chunk.dtype.newbyteorder("="))
     dtype, size = chunk.dtype, len(chunk)
     info = np.iinfo(dtype)
-    # The bounds as far as the type reaches; beyond it every value is on one side.
+    # The bounds cut to the range of the type; beyond it all values are on one side.
     low, high = (min(max(end, int(info.min)), int(info.max)) for end in (lower, upper))
     buffer = space.view(dtype)[:size]
     np.clip(chunk, dtype.type(low), dtype.type(high), out=buffer)
@@ -195,9 +199,9 @@ def _integer_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> 
 
 
 def _whole_sums(cells: Array, offset: int, powers: Sequence[int], size: int) -> list[int]:
-    """Sums of powers of cells to each of which ``offset`` is added, of so many of them.
+    """Sums of powers of ``cells + offset`` over ``count`` records.
 
-    The others are 0 in ``cells``, and count for nothing.
+    The other entries of ``cells`` are 0 and do not count.
     """
     found = []
     for power in powers:
@@ -214,7 +218,7 @@ def _whole_sums(cells: Array, offset: int, powers: Sequence[int], size: int) -> 
 
 @dataclass(frozen=True)
 class Target:
-    """What becomes of one column: its grid, the cell of a missing value, the sums to make."""
+    """How to add up one column: its grid, the cell of a missing value, the sums to compute."""
 
     grid: Grid
     missing: int | None
@@ -234,8 +238,8 @@ def totals_of_columns(
 ) -> tuple[list[list[int]], int]:
     """The sums of each column, one of each power, and the number of complete rows.
 
-    ``part`` gives the columns between two rows. A row is complete if every column has a value
-    there or a cell for a missing one.
+    ``part`` returns the columns between two rows. A row is complete if every column has a value or
+    a cell for missing values.
     """
     threads = _threads(rows) if threads is None else threads
     chunk = min(BLOCK, max(1, rows))
@@ -258,7 +262,7 @@ def totals_of_columns(
 def totals_of_blocks(
     blocks: Iterable[Sequence[Part]], targets: Sequence[Target], longest: int = CHUNK
 ) -> tuple[list[list[int]], int]:
-    """The same of blocks of at most ``longest`` rows, consumed once: a part of each column."""
+    """Like :func:`totals_of_columns`, from blocks of at most ``longest`` rows, consumed once."""
     buffers = [_aligned(longest) for _ in targets]
     found, count = [[0] * len(target.sums) for target in targets], 0
     for block in blocks:
@@ -305,10 +309,10 @@ def _add_rows(
 
 @dataclass(frozen=True)
 class _Quantised:
-    """Cells of a column, to each of which ``offset`` is added, and which rows have none.
+    """The cells of a column, minus ``offset``, and the rows without a cell.
 
-    ``sums`` are those of all rows. They are made while the cells are near, and right if no row is
-    left out.
+    ``sums`` are over all rows. They are computed while the cells are in the cache, and are correct
+    if no row is left out.
     """
 
     cells: Array
@@ -337,7 +341,7 @@ def _either(one: Array | None, two: Array | None) -> Array | None:
 
 
 def _sums(cells: Array, offset: int, target: Target, gone: int = 0) -> Sequence[int | float]:
-    """The sums of all cells but those that are gone, which are 0."""
+    """The sums of all cells except those of removed rows, which are 0."""
     if target.grid.own:
         return _whole_sums(cells, offset, target.powers, len(cells) - gone)
     return _power_sums(cells, target.powers)

@@ -1,22 +1,22 @@
-"""Text files as records and fields: the one rule by which CSV, TSV and JSON lines are read.
+"""Text files as records and fields: the rule by which CSV, TSV and JSON lines are read.
 
-A line of the file is a record, and quotes end with it: whatever a line holds, every other line
-is read as if it were not there. In detail:
+Each line is a record, and a quoted field ends with its line: whatever a line contains, it does not
+change how any other line is read. In detail:
 
 - A line ends at a line feed; one carriage return before it is not part of the line.
 - Lines that are empty, that repeat the header, that are not UTF-8, that are longer than ``LONGEST``
-  bytes, or that hold more than ``MOST`` separators and quotes (of JSON: commas, and brackets and
-  braces that open) are not records.
+  bytes, or that contain more than ``MOST`` separators and quotes (in JSON: commas and opening
+  brackets and braces) are not records.
 - A field that starts with a quote runs to the next single quote, two quotes in a row standing for
-  one; what follows up to the separator is added as it is. Without a closing quote it runs to the
-  end of the line. A quote anywhere else is a character like any other.
-- An empty field is missing, and so is a field that the line is too short for.
+  one; text between the closing quote and the separator is appended unchanged. Without a closing
+  quote it runs to the end of the line. A quote anywhere else is an ordinary character.
+- An empty field is missing, and so is a field that the line is too short to have.
 
-In a file that its owner declares as well formed (``hourglass.multiline``) a line feed inside
-quotes is part of the field, and a record may span lines.
+In a file that its owner declares well formed (``hourglass.multiline``) a line feed inside quotes
+is part of the field, and a record may span lines.
 
-The work is done in NumPy on blocks of some megabytes, whose fields are handed on as Arrow string
-views without copying them. Lines with escaped or stray quotes take a slower way, one by one.
+Blocks of a few megabytes are split in NumPy, and their fields are passed on as Arrow string views
+without copying. Lines with escaped or stray quotes are split one by one, which is slower.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ __all__ = ["JSON_MARKS", "Views", "records", "split_line"]
 
 Array = npt.NDArray[Any]
 
-#: What structures a line of JSON.
+#: The structural characters of JSON.
 JSON_MARKS: Final = b",[{"
 _LF, _CR, _QUOTE = 10, 13, 34
-#: Bytes of a view's three words that belong to a text of 0..12 bytes.
+#: For a text of 0 to 12 bytes, which bytes of a view's three words hold it.
 _INLINE: Final = np.array(
     [
         [(1 << 8 * min(max(length - 4 * word, 0), 4)) - 1 for word in range(3)]
@@ -71,7 +71,7 @@ def split_line(line: bytes, separator: bytes) -> list[bytes]:
 @cache
 def _pattern(separator: bytes) -> re.Pattern[bytes]:
     until = b"[^" + re.escape(separator) + b"]*"
-    # Neither alternative can fail once begun, so the time is linear in the line's length.
+    # Neither alternative can backtrack, so the time is linear in the length of the line.
     quoted = b'"[^"]*(?:""[^"]*)*(?:"' + until + b")?"
     return re.compile(re.escape(separator) + b"(" + quoted + b"|" + until + b")")
 
@@ -96,9 +96,9 @@ def records(
     headers: frozenset[bytes] = frozenset(),
     multiline: bool = False,
 ) -> Views:
-    """The records of a block, and of each the fields that ``picks`` numbers from 0.
+    """The records of a block, with the fields whose numbers, from 0, are in ``picks``.
 
-    With ``picks=None`` the one column is the whole line.
+    With ``picks=None`` there is one column, the whole line.
     """
     counted = JSON_MARKS if picks is None else b"" if multiline else separator + b'"'
     if _is_overfull(block, counted):
@@ -116,7 +116,7 @@ def records(
     if picks is not None and lines.slow.any():
         rows = np.flatnonzero(lines.slow & kept)
         extra = [split_line(lines.line(i), separator) for i in rows.tolist()]
-        places = np.cumsum(kept)[rows] - 1  # where these lines are among the kept ones
+        places = np.cumsum(kept)[rows] - 1  # the positions of these lines among the kept ones
         for pick, column in zip(picks, columns, strict=True):
             texts = [fields[pick] if pick < len(fields) else b"" for fields in extra]
             column[places], data = _views_of(texts, len(buffers))
@@ -125,10 +125,10 @@ def records(
 
 
 class _Lines:
-    """Where the lines of a block are, and their fields.
+    """The positions of the lines of a block and of their fields.
 
-    ``starts`` and ``ends`` are those of each line, ``slow`` tells which lines have quotes that
-    are not just around a field.
+    ``starts`` and ``ends`` are those of each line; ``slow`` marks lines with quotes that do not
+    just enclose a field.
     """
 
     def __init__(self, block: bytes, separator: bytes, multiline: bool) -> None:
@@ -146,7 +146,7 @@ class _Lines:
             self._split_by_quotes(wanted, multiline)
 
     def _begins_simply(self, separator: bytes) -> bool:
-        """Whether the first lines have quotes around whole fields alone: a guess at the rest."""
+        """Whether quotes in the first lines enclose whole fields only: a guess about the rest."""
         fields = (f for line in self.block[:4096].split(b"\n")[:-1] for f in line.split(separator))
         counts = (
             (f.count(b'"'), f.startswith(b'"'), f.rstrip(b"\r").endswith(b'"')) for f in fields
@@ -154,10 +154,10 @@ class _Lines:
         return all(not quotes or (quotes == 2 and a and b) for quotes, a, b in counts)
 
     def _set(self, stops: Array) -> None:
-        """Take these for the ends of fields: separators, and the line feeds that end records."""
+        """Set the ends of fields: separators, and the line feeds that end records."""
         self._last = np.flatnonzero(self.marks[stops] == _LF)  # the last field of each line
         feeds = stops[self._last]
-        self._before = np.empty_like(stops)  # the stop before each
+        self._before = np.empty_like(stops)  # the end of the field before each
         self._before[0], self._before[1:] = -1, stops[:-1]
         self.starts = self._before[np.append(0, self._last[:-1] + 1)] + 1
         self.ends = feeds
@@ -179,17 +179,17 @@ class _Lines:
         return bool(quotes == 2 * np.count_nonzero(self._around()))
 
     def _split_by_quotes(self, wanted: Array, multiline: bool) -> None:
-        """Leave out separators inside of quotes, and find the lines with any other quotes."""
+        """Ignore separators inside quotes, and find the lines with any other quotes."""
         places = np.flatnonzero(wanted | (self.marks == _QUOTE))
         kinds = self.marks[places]
         quotes, feeds = kinds == _QUOTE, kinds == _LF
         inside: Array = np.logical_xor.accumulate(quotes)
         unclosed = bool(inside[-1])
-        odd: Array | None = None  # which lines end inside of quotes
+        odd: Array | None = None  # which lines end inside quotes
         if multiline:
             inside[-1] = False
         elif (inside & feeds).any():
-            # Quotes end with their line: what was open before it does not count.
+            # Quotes end with their line, so subtract those open before it.
             inside ^= np.append(False, inside[feeds])[np.cumsum(feeds) - feeds]
             odd = inside[feeds]
             inside[feeds] = False
@@ -227,10 +227,11 @@ class _Lines:
         return self.block[self.starts[i] : self.ends[i]]
 
     def field(self, pick: int) -> tuple[Array, Array]:
-        """Start and length of a field of each line without its quotes; 0 where there is none."""
+        """Start and length of a field of each line, without quotes; 0 if a line lacks it."""
         width, rest = divmod(len(self._stops), max(len(self._last), 1))
         if not rest and np.array_equal(self._last, np.arange(width - 1, len(self._stops), width)):
-            # Every line has as many fields: no need to look for the line's first one.
+            # All lines have the same number of fields, so the first field of each need not be
+            # looked up.
             if pick >= width:
                 return self.starts, np.zeros_like(self.starts)
             starts, stops = self._before[pick::width] + 1, self._stops[pick::width]
@@ -248,14 +249,14 @@ class _Lines:
 
 
 def _is_overfull(block: bytes, counted: bytes) -> bool:
-    """Whether a block is one long line with too much in it, found before that takes memory."""
+    """Whether a block is one long line with too many marks, checked before it takes memory."""
     if len(block) <= MOST or block.find(b"\n") < len(block) - PAD - 1:
         return False
     return _marks(block, counted) > MOST
 
 
 def _marks(line: bytes, counted: bytes) -> int:
-    """How many of these characters there are."""
+    """The number of these characters."""
     return sum(line.count(mark) for mark in counted)
 
 
@@ -268,14 +269,14 @@ def _is_text(data: bytes) -> bool:
 
 
 def _views_of(texts: Sequence[bytes], buffer: int) -> tuple[Array, bytes]:
-    """Views of texts that are not in the block, and the buffer that they are in."""
+    """Views of texts that are not in the block, and the buffer that holds them."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     data = b"".join([*texts, bytes(PAD)])
     return _views(data, np.cumsum(lengths) - lengths, lengths, buffer), data
 
 
 def _views(data: bytes, starts: Array, lengths: Array, buffer: int = 0) -> Array:
-    """Arrow's string views: the text itself up to 12 bytes, else its first four and its place."""
+    """Arrow string views: up to 12 bytes inline, otherwise four bytes and a reference."""
     texts = np.ndarray((len(data) - PAD + 1,), f"V{PAD}", data, strides=(1,))
     views = np.empty((len(starts), 4), np.uint32)
     views[:, 0] = lengths

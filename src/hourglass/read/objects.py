@@ -1,10 +1,10 @@
 """Columns of Python objects and of categories in pandas.
 
-An object stands for the text that ``str`` makes of it. What makes no text is missing: None, NaN,
-NA, NaT, half of a surrogate pair, an object whose ``str`` fails. DuckDB would end the query there.
+An object is represented by its ``str``. None, NaN, NA, NaT, text with a lone surrogate, and objects
+whose ``str`` fails are missing; DuckDB would fail on some of these.
 
-Categories that are numbers or booleans make a column of these. DuckDB would take its type from the
-cells: one that is missing turns whole numbers into floats, and booleans into objects. All other
+Categories that are numbers or booleans make a column of that type. DuckDB would infer the type from
+the cells, where a missing one turns whole numbers into floats and booleans into objects. All other
 categories are text.
 """
 
@@ -24,7 +24,7 @@ def holds_objects(frame: Any) -> bool:
 
 
 def declared(frame: Any) -> Any:
-    """A frame without rows whose columns have the same types, whatever the categories are."""
+    """An empty frame whose columns have the same types, whatever the categories are."""
     pandas = sys.modules["pandas"]
     empty = frame.iloc[:0].copy()
     for name in _names(frame, _is_categories):
@@ -34,7 +34,7 @@ def declared(frame: Any) -> Any:
 
 
 def clean(frame: Any) -> Any:
-    """The frame with texts in the place of objects: here the rows are looked at."""
+    """The frame with objects replaced by texts; this reads the rows."""
     pandas = sys.modules["pandas"]
     found = frame.copy(deep=False)
     for name in _names(frame, _is_objects):
@@ -53,7 +53,7 @@ def _names(frame: Any, test: Any) -> list[Any]:
 
 
 def _is_objects(dtype: Any) -> bool:
-    """Objects, or pandas' text as Python keeps it."""
+    """Whether a column holds objects, or strings stored as Python objects."""
     if isinstance(dtype, np.dtype):
         return dtype.kind == "O"
     return getattr(dtype, "storage", None) == "python"
@@ -64,7 +64,7 @@ def _is_categories(dtype: Any) -> bool:
 
 
 def _plain(dtype: Any) -> str | None:
-    """The type with room for missing values that numbers and booleans among categories have."""
+    """The nullable type for categories that are numbers or booleans."""
     kind = dtype.kind if dtype.kind in "biuf" else ""
     if not isinstance(dtype, np.dtype) or not kind:
         return str(dtype) if kind else None
@@ -74,7 +74,7 @@ def _plain(dtype: Any) -> str | None:
 
 
 def _categories(column: Any, pandas: Any) -> Any:
-    """The same column with its categories as texts, each once; a cell without a text is missing."""
+    """The column with its categories as distinct texts; a cell without a text is missing."""
     texts = [_text(category) for category in column.categories]
     places = {text: i for i, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}
     found = (-1 if text is None else places[text] for text in texts)
@@ -95,6 +95,6 @@ def _text(cell: Any) -> str | None:
     try:
         text = str(cell)
         text.encode()
-    except Exception:  # whatever an object does when it is asked for its text
+    except Exception:  # str of a user-defined object may raise anything
         return None
     return text

@@ -1,4 +1,4 @@
-"""Which engine a table is asked through: by what it is, or by what the request names."""
+"""Choose the engine for a table: by the type of the data, or by the option ``engine=``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_table(data: Any) -> bool:
 
 
 def place_of(data: Any) -> str:
-    """Where a table is: a path or a database by its name, a frame by its kind."""
+    """The location of a table: a path, a database and table, or the type of a frame."""
     if is_path(data):
         return str(data)
     if isinstance(data, SqlSource | Kept):
@@ -46,10 +46,10 @@ def lone_column(data: Any) -> Column | None:
 
 
 def open_source(data: Any, wanted: tuple[str, ...], engine: str | None) -> Source:
-    """What answers for the data; no row is read.
+    """Open the data; no row is read.
 
-    ``wanted`` are the names of all columns that the question needs: none where the data is a
-    column of numbers itself. Several columns in memory are named "0", "1", ...
+    ``wanted`` are the names of all columns that the question needs; empty if the data itself is a
+    column of numbers. Several columns in memory are named "0", "1", ...
     """
     if isinstance(data, Kept | Column):
         return data
@@ -58,12 +58,14 @@ def open_source(data: Any, wanted: tuple[str, ...], engine: str | None) -> Sourc
     if columns_in_memory(data) is None:
         return open_table(data, wanted, engine)
     if engine is not None:
-        raise OptionError(f"engine={shown(engine)} is about tables; data is columns in memory")
+        raise OptionError(
+            f"engine={shown(engine)} needs a table, but data is columns in memory; leave it out"
+        )
     return columns_of(data, wanted)
 
 
 def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) -> Source:
-    """The table, opened by the engine that claims it or that is asked for; no row is read."""
+    """Open the table with the engine that claims it or that is asked for; no row is read."""
     if engine is not None:
         one_of("engine", engine, [kind.name for kind in engines()])
     if is_path(data):
@@ -75,17 +77,17 @@ def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) ->
     names = ", ".join(kind.name for kind in _claiming(data))
     if not names:
         raise DataError(
-            f"data of type {type(data).__name__} is no table; give a frame, a path, a DuckDB "
-            "relation, a Spark DataFrame, hg.sql(url, table), an array with two dimensions or a "
+            f"data of type {type(data).__name__} is not a table; give a frame, a path, a DuckDB "
+            "relation, a Spark DataFrame, hg.sql(url, table), a two-dimensional array or a "
             "list of arrays"
         )
     if isinstance(data, FileSet):
-        raise OptionError(f"engine={engine!r} reads no files; {names} do")
-    raise OptionError(f"engine={engine!r}: this table is asked through {names}")
+        raise OptionError(f"engine={engine!r} does not read files; use one of {names}")
+    raise OptionError(f"engine={engine!r} cannot read this table; use {names}")
 
 
 def _claiming(data: Any) -> Iterator[type[Engine]]:
-    """The engines that take the data, the preferred one first; a stream goes to that one."""
+    """The engines that claim the data, the preferred one first."""
     claimed = False
     for kind in engines():
         if kind.claims(data):

@@ -1,4 +1,4 @@
-"""Rows in memory that are counted and not looked at: a list, an array, an iterator."""
+"""Rows in memory, to be counted without reading their values: a list, an array, an iterator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Rows", "open_rows"]
 
 @dataclass(frozen=True)
 class Rows:
-    """What is in memory, a row each; nothing is read before the charge."""
+    """Data in memory whose elements are rows; nothing is read before the charge."""
 
     data: Any = field(repr=False)
 
@@ -30,7 +30,7 @@ class Rows:
     parses: ClassVar[bool] = False
 
     def schema(self) -> Schema:
-        """No column has a name."""
+        """An empty schema, since there are no named columns."""
         return Schema(())
 
     def sql(self, query: Question, bounds: Bounds) -> None:
@@ -50,7 +50,7 @@ class Rows:
 
 
 def open_rows(data: Any, wanted: tuple[str, ...], engine: str | None) -> Source:
-    """What counts the rows of the data; no row is read.
+    """Open the data to count its rows; no row is read.
 
     ``wanted`` are the columns of a table that name groups and persons.
     """

@@ -1,4 +1,4 @@
-"""What a table declares of itself: names and kinds of columns, never a value."""
+"""The schema of a table: names and kinds of columns, never a value."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..errors import BoundsError, DataError, shown
 
 __all__ = ["INT64", "TEXT_REACH", "Field", "Schema"]
 
-#: The reach of a 64-bit integer.
+#: The range of a 64-bit integer.
 INT64: Final = (-(2**63), 2**63 - 1)
-#: The integers that text is read to: of so many digits on every engine.
+#: The range of integers read from text; every engine supports this many digits.
 TEXT_REACH: Final = (-(10**38) + 1, 10**38 - 1)
 
 
@@ -22,10 +22,10 @@ class Field:
     """A column as declared.
 
     ``kind`` is "real" (a double or narrower), "decimal", "integer", "boolean", "text", "date",
-    "timestamp" or "other"; ``declared`` the engine's own word for the type; ``reach`` what an
-    integer type can hold and ``wide`` its name where 64 bits do not hold it; ``digits`` a decimal's
-    precision, or the digits of a second's fraction. ``exact`` is False where a cast is due before
-    the value is of its kind.
+    "timestamp" or "other"; ``declared`` is the engine's name of the type; ``reach`` is the range of
+    an integer type and ``wide`` its name if it has more than 64 bits; ``digits`` is the precision
+    of a decimal, or the fractional digits of seconds. ``exact`` is False if a value must be cast to
+    its kind.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Field:
     exact: bool = True
 
     def value(self, parse: str | None, default: str | None = None) -> Field:
-        """This field as the column to average, text read as ``parse`` declares."""
+        """This field as the column to average, with text read as ``parse`` declares."""
         if self.kind == "text" and (parse or default):
             return replace(self, kind=f"text as {parse or default}")
         if self.kind not in ("real", "decimal", "integer", "boolean"):
@@ -55,10 +55,10 @@ class Field:
         averaged: bool = False,
         finest: int = DEFAULT_GRID,
     ) -> Grid:
-        """The grid for this column, from its kind and the bounds alone.
+        """The grid for this column, determined by its kind and the bounds.
 
-        ``averaged``: persons count with the mean of their rows, which need not be whole.
-        ``finest`` is the most cells that the statistic can take.
+        ``averaged`` means that persons count with the mean of their rows, which need not be whole.
+        ``finest`` is the largest number of cells that the statistic supports.
         """
         if self.kind == "boolean" and (bounds.lower, bounds.upper) != (0, 1):
             named = f" ({self.name!r})" if self.name else ""
@@ -85,10 +85,10 @@ _REMEDY: Final = {
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table in their order; ``folds`` if names differing in case are one.
+    """The columns of a table in order; ``folds`` if names that differ only in case are equal.
 
-    ``open`` if any name may be asked for, since the format declares none (JSON lines). ``listed``
-    if an error may list the names: the first line of a text file may be no header, but a record.
+    ``open`` if any name is accepted because the format declares none (JSON lines). ``listed`` if
+    an error may list the names: the first line of a text file may be a record instead of a header.
     """
 
     fields: tuple[Field, ...]
@@ -97,9 +97,9 @@ class Schema:
     listed: bool = True
 
     def check_listed(self, names: tuple[str, ...], role: str) -> None:
-        """Each of the names is a column; one that is not is told by its place in the list.
+        """Check that each name is a column; an error gives the position of a wrong one in the list.
 
-        A list given by mistake may hold cells of the data, so its entries are not shown.
+        A list given by mistake may contain cells of the data, so its entries are not shown.
         """
         known = {field.name for field in self.fields}
         for place, name in enumerate(names, 1):
@@ -126,18 +126,19 @@ class Schema:
             alike = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
             if len(alike) > 1:
                 raise DataError(
-                    f"{role}={name!r}: the columns {', '.join(alike)} differ in case alone, which "
-                    "this engine does not tell apart; rename one"
+                    f"{role}={name!r}: the names of the columns {', '.join(alike)} differ only "
+                    "in case, "
+                    "which this engine ignores; rename one"
                 )
         return found[0]
 
     def _near(self, name: str) -> list[str]:
-        """The name that was meant, if one is near; where names may be cells, a word very near."""
+        """The most similar name, if any; where names may be cells, only a very similar one."""
         names = [f.name for f in self.fields if self.listed or f.name.isidentifier()]
         return difflib.get_close_matches(name, names, n=1, cutoff=0.5 if self.listed else 0.6)
 
     def _in_place_of_it(self) -> str:
-        """What there is, where no name is near to the one asked for."""
+        """The available names, for when no name is similar to the one asked for."""
         if self.listed:
             return f"it has {', '.join(field.name for field in self.fields[:12])}"
         return f"its first line, which is the header, names {len(self.fields)} columns"
@@ -164,11 +165,11 @@ class Schema:
         return field
 
     def person(self, name: str) -> Field:
-        """A column that names persons."""
+        """A column that identifies persons."""
         field = self.field(name, "unit")
         if field.kind not in ("text", "integer"):
             raise DataError(
                 f"unit: column {name!r} is of type {field.declared or field.kind}; persons are "
-                "named by a column of text or whole numbers"
+                "identified by a column of text or whole numbers"
             )
         return field

@@ -1,4 +1,4 @@
-"""Values outside the bounds in memory: how many there are, on either side."""
+"""Count the values outside the bounds, on either side, for data in memory."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Array = npt.NDArray[Any]
 def sides_of(
     numbers: Array, grid: Grid, sides: Sequence[int], out: Array | None = None
 ) -> list[int]:
-    """How many lie below the lower bound (side -1) or above the upper one (1); NaN does neither.
+    """How many lie below the lower bound (side -1) or above the upper one (1); NaN is neither.
 
-    Rows of ``out`` are left out. A value is compared as it is quantised: on a grid of its own as
-    an integer, else as a double.
+    Rows in ``out`` are left out. A value is compared in the type in which it is quantised: as an
+    integer on its own grid, otherwise as a double.
     """
     if not sides:
         return []
@@ -43,7 +43,7 @@ def _reals_beyond(numbers: Array, grid: Grid, side: int) -> Array:
 
 
 def _integers_beyond(numbers: Array, grid: Grid, side: int) -> Array:
-    """Compared with a bound that the type holds; beyond its reach all are on one side."""
+    """Compare with a bound within the type's range; beyond it all values are on one side."""
     whole = numbers.view(np.uint8) if numbers.dtype == np.bool_ else numbers
     info, end = np.iinfo(whole.dtype), int(grid.bounds.lower if side < 0 else grid.bounds.upper)
     if not info.min <= end <= info.max:
@@ -62,6 +62,6 @@ def side_names(sums: Sequence[Sum]) -> list[int]:
 
 
 def filled(sums: list[int], powers: Sequence[int], missing: int, absent: int) -> list[int]:
-    """With so many more records of the cell ``missing``, which lies within the bounds."""
+    """Add records of the cell ``missing``, which lies within the bounds."""
     fills = [missing**power * absent for power in powers] + [0] * (len(sums) - len(powers))
     return [int(part) + fill for part, fill in zip(sums, fills, strict=True)]

@@ -1,12 +1,12 @@
-"""A private directory for what an engine cannot keep in memory.
+"""A private directory for data that an engine spills to disk.
 
-Spilled data is data in clear. It goes into a directory that the user alone can enter (0700), one
-for each process, which is removed when the process ends. A process that is killed leaves its
-directory behind; the next one that starts removes it.
+Spilled data is not encrypted. It goes into a directory with permissions 0700, one for each process,
+which is removed when the process ends. A process that is killed leaves its directory behind; the
+next process that starts removes it.
 
-Who owns a directory is said by a lock on a file in it, which the system takes away when the owner
-is gone, however it went: a process number can be given to another process, a lock cannot. Links,
-directories of others and directories that others can enter are never touched.
+A lock on a file in the directory shows whether its owner is still running: the system releases the
+lock however the owner ends, whereas a process id may be reused. Links, directories of other users
+and directories that others can enter are never touched.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, Final
 fcntl: Any
 try:
     import fcntl
-except ImportError:  # Windows: nothing is swept there
+except ImportError:  # on Windows nothing is swept
     fcntl = None
 
 __all__ = ["spill_directory"]
@@ -33,13 +33,13 @@ _PREFIX: Final = "hourglass-spill-"
 _LOCK: Final = "owner.lock"
 _NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
-#: The directory of this process: its process number (a fork needs its own), path and lock.
+#: The directory of this process: the process id (a fork needs its own), path and lock.
 _own: tuple[int, Path, int] | None = None
 _making = threading.Lock()
 
 
 def spill_directory() -> Path:
-    """A new name inside this process's private directory; whoever spills creates it."""
+    """A new path inside this process's private directory; the engine creates it."""
     global _own
     with _making:
         if _own is None or _own[0] != os.getpid() or not _is_ours(_own[1]):
@@ -51,20 +51,22 @@ def spill_directory() -> Path:
 
 
 def _made() -> tuple[Path, int]:
-    """A directory of our own, and the lock that says so."""
+    """Create a directory and lock it."""
     while True:
-        path = Path(tempfile.mkdtemp(prefix=_PREFIX))  # 0700, under a name that nobody else has
+        path = Path(
+            tempfile.mkdtemp(prefix=_PREFIX)
+        )  # creates a unique directory with permissions 0700
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, 0o600)
         if fcntl is None:
             return path, lock
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.fstat(lock).st_nlink:  # not swept between its creation and its lock
+        if os.fstat(lock).st_nlink:  # so that it is not swept between its creation and its lock
             return path, lock
         os.close(lock)
 
 
 def sweep(folder: Path) -> None:
-    """Remove the directories of processes that are gone; what cannot be removed stays."""
+    """Remove the directories of processes that have ended; errors are ignored."""
     if fcntl is None:
         return
     try:
@@ -78,7 +80,7 @@ def sweep(folder: Path) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether it is a directory, no link to one, which we own and nobody else can enter."""
+    """Whether it is a directory, not a link, that we own and nobody else can enter."""
     try:
         found = path.lstat()
     except OSError:
@@ -91,11 +93,11 @@ def _is_ours(path: Path) -> bool:
 def _remove_if_left(path: Path) -> None:
     try:
         lock = os.open(path / _LOCK, os.O_RDWR | _NO_FOLLOW)
-    except OSError:  # gone, or being made just now
+    except OSError:  # it is gone, or just being created
         return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # its owner lives
+    except OSError:  # its owner is still running
         return
     else:
         shutil.rmtree(path, ignore_errors=True)
@@ -104,5 +106,5 @@ def _remove_if_left(path: Path) -> None:
 
 
 def _leave(owner: int, path: Path) -> None:
-    if owner == os.getpid():  # and not in a fork that inherited this
+    if owner == os.getpid():  # and not in a forked child that inherited this
         shutil.rmtree(path, ignore_errors=True)

@@ -1,8 +1,8 @@
-"""One type for a column that several files declare: wide enough for every value, or none.
+"""Find a common type for a column that several files declare, wide enough for every value.
 
-Files that a glob names may declare a column each in its own way. What they declare is known from
-their footers, before a row is read; a value that did not fit the first file's type would end the
-query, and so tell of itself.
+The files of a glob may declare different types for a column. They are known from the footers,
+before a row is read; with the first file's type, a value that does not fit would make the query
+fail and thereby reveal itself.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from ..errors import DataError
 
 __all__ = ["Kind", "common", "reconciled"]
 
-#: The integers that every double holds.
+#: The integers that doubles represent exactly.
 _EXACT: Final = 2**53
 _DIGITS: Final = 38
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A declared type: its family, and what decides which values it holds.
+    """A declared type: its family, and the range of values that it can hold.
 
-    ``low`` and ``high`` are the ends of an integer type, ``bits`` the size of a float,
-    ``precision`` and ``scale`` those of a decimal. Any other type is told apart by its name.
+    ``low`` and ``high`` are the limits of an integer type, ``bits`` the size of a float,
+    ``precision`` and ``scale`` those of a decimal. Any other type is identified by its name.
     """
 
     family: str
@@ -38,14 +38,14 @@ class Kind:
 
     @property
     def same(self) -> tuple[object, ...]:
-        """What two types have in common that hold the same values."""
+        """A key that is equal for types that hold the same values."""
         if self.family == "other":
             return (self.family, self.declared)
         return (self.family, self.low, self.high, self.bits, self.precision, self.scale)
 
 
 def common(one: Kind, two: Kind) -> Kind | None:
-    """A type that holds every value of both exactly; None where there is none."""
+    """A type that holds every value of both exactly; None if there is none."""
     if one.same == two.same or two.family == "null":
         return one
     if one.family == "null":
@@ -82,9 +82,9 @@ def _decimal(one: Kind, two: Kind) -> Kind | None:
 def reconciled(
     name: str, files: Sequence[str], columns: Sequence[Mapping[str, Kind]]
 ) -> Kind | None:
-    """The type of a column over groups of files, of which ``files`` names one each.
+    """The type of a column over groups of files; ``files`` names one file of each group.
 
-    None where no file has the column. An error names two files that do not agree.
+    None if no file has the column. An error names two files that disagree.
     """
     if not any(name in kinds for kinds in columns):
         return None

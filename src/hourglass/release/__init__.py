@@ -1,1 +1,1 @@
-"""The frozen answers, and how they are printed, plotted and stated."""
+"""The frozen answers, with their tables, charts, statements and stored forms."""

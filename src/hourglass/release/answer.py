@@ -1,13 +1,13 @@
-"""What one release and releases by group have in common: all but how they are indexed.
+"""The base of a release and of releases by group: everything but how they are indexed.
 
 An answer is a table. Its rows are keyed by the columns of ``by``: a release is the table without
-key columns and with one row, releases by group have a row for each group. Everything that an
-answer says (figures, intervals, notes, statement, tables, frames, the stored form) is computed
-here, for either.
+key columns and with one row, releases by group have a row for each group. Figures, intervals,
+notes, statement, tables, frames and the stored form are computed here for both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.exact import to_double
 from ..core.grid import Bounds
+from ..core.key_columns import NAMELESS
 from ..core.totals import NoisyTotals
 from ..core.unit import counts_persons
 from ..errors import OptionError, shown
@@ -26,7 +27,7 @@ from ..estimate.interval import least_count, mean_ends, sum_ends
 from ..estimate.outside import count_ends
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
-from .presented import Presented, figure_names
+from .presented import Presented, figure_names, named_keys
 from .rendering import label
 from .statement import Range, Statement, stated
 from .stored import keys_from, terms_from
@@ -38,11 +39,11 @@ __all__ = ["Answer"]
 class Answer(Presented):
     """A frozen answer: noisy totals, and the terms on which they were released.
 
-    ``noisy_totals`` holds integers in an answer of one row, and arrays in one by group.
-    ``column`` is the name of the column, None where the data was a column itself; ``where`` the
-    filter that rows had to pass, None where all of them counted; and ``asked`` the figure that was
-    asked for, "mean" or "sum": it is shown first. ``outside_epsilon`` is the rate of the noise on
-    the numbers of values outside the bounds, None where they were not asked.
+    ``noisy_totals`` holds integers in an answer of one row, and arrays in an answer by group.
+    ``column`` is the name of the column, None if the data itself was a column; ``where`` is the
+    filter on the rows, None if there was none; ``asked`` is the figure that was asked for, "mean"
+    or "sum", which is shown first. ``outside_epsilon`` is the rate of the noise on the numbers of
+    values outside the bounds, None if they were not asked for.
     """
 
     noisy_totals: NoisyTotals
@@ -53,7 +54,7 @@ class Answer(Presented):
     private: bool
     _algorithm: MeanMechanism
     by: tuple[str, ...] = ()
-    groups: tuple[tuple[Any, ...], ...] = ((),)
+    groups: Sequence[tuple[Any, ...]] = NAMELESS
     threshold: int | None = None
     column: str | None = None
     where: str | None = None
@@ -72,7 +73,7 @@ class Answer(Presented):
 
     @property
     def grid(self) -> int:
-        """The number of cells that the range is cut into."""
+        """The number of cells that the range is divided into."""
         return self._algorithm.grid.cells
 
     @property
@@ -82,10 +83,10 @@ class Answer(Presented):
 
     @property
     def adjacency(self) -> str:
-        """ "add-remove", or "swap" where the number of records is not protected."""
+        """ "add-remove", or "swap" if the number of records is not protected."""
         return self._algorithm.adjacency
 
-    # --- figures: numbers where there is one row, arrays by group ---------------------------
+    # --- figures: numbers if there is one row, arrays by group ---------------------------
 
     @cached_property
     def _mean(self) -> Any:
@@ -125,7 +126,7 @@ class Answer(Presented):
         return error_at(self._algorithm, size, self._mean)
 
     def _figures(self, confidence: float | None = None, together: int = 1) -> dict[str, Any]:
-        """The figures under their own names; the interval of the one asked for if wanted."""
+        """The figures by name, with the interval of the one asked for if wanted."""
         found = {"mean": self._mean, "sum": self._sum, "count": self._count}
         if self._spread:
             plain = isinstance(self._variance, float)
@@ -151,9 +152,9 @@ class Answer(Presented):
         return found
 
     def _ends(self, confidence: float, together: int = 1) -> tuple[Any, Any]:
-        """The two ends of the interval of the figure asked for, which always holds that figure.
+        """The two ends of the interval of the figure asked for, which always contains that figure.
 
-        ``together`` so many hold at once with that confidence.
+        ``together`` is the number of intervals that hold jointly with that confidence.
         """
         exact = len(self.groups) <= point.EXACT
         if self.asked == "sum":
@@ -169,19 +170,18 @@ class Answer(Presented):
     def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The answer as columns: the keys, then mean, sum, count and expected_error.
 
-        If it was asked with ``outside``, below and above are the numbers of values outside the
-        bounds. The last column, few, marks rows whose number of records may be below ``fewest``,
-        by the 95 % interval of the count.
+        If ``outside`` was given, below and above are the numbers of values outside the bounds. The
+        last column, few, marks rows whose number of records may be below ``fewest``, by the 95 %
+        interval of the count.
 
-        With a ``confidence``, the interval of the mean stands in mean_low and mean_high; of an
-        answer to ``hg.sum``, that of the sum in sum_low and sum_high. The
-        intervals of many groups share one to three seconds of work; none is computed unless
-        asked for.
+        With a ``confidence``, mean_low and mean_high are the ends of the interval of the mean; for
+        an answer to ``hg.sum``, sum_low and sum_high those of the sum. The intervals of many groups
+        take one to three seconds together, and are computed only if asked for.
 
-        A column of ``by`` keeps its name. Where that is the name of a figure, the figure's
+        A column of ``by`` keeps its name. If that is also the name of a figure, the figure's
         column is called private_mean (private_count, ...) instead.
         """
-        keys = {name: [group[i] for group in self.groups] for i, name in enumerate(self.by)}
+        keys = named_keys(self)
         found = self._figures(confidence) | {"few": self.few(fewest)}
         names = figure_names(self.by, list(found))
         return keys | {names[name]: np.atleast_1d(column) for name, column in found.items()}
@@ -193,7 +193,7 @@ class Answer(Presented):
 
     @classmethod
     def from_dict(cls, answer: dict[str, Any]) -> Self:
-        """The answer that ``to_dict`` wrote down: the same noise, the same figures."""
+        """Restore the answer that ``to_dict`` returned: the same noise, the same figures."""
         if ("by" in answer) is not cls._by_group:
             other = "Releases" if "by" in answer else "Release"
             raise OptionError(f"answer: read this one with hg.{other}.from_dict")
@@ -208,10 +208,10 @@ class Answer(Presented):
         )
 
     def statement(self, *, budget: Any = None, **details: str) -> Statement:
-        """The privacy claim in plain words (``print`` it) and for the registry (``.yaml``).
+        """The privacy claim in plain English (``print`` it) and for the registry (``.yaml``).
 
-        ``budget`` adds what all releases charged to it have cost. ``name``, ``curator`` and
-        ``purpose`` fill in what only the publisher knows.
+        ``budget`` adds the total cost of all releases charged to it. ``name``, ``curator`` and
+        ``purpose`` are details that only the publisher knows.
         """
         return stated(self, [self._range], self._algorithm, budget, **details)
 
@@ -231,7 +231,7 @@ class Answer(Presented):
 
     @property
     def _counted(self) -> str:
-        """What the count is called: persons where they are what is counted."""
+        """The label of the count: "persons" if persons are counted."""
         return "persons" if counts_persons(self.unit) else "count"
 
     def few(self, fewest: int = 1) -> Any:

@@ -1,4 +1,4 @@
-"""Answers for several columns: a release for each of them, and one count for all."""
+"""Answers for several columns: a release for each, and one shared count."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..estimate.interval import Interval
-from .presented import SHOWN, TOO_FEW, Presented, figure_names
+from .presented import SHOWN, TOO_FEW, Presented, figure_names, named_keys
 from .release import Release
 from .releases import Releases
 from .rendering import label
@@ -21,7 +21,7 @@ __all__ = ["Columns"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Columns(Presented, Mapping[Any, Any]):
-    """Private means and sums of several columns, and the count that they share, for one epsilon.
+    """Private means and sums of several columns, with one shared count, from one epsilon.
 
     Without groups it maps the name of each column to its :class:`Release`: ``r["delay"].mean``.
     By group it maps the key of each group to such a mapping: ``r["UA"]["delay"].mean``. Use
@@ -60,9 +60,9 @@ class Columns(Presented, Mapping[Any, Any]):
         return found
 
     @property
-    def groups(self) -> tuple[tuple[Any, ...], ...]:
+    def groups(self) -> Sequence[tuple[Any, ...]]:
         """The keys of the groups; a single empty key if the answer is not by group."""
-        found: tuple[tuple[Any, ...], ...] = self._first.groups
+        found: Sequence[tuple[Any, ...]] = self._first.groups
         return found
 
     @property
@@ -104,7 +104,7 @@ class Columns(Presented, Mapping[Any, Any]):
 
     @property
     def where(self) -> str | None:
-        """The filter that rows had to pass; None where all of them counted."""
+        """The filter on the rows; None if there was none."""
         found: str | None = self._first.where
         return found
 
@@ -145,8 +145,8 @@ class Columns(Presented, Mapping[Any, Any]):
     ) -> dict[str, Interval]:
         """The interval of each column's mean (or its "sum", or the "count"), by name.
 
-        Each interval holds by itself with this confidence. With ``simultaneous=True`` they are
-        wider and all hold at once.
+        Each interval holds individually with this confidence. With ``simultaneous=True`` they are
+        wider and hold jointly.
         """
         if self.by:
             raise TypeError("the answer is by group; ask one group, as in r[key].intervals()")
@@ -164,8 +164,8 @@ class Columns(Presented, Mapping[Any, Any]):
 
         The keys come first, then "column", mean, sum, count and expected_error. With a
         ``confidence``, mean_low and mean_high are the ends of the interval of the mean. With
-        ``simultaneous=True`` the intervals of a group's columns all hold at once. The
-        last column, few, marks rows whose number of records may be below ``fewest``.
+        ``simultaneous=True`` the intervals of a group's columns hold jointly. The last column, few,
+        marks rows whose number of records may be below ``fewest``.
         """
         together = len(self.names) if simultaneous else 1
         figures = [
@@ -175,8 +175,8 @@ class Columns(Presented, Mapping[Any, Any]):
         names = figure_names(self.by, ["column", *figures[0]])
         rows = len(self.groups)
         found: dict[str, Any] = {
-            name: [group[i] for group in self.groups for _ in self.names]
-            for i, name in enumerate(self.by)
+            name: [key for key in column for _ in self.names]
+            for name, column in named_keys(self).items()
         }
         found[names["column"]] = list(self.names) * rows
         for figure in figures[0]:
@@ -190,7 +190,7 @@ class Columns(Presented, Mapping[Any, Any]):
         return found | {"lower": [end.lower for end in ends], "upper": [end.upper for end in ends]}
 
     def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
-        """Everything as plain values that JSON can hold; :meth:`from_dict` restores them."""
+        """The whole answer as JSON values; :meth:`from_dict` restores it."""
         given = () if confidence is None else (confidence,)
         return {
             "columns": {
@@ -205,7 +205,7 @@ class Columns(Presented, Mapping[Any, Any]):
 
     @classmethod
     def from_dict(cls, answer: Mapping[str, Any]) -> Columns:
-        """The answer that ``to_dict`` wrote: the same noise, the same figures."""
+        """Restore the answer that ``to_dict`` returned: the same noise, the same figures."""
         parts: dict[str, Any] = {}
         for name, stored in answer["columns"].items():
             kind: Any = Releases if "by" in stored else Release
@@ -215,10 +215,10 @@ class Columns(Presented, Mapping[Any, Any]):
     # --- for people -------------------------------------------------------------------------
 
     def statement(self, *, budget: Any = None, **details: str) -> Statement:
-        """The privacy claim in plain words (``print`` it) and for the registry (``.yaml``).
+        """The privacy claim in plain English (``print`` it) and for the registry (``.yaml``).
 
-        ``budget`` adds what all releases charged to it have cost. ``name``, ``curator`` and
-        ``purpose`` fill in what only the publisher knows.
+        ``budget`` adds the total cost of all releases charged to it. ``name``, ``curator`` and
+        ``purpose`` are details that only the publisher knows.
         """
         ranges = [part._range for part in self._parts.values()]
         return stated(self, ranges, self._first._algorithm, budget, **details)
@@ -231,7 +231,7 @@ class Columns(Presented, Mapping[Any, Any]):
         title: str | None = None,
         fewest: int = 1,
     ) -> None:
-        """A picture of the means with their exact intervals, a panel for each column.
+        """Draw a chart of the means with their exact intervals, with a panel for each column.
 
         Groups that may have fewer records than ``fewest`` are drawn hollow.
         """

@@ -1,7 +1,7 @@
-"""What follows from answers by group at no further cost: a total, a difference, a ratio.
+"""Totals, differences and ratios of groups, at no further cost.
 
-The noises of groups are independent of each other, whoever is in the groups: also where a person
-is in several of them. So all of it is post-processing of what was released.
+The noises of groups are independent, even if a person is in several groups. All of this is
+post-processing of what was released.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Difference", "Ratio", "Total", "compared", "total_of"]
 
-#: What the printed intervals are about.
+#: What the printed intervals cover.
 _OF_RECORDS: Final = "Intervals are of these records, clamped to the bounds: noise, not sampling."
 
 
 @dataclass(frozen=True)
 class Total:
-    """Several groups taken together: the mean, the sum and the count of all their records.
+    """Several groups combined: the mean, the sum and the count of all their records.
 
-    Each noisy total is the sum of the groups' own. A record in several groups counts in each.
+    Each noisy total is the sum of those of the groups. A record in several groups counts in each.
     """
 
     keys: tuple[Any, ...]
@@ -64,8 +64,9 @@ class Total:
     def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
         """An interval for the mean of these records, their "sum" or "count", or the "population".
 
-        From the law of the sum of all groups' noises. The noise of a group is rounded up to a fine
-        grid first, and for several groups the interval is a little wider than need be: "valid".
+        Computed from the law of the sum of all groups' noises. The noise of a group is first
+        rounded up to a fine grid, so for several groups the interval is slightly wider than
+        necessary: its kind is "valid".
         """
         check_confidence(confidence)
         copies, algorithm, noisy = len(self.keys), self._algorithm, self.noisy_totals
@@ -96,13 +97,13 @@ class Total:
         largest = max(abs(lower), abs(lower + width))
         line = Line(width / largest, -lower / largest)
         reach = largest * Fraction(tail(self._algorithm, line, len(self.keys)).reach(miss / 2))
-        if grid.slack:  # a record was moved by the slack at most
+        if grid.slack:  # rounding moved a record by at most the slack
             reach += grid.slack * max(1, self._count(miss / 50)[1])
         middle = lower * noisy.size + grid.step * Fraction(noisy.cells, noisy.parts)
         return to_double(middle - reach), to_double(middle + reach)
 
     def text(self, confidence: float = 0.95) -> str:
-        """A table for people."""
+        """A printable table."""
         places = {"mean": 0, "sum": 0, "count": 0}
         for of in ("mean", "sum"):
             low, high = self.interval(confidence, of=of)
@@ -119,7 +120,7 @@ class Total:
         return found.low, found.high
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
-        """The figures and their intervals as plain values that JSON can hold."""
+        """The figures and their intervals as JSON values."""
         parts = ("mean", "sum", "count")
         return {
             "groups": [_plain(key) for key in self.keys],
@@ -160,7 +161,7 @@ class _Pair:
         raise NotImplementedError
 
     def text(self, confidence: float = 0.95) -> str:
-        """A table for people."""
+        """A printable table."""
         found = self.interval(confidence)
         finite = found.high - found.low if math.isfinite(found.high - found.low) else self.value
         places = decimals_for(abs(finite) / 4)
@@ -169,7 +170,7 @@ class _Pair:
         return f"{table}\n\n{_OF_RECORDS}"
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
-        """The figure and its interval as plain values that JSON can hold; no end where infinite."""
+        """The figure and its interval as JSON values; an infinite end is None."""
         return {
             "groups": [_plain(key) for key in self.keys],
             type(self).__name__.lower(): self.value,
@@ -179,7 +180,7 @@ class _Pair:
 
 @dataclass(frozen=True)
 class Difference(_Pair):
-    """The mean of one group less the mean of another."""
+    """The mean of one group minus the mean of another."""
 
     @property
     def value(self) -> float:
@@ -188,13 +189,13 @@ class Difference(_Pair):
 
     @property
     def difference(self) -> float:
-        """The first mean less the second."""
+        """The first mean minus the second."""
         return self.means[0] - self.means[1]
 
     def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
         """An interval for the difference of the two means, of these records or of populations.
 
-        Valid for every number of records, by both groups' noises together.
+        Valid for every number of records; uses the joint law of both groups' noises.
         """
         seen = self._seen(confidence, of)
         low, high = difference(*seen, of == "population")
@@ -210,7 +211,7 @@ class Difference(_Pair):
 
 @dataclass(frozen=True)
 class Ratio(_Pair):
-    """The mean of one group over the mean of another."""
+    """The mean of one group divided by the mean of another."""
 
     @property
     def value(self) -> float:
@@ -219,13 +220,13 @@ class Ratio(_Pair):
 
     @property
     def ratio(self) -> float:
-        """The first mean over the second; not a number if that is zero."""
+        """The first mean divided by the second; NaN if that is zero."""
         return self.means[0] / self.means[1] if self.means[1] else math.nan
 
     def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
         """An interval for the ratio of the two means, of these records or of populations.
 
-        Valid for every number of records. It is unbounded where the second mean may be zero.
+        Valid for every number of records. It is unbounded if the second mean may be zero.
         """
         seen = self._seen(confidence, of)
         grid = self._algorithm.grid
@@ -239,7 +240,7 @@ class Ratio(_Pair):
         return Interval(low, high, float(confidence), of, "valid")
 
     def _rounded(self, low: float, high: float, slack: float) -> tuple[float, float]:
-        """Wider by what rounding to the grid may have moved the two means."""
+        """Widen the interval by the most that rounding to the grid can move the two means."""
         least = abs(self.means[1]) / 2
         if slack > least / 8:
             return -math.inf, math.inf
@@ -251,7 +252,7 @@ class Ratio(_Pair):
 
 
 def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
-    """Of the groups with these keys, or of all."""
+    """The total of the groups with these keys, or of all."""
     chosen = list(releases) if keys is None else list(keys)
     if not chosen:
         raise OptionError("keys: name at least one group to add up")
@@ -268,7 +269,9 @@ def compared(kind: Any, releases: Releases, a: Any, b: Any) -> Any:
     """The difference or the ratio of two groups."""
     places = _place(releases, a), _place(releases, b)
     if places[0] == places[1]:
-        raise OptionError(f"a={shown(a)} and b={shown(b)} are the same group; name two")
+        raise OptionError(
+            f"a={shown(a)} and b={shown(b)} are the same group; name two different groups"
+        )
     first, second = releases[a], releases[b]
     return kind(
         (a, b),
@@ -280,7 +283,7 @@ def compared(kind: Any, releases: Releases, a: Any, b: Any) -> Any:
 
 def _place(releases: Releases, key: Any) -> int:
     if key not in releases:
-        raise OptionError(f"{shown(key)} is not among the groups of this answer; see its keys()")
+        raise OptionError(f"{shown(key)} is not a group of this answer; keys() lists its groups")
     return releases._places[key]
 
 
@@ -289,7 +292,7 @@ def _valid(low: float, high: float, like: Interval) -> Interval:
 
 
 def stored(found: Interval) -> dict[str, Any]:
-    """An interval as JSON holds it."""
+    """An interval as JSON values."""
     ends = [end if math.isfinite(end) else None for end in (found.low, found.high)]
     return {"confidence": found.confidence, "low": ends[0], "high": ends[1], "kind": found.kind}
 
@@ -305,5 +308,5 @@ def _plain(key: Any) -> Any:
 
 
 def _name(key: Any) -> str:
-    """A group as the tables name it, whether it is keyed by one column or by several."""
+    """The name of a group in tables, whether it is keyed by one column or several."""
     return label(key if isinstance(key, tuple) else (key,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import to_double
+from ..core.key_columns import NAMELESS, Keys
 from ..core.totals import NoisyCounts
 from ..core.unit import counts_persons, hidden
 from ..errors import OptionError, shown
@@ -19,7 +20,7 @@ from ..estimate.interval import Interval
 from ..estimate.outside import count_ends
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
-from .presented import TOO_FEW, Presented, figure_names
+from .presented import TOO_FEW, Presented, figure_names, group_names, named_keys
 from .rendering import label, number
 from .statement import Statement, stated
 from .stored import keys_from, stored_rows
@@ -29,7 +30,7 @@ __all__ = ["Count", "Counts"]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Counted(Presented):
-    """What one count and counts by group share: all but how they are indexed.
+    """The base of one count and of counts by group: everything but how they are indexed.
 
     ``noisy_totals`` holds one integer, or an array with one for each group.
     """
@@ -41,7 +42,7 @@ class _Counted(Presented):
     private: bool
     _algorithm: LaplaceCount
     by: tuple[str, ...] = ()
-    groups: tuple[tuple[Any, ...], ...] = ((),)
+    groups: Sequence[tuple[Any, ...]] = NAMELESS
     threshold: int | None = None
     where: str | None = None
 
@@ -60,7 +61,7 @@ class _Counted(Presented):
 
     @property
     def expected_error(self) -> float:
-        """The root mean squared error of a count: of the noise, whatever the data."""
+        """The root mean squared error of a count, which does not depend on the data."""
         return float(np.sqrt(to_double(self._algorithm.law.variance)))
 
     @property
@@ -68,7 +69,7 @@ class _Counted(Presented):
         return np.maximum(self.noisy_totals.counts, 0)
 
     def _ends(self, confidence: float) -> tuple[Any, Any]:
-        """The ends of the intervals: the integers within reach, none of them negative."""
+        """The ends of the intervals: nonnegative integers."""
         return count_ends(self.noisy_totals.counts, self._algorithm.epsilon, confidence)
 
     def few(self, fewest: int = 1) -> Any:
@@ -80,9 +81,9 @@ class _Counted(Presented):
     def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The answer as columns: the keys, count and expected_error.
 
-        With a ``confidence``, the interval stands in count_low and count_high. The last column,
-        few, marks groups whose number of records may be below ``fewest``, by the 95 % interval.
-        A figure whose name is that of a column of ``by`` is called private_count instead.
+        With a ``confidence``, count_low and count_high are the ends of the interval. The last
+        column, few, marks groups whose number of records may be below ``fewest``, by the 95 %
+        interval. A figure whose name is that of a column of ``by`` is called private_count instead.
         """
         found: dict[str, Any] = {"count": self._count}
         if confidence is not None:
@@ -91,8 +92,7 @@ class _Counted(Presented):
         found["expected_error"] = np.full(len(self.groups), self.expected_error)
         found["few"] = np.atleast_1d(self.few(fewest))
         names = figure_names(self.by, list(found))
-        keys = {name: [group[i] for group in self.groups] for i, name in enumerate(self.by)}
-        return keys | {names[name]: column for name, column in found.items()}
+        return named_keys(self) | {names[name]: column for name, column in found.items()}
 
     def _stored(self) -> dict[str, Any]:
         counts = self.noisy_totals.counts
@@ -113,7 +113,7 @@ class _Counted(Presented):
 
     @classmethod
     def from_dict(cls, answer: Mapping[str, Any]) -> Self:
-        """The answer that ``to_dict`` wrote down: the same noise, the same figures."""
+        """Restore the answer that ``to_dict`` returned: the same noise, the same figures."""
         if ("by" in answer) is not cls._by_group:
             other = "Counts" if "by" in answer else "Count"
             raise OptionError(f"answer: read this one with hg.{other}.from_dict")
@@ -153,10 +153,10 @@ class _Counted(Presented):
         return f"private number of {what}" + (f" by {', '.join(self.by)}" if self.by else "")
 
     def statement(self, *, budget: Any = None, **details: str) -> Statement:
-        """The privacy claim in plain words (``print`` it) and for the registry (``.yaml``).
+        """The privacy claim in plain English (``print`` it) and for the registry (``.yaml``).
 
-        ``budget`` adds what all releases charged to it have cost. ``name``, ``curator`` and
-        ``purpose`` fill in what only the publisher knows.
+        ``budget`` adds the total cost of all releases charged to it. ``name``, ``curator`` and
+        ``purpose`` are details that only the publisher knows.
         """
         return stated(self, [], self._algorithm, budget, **details)
 
@@ -184,7 +184,7 @@ class _Counted(Presented):
         title: str | None = None,
         fewest: int = 1,
     ) -> None:
-        """A picture of the counts with their exact intervals (needs the extra ``plot``).
+        """Draw a chart of the counts with their exact intervals (needs the extra ``plot``).
 
         Groups that may have fewer records than ``fewest`` are drawn hollow.
         """
@@ -207,10 +207,10 @@ class _Counted(Presented):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Count(_Counted):
-    """A private number of rows, or of persons where the unit counts each person once.
+    """A private number of rows, or of persons if the unit counts each person once.
 
-    ``count`` is a whole number, zero or more. ``epsilon`` and ``delta`` are what the request
-    costs in all, ``private`` is False if the random bits were not secret.
+    ``count`` is a whole number, zero or more. ``epsilon`` and ``delta`` are the total price, and
+    ``private`` is False if the random bits were not secret.
     """
 
     _by_group: ClassVar[bool] = False
@@ -221,12 +221,12 @@ class Count(_Counted):
         return int(self._count)
 
     def interval(self, confidence: float = 0.95) -> Interval:
-        """An interval that holds the data's own count: exact, for every number of records."""
+        """An interval for the true count, exact for every number of records."""
         low, high = self._ends(confidence)
         return Interval(int(low), int(high), float(confidence), "count")
 
     def to_dict(self, confidence: float = 0.95, *, fewest: int = 1) -> dict[str, Any]:
-        """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
+        """The whole answer as JSON values; :meth:`from_dict` restores it."""
         low, high = self.interval(confidence)
         return {
             "count": self.count,
@@ -259,17 +259,19 @@ class Count(_Counted):
 class Counts(_Counted, Mapping[Any, Count]):
     """A private number of rows or persons for each group, at one price for all of them.
 
-    A mapping from key to :class:`Count`: the key is the group's value, or a tuple where ``by``
-    names several columns. A group with a secret name is published if its noisy count is
-    ``threshold`` or more (None where the names are public).
+    A mapping from key to :class:`Count`: the key is the group's value, or a tuple if ``by`` names
+    several columns. A group with a secret name is published if its noisy count is ``threshold`` or
+    more (None if the names are public).
     """
 
     _by_group: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", Keys.of(self.groups, len(self.by)))
+
     @cached_property
     def _places(self) -> dict[Any, int]:
-        single = len(self.by) == 1
-        return {(group[0] if single else group): i for i, group in enumerate(self.groups)}
+        return dict(zip(group_names(self), range(len(self)), strict=True))
 
     def __getitem__(self, key: Any) -> Count:
         return Count(
@@ -297,7 +299,7 @@ class Counts(_Counted, Mapping[Any, Count]):
         return _whole(self._count)
 
     def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
-        """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
+        """The whole answer as JSON values; :meth:`from_dict` restores it."""
         return stored_rows(self, confidence, fewest) | self._stored()
 
     def __repr__(self) -> str:

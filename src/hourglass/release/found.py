@@ -21,11 +21,11 @@ __all__ = ["FoundBounds"]
 class FoundBounds:
     """Bounds that were found privately; pass it on as ``bounds=``.
 
-    ``epsilon`` is what finding them cost, in addition to what is asked of them later.
-    ``target`` is the number of records that each end was meant to leave outside (lower,
-    upper), ``edges`` whether an end is the last candidate of the scale, past which any number
-    may lie. ``unit`` says whose presence is hidden, ``where`` which rows were looked at, and
-    ``private`` is False if the random bits were not secret.
+    ``epsilon`` is the price of finding them, in addition to that of later questions. ``target`` is
+    the number of records that the search aimed to leave outside each end (lower, upper), and
+    ``edges`` tells whether an end is the last candidate of the scale, beyond which any number of
+    records may lie. ``unit`` says whose presence is hidden, ``where`` is the filter on the rows,
+    and ``private`` is False if the random bits were not secret.
     """
 
     bounds: Bounds
@@ -48,7 +48,7 @@ class FoundBounds:
         private: bool,
         where: str | None = None,
     ) -> FoundBounds:
-        """The bounds where a search stopped; ``epsilon`` is what a whole unit was charged."""
+        """The bounds at which a search stopped; ``epsilon`` is the price for a whole unit."""
         origin = f"found privately, for an epsilon of {decimal(epsilon)} charged apart"
         scans = ends.lower_scan, ends.upper_scan
         target = scans[0][0].target, scans[1][0].target
@@ -76,20 +76,20 @@ class FoundBounds:
         return self.bounds.upper
 
     def most_outside(self, confidence: float = 0.95) -> int:
-        """How many records at most lie outside the two bounds together, with confidence.
+        """An upper bound on the records outside the two bounds, with this confidence.
 
-        A statement on the noise alone, no look at the data; an end at the edge of the scale
-        is not covered. Set it against a private count to have a share.
+        It follows from the law of the noise, without reading the data; an end at the edge of the
+        scale is not covered. Divide it by a private count to get a share.
         """
         if not 0 < confidence < 1:
             raise OptionError(f"confidence={shown(confidence)} is not between 0 and 1")
-        each = 1 - (1 - confidence) / 3  # three scans, each of them may go wrong
+        each = 1 - (1 - confidence) / 3  # a union bound over three scans
         return sum(scan.most_beyond(questions, each) for scan, questions in self._scans)
 
     def shares_outside(self, records: int) -> tuple[float, float]:
-        """The shares that the search expects below and above the bounds, of so many records.
+        """The shares of ``records`` that the search aimed to leave below and above the bounds.
 
-        Take a private count. The share beyond an end of the scale is not known: NaN.
+        Give a private count. The share beyond an end of the scale is unknown and NaN.
         """
         if isinstance(records, bool) or not isinstance(records, int) or records < 1:
             raise OptionError(f"records={shown(records)} is not a whole number of 1 or more")
@@ -100,7 +100,7 @@ class FoundBounds:
         return below, above
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
+        """The whole answer as JSON values; :meth:`from_dict` restores it."""
         return {
             "bounds": [self.lower, self.upper],
             "bounds_origin": self.bounds.origin,
@@ -119,7 +119,7 @@ class FoundBounds:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> FoundBounds:
-        """The bounds that :meth:`to_dict` wrote down, the same in every respect."""
+        """Restore the bounds that :meth:`to_dict` returned."""
         lower_target, upper_target = stored["target"]
         lower_edge, upper_edge = stored["edges"]
         scans = stored["scans"]
@@ -168,7 +168,7 @@ class FoundBounds:
 
 
 def _leaves(target: tuple[int, int], edges: tuple[bool, bool]) -> tuple[int | None, int | None]:
-    """What is meant to lie beyond each bound; nobody knows at an end of the scale."""
+    """How many records the search aimed to leave beyond each bound; None at an end of the scale."""
     return None if edges[0] else target[0], None if edges[1] else target[1]
 
 

@@ -1,4 +1,4 @@
-"""What an answer says of values outside the bounds, asked with ``outside=``."""
+"""The numbers of values outside the bounds, from ``outside=``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Outside", "Side", "outside_notes"]
 class Side(int):
     """A private number of values beyond one bound: a whole number, zero or more.
 
-    ``share`` is that number over the number of records.
+    ``share`` is that number divided by the number of records.
     """
 
     noisy: int
@@ -34,7 +34,7 @@ class Side(int):
     def __new__(
         cls, noisy: int, epsilon: Fraction, totals: NoisyTotals, algorithm: MeanMechanism
     ) -> Side:
-        """From the noisy count, the rate of its noise, and what was released beside it."""
+        """From the noisy count, the rate of its noise, and the rest of the release."""
         found = super().__new__(cls, max(noisy, 0))
         found.noisy, found._epsilon = noisy, epsilon
         found._totals, found._algorithm = totals, algorithm
@@ -50,20 +50,20 @@ class Side(int):
 
     @property
     def share(self) -> float:
-        """The share of all records, from 0 to 1; NaN where there seem to be none."""
+        """The share of all records, from 0 to 1; NaN if the count of records is zero."""
         return share_of(self.noisy, self._totals)
 
     def interval(self, confidence: float = 0.95, *, of: str = "count") -> Interval:
-        """An interval that holds the data's own count, exactly, or with ``of="share"`` the share.
+        """An exact interval for the true count or, with ``of="share"``, one for the share.
 
-        That of the share is valid for every number of records, and a little wider than need be.
+        That of the share is valid for every number of records, and slightly wider than necessary.
         """
         return side_interval(
             self.noisy, self._epsilon, self._totals, self._algorithm, confidence, of
         )
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Count, share and interval as plain values that JSON can hold."""
+        """Count, share and interval as JSON values."""
         low, high = self.interval(confidence)
         share = None if math.isnan(self.share) else self.share
         return {
@@ -80,22 +80,22 @@ class Outside:
 
     @classmethod
     def of(cls, release: Release) -> Outside:
-        """What a release knows of it."""
+        """The numbers of values outside the bounds of a release."""
         if release.outside_epsilon is None:
             raise AttributeError(
-                'this answer does not say what lies outside the bounds; ask with outside="1/10"'
+                'this answer has no numbers of values outside the bounds; ask with outside="1/10"'
             )
         noisy, rate = release.noisy_totals, release.outside_epsilon
         sides = (Side(part, rate, noisy, release._algorithm) for part in (noisy.below, noisy.above))
         return cls(*sides)
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Both sides as plain values that JSON can hold."""
+        """Both sides as JSON values."""
         return {"below": self.below.to_dict(confidence), "above": self.above.to_dict(confidence)}
 
 
 def outside_notes(release: Release, confidence: float) -> list[str]:
-    """What is said of it below a table: the shares, and to which side clamping moves the figure."""
+    """The notes below a table: the shares, and the direction in which clamping moves the figure."""
     if release.outside_epsilon is None:
         return []
     lower, upper = release.bounds

@@ -1,4 +1,4 @@
-"""Pictures of answers: means with their intervals, one line a group, one panel a column."""
+"""Charts of answers: means with their intervals, one line per group, one panel per column."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["Panel", "check_picture", "plot_means"]
 
 #: More groups than this do not fit on a page; the first ones are drawn.
 MOST: Final = 200
-#: So many panels stand side by side.
+#: The most panels side by side.
 ACROSS: Final = 3
 _ENDINGS: Final = (".png", ".svg", ".pdf")
 _INK, _DOT, _LINE, _PALE = "#222222", "#1f5a96", "#7fa6d1", "#e6e6e6"
 
 
 def check_picture(path: Any) -> Path:
-    """The path if a picture can be written as its ending says, or an error."""
+    """Check that a chart can be written to the path, by its extension."""
     found = Path(path)
     if found.suffix.lower() not in _ENDINGS:
-        raise OptionError(f"plot={str(path)!r} ends in none of {', '.join(_ENDINGS)}")
+        raise OptionError(f"plot={str(path)!r} does not end in one of {', '.join(_ENDINGS)}")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -62,13 +62,13 @@ class Panel:
             np.atleast_1d(found[key]) for key in (asked, f"{asked}_low", f"{asked}_high")
         )
         ends = float(answer.bounds.lower), float(answer.bounds.upper)
-        if asked == "sum":  # which has no bounds of its own
+        if asked == "sum":  # a count has no bounds
             ends = float(min(lows, default=0.0)), float(max(highs, default=1.0))
         return cls(name, means, lows, highs, ends, np.atleast_1d(answer.few(fewest)))
 
     @property
     def hollow(self) -> Any:
-        """Which means rest on too few records."""
+        """Which means are of too few records."""
         return np.zeros(len(self.means), dtype=bool) if self.few is None else self.few
 
 
@@ -82,9 +82,9 @@ def plot_means(
     confidence: float = 0.95,
     figure: str = "mean",
 ) -> None:
-    """One line a group: the interval, and the figure as a dot upon it; a panel for each column.
+    """One line per group: the interval, with the figure as a dot; a panel for each column.
 
-    ``figure`` is what is drawn, in words.
+    ``figure`` is the label of what is drawn.
     """
     picture = check_picture(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -98,7 +98,7 @@ def plot_means(
     foot = [part for note in notes for part in textwrap.wrap(note, 96)]
     if shown < len(labels):
         foot.insert(0, f"The first {shown} of {len(labels):,} groups.")
-    # Four panels are two above two, not three above one.
+    # Four panels are arranged two by two, not three and one.
     across = (2 if len(panels) == 4 else min(len(panels), ACROSS)) if named else 1
     down = -(-len(panels) // across)
     line = 0.30 if shown <= 20 else 0.21
@@ -164,7 +164,7 @@ def _save(figure: Any, picture: Path, path: Any) -> None:
 
 
 def _reach(lows: Any, highs: Any, bounds: tuple[float, float]) -> tuple[float, float]:
-    """The intervals with a little room, as far as the bounds go."""
+    """The range of the axis: the intervals with a margin, within the bounds."""
     if len(lows) == 0:
         return bounds
     low, high = float(min(lows)), float(max(highs))

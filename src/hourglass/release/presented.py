@@ -1,8 +1,8 @@
-"""An answer as people and programs take it: printed, in a notebook, as a frame."""
+"""An answer printed, in a notebook, or as a frame."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from ..core.unit import hidden
@@ -16,25 +16,25 @@ from .rendering import (
     text_table,
 )  # fmt: skip
 
-__all__ = ["SHOWN", "TOO_FEW", "Presented", "figure_names"]
+__all__ = ["SHOWN", "TOO_FEW", "Presented", "figure_names", "group_names", "named_keys"]
 
-#: This many rows are printed, and the rest of the groups counted.
+#: The most rows that are printed; of further groups only the number is shown.
 SHOWN: Final = 60
-#: The mark of a row that may have no records, or fewer than are wanted.
+#: The mark of a row that may have no records, or fewer than ``fewest``.
 TOO_FEW: Final = "too few records"
-#: What an adjacent table has been through.
+#: How neighbouring tables differ.
 _CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
 
 
 class Presented:
-    """What every answer can be turned into, given its columns, its table and its terms."""
+    """Text, HTML and frames of an answer, from its columns, its table and its terms."""
 
     def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
-        """The answer as columns, a row for each figure that stands by itself."""
+        """The answer as columns."""
         raise NotImplementedError
 
     def terms(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        """Columns to stand beside these: on which terms the figures were released."""
+        """Further columns with the terms on which the figures were released."""
         terms = self._terms(len(next(iter(columns.values()))))
         names = figure_names(list(columns), list(terms))
         return {names[name]: column for name, column in terms.items()}
@@ -45,7 +45,7 @@ class Presented:
 
     @property
     def _subject(self) -> str:
-        """What was asked, in a few words."""
+        """A short description of the question."""
         raise NotImplementedError
 
     @property
@@ -59,7 +59,7 @@ class Presented:
 
     @property
     def _clamped(self) -> str:
-        """Of what the mean is, and what values were clamped to."""
+        """What the mean is of, and what values were clamped to."""
         raise NotImplementedError
 
     @property
@@ -67,7 +67,7 @@ class Presented:
         """Whose presence is hidden, in words."""
         return hidden(self.unit)
 
-    #: The algorithm that is not worth a word.
+    #: The default algorithm, which is not mentioned.
     _usual: ClassVar[str] = "hourglass"
 
     @property
@@ -76,7 +76,7 @@ class Presented:
         return SHOWN
 
     def _promise(self: Any) -> list[str]:
-        """What was answered, what is promised, and what is not."""
+        """Sentences on what was answered, what is promised, and what is not."""
         delta = f", delta {float(self.delta):.3g}" if self.delta else ""
         other = f", {self.algorithm}" if self.algorithm != self._usual else ""
         notes = [
@@ -108,15 +108,15 @@ class Presented:
         return notes
 
     def _marks(self, fewest: int) -> list[str]:
-        """What the marks in the table mean, where it has some."""
+        """The meaning of the marks in the table, if it has any."""
         return []
 
     def _expected_outside(self) -> list[str]:
-        """What bounds that were found privately are meant to leave outside."""
+        """What a private search for bounds aimed to leave outside."""
         return []
 
     def _outside_notes(self, confidence: float) -> list[str]:
-        """What lies outside the bounds, where that was asked."""
+        """Notes on values outside the bounds, if that was asked for."""
         return []
 
     def to_pandas(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
@@ -138,7 +138,7 @@ class Presented:
         return pyarrow.table(self.columns(confidence, fewest=fewest))
 
     def text(self, confidence: float = 0.95, *, fewest: int = 1) -> str:
-        """A table for people: figures with their intervals, and what is promised.
+        """A printable table: figures with their intervals, and what is promised.
 
         A row is marked "too few records" if its number of records may be below ``fewest``, by
         the 95 % interval of the count.
@@ -162,11 +162,23 @@ class Presented:
         return html_table(head, rows, caption, self._names) + html_paragraphs(all_notes)
 
 
-def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
-    """The column that each figure is in: of its own name, unless ``by`` has a column of that name.
+def named_keys(answer: Any) -> dict[str, list[Any]]:
+    """The columns of ``by`` with the keys of the groups, as plain values."""
+    return dict(zip(answer.by, answer.groups.lists(), strict=True))
 
-    Then "private_" is put before it, as often as it takes. Names that differ in case alone are
-    taken to be the same, as many readers of tables take them.
+
+def group_names(answer: Any) -> Iterable[Any]:
+    """The names of the groups: values of the column of ``by``, or tuples of several."""
+    groups = answer.groups
+    names: Iterable[Any] = groups.lists()[0] if len(answer.by) == 1 else groups
+    return names
+
+
+def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
+    """The name of each figure's column: its own, unless ``by`` has a column of that name.
+
+    Then "private_" is prepended, repeatedly if needed. Names that differ only in case count as
+    equal, as they do for many readers of tables.
     """
     taken = {name.casefold() for name in by}
     names = {}

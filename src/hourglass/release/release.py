@@ -20,7 +20,7 @@ from .stored import stored_terms
 
 __all__ = ["Release"]
 
-#: What has an interval, in the order of the printed table; the last two with the spread alone.
+#: What has an interval, in the order of the printed table; the last two only with the spread.
 _PRINTED: Final = ("mean", "sum", "count", "std", "variance")
 
 
@@ -28,11 +28,10 @@ _PRINTED: Final = ("mean", "sum", "count", "std", "variance")
 class Release(Answer):
     """A private mean, with the sum and the count that come with it at no further cost.
 
-    ``mean`` lies within the bounds; ``sum`` is unbiased; ``count`` is a whole number, zero or
-    more. ``epsilon`` and ``delta`` are what the request costs in all. ``expected_error`` is
-    the root mean squared error of the mean to be expected from the noise, read off the noisy
-    answer itself. ``private`` is False if the random bits were not secret, ``adjacency`` is
-    "swap" if the number of records is not protected.
+    ``mean`` lies within the bounds; ``sum`` is unbiased; ``count`` is a whole number, zero or more.
+    ``epsilon`` and ``delta`` are the total price. ``expected_error`` is the root mean squared error
+    of the mean caused by the noise, estimated from the noisy answer. ``private`` is False if the
+    random bits were not secret, ``adjacency`` is "swap" if the number of records is not protected.
     """
 
     _by_group: ClassVar[bool] = False
@@ -57,10 +56,10 @@ class Release(Answer):
         asked: str = "mean",
         outside_epsilon: Fraction | None = None,
     ) -> Release:
-        """The release that noisy totals lead to.
+        """The release computed from noisy totals.
 
-        ``epsilon`` is what is charged: more than the noise is drawn at where a unit has several
-        records.
+        ``epsilon`` is what is charged, which is more than the epsilon of the noise if a unit has
+        several records.
         """
         return cls(
             noisy_totals=noisy,
@@ -93,44 +92,44 @@ class Release(Answer):
 
     @property
     def variance(self) -> float:
-        """The mean squared distance of the values from their mean; asked with ``spread=True``."""
+        """The mean squared distance of the values from their mean; needs ``spread=True``."""
         return float(self._variance)
 
     @property
     def std(self) -> float:
-        """The standard deviation of the values; asked with ``spread=True``."""
+        """The standard deviation of the values; needs ``spread=True``."""
         return float(self._std)
 
     @property
     def outside(self) -> Outside:
-        """How many values lie outside the bounds; asked with ``outside="1/10"``."""
+        """How many values lie outside the bounds; needs ``outside=``, such as "1/10"."""
         return Outside.of(self)
 
     @property
     def expected_error(self) -> float:
-        """The root mean squared error of the mean, or of the sum if that was asked for.
+        """The expected root mean squared error of the mean, or of the sum if that was asked for.
 
-        What is to be expected from the noise.
+        It is the error caused by the noise.
         """
         return float(self._error)
 
     def interval(
         self, confidence: float = 0.95, *, of: str | None = None, simultaneous: bool = False
     ) -> Interval:
-        """An interval that holds the data's mean (or, with ``of=``, its "sum" or "count").
+        """An interval for the data's mean (or, with ``of=``, its "sum" or "count").
 
-        The default is what was asked for: the mean, or the sum of ``hg.sum``.
+        The default is what was asked for: the mean, or for ``hg.sum`` the sum.
 
-        Exact for every number of records: over the noise, at least ``confidence`` of such
-        intervals hold the value of the data, clamped to the bounds. With the spread, of "std"
-        and "variance" too: those are approximate, exact to leading order in one over the
-        number of records. Where several columns were asked together, ``simultaneous``
-        intervals of all columns hold at once with that confidence.
+        It is exact for every number of records: over the noise, at least a share ``confidence`` of
+        such intervals contains the true value of the data, clamped to the bounds. With the spread,
+        ``of`` may be "std" or "variance"; those intervals are approximate, exact to leading order
+        in one over the number of records. If several columns were asked for together,
+        ``simultaneous`` intervals of all columns hold jointly with that confidence.
 
-        ``of="population"`` holds the mean of the population that the records are a random sample
-        of, clamped to the bounds: noise and sampling both. It is exact for yes/no columns; valid,
-        but wider than it had to be, for others; narrow and approximate with the spread. ``kind``
-        of the interval says which.
+        ``of="population"`` is for the mean of the population that the records are a random sample
+        of, clamped to the bounds: it covers noise and sampling error. It is exact for yes/no
+        columns; valid, but wider than necessary, for others; narrow and approximate with the
+        spread. ``kind`` of the interval says which.
         """
         together, of = self._algorithm.columns if simultaneous else 1, of or self.asked
         if of == "population":
@@ -159,7 +158,7 @@ class Release(Answer):
         return low, high
 
     def to_dict(self, confidence: float = 0.95, *, fewest: int = 1) -> dict[str, Any]:
-        """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back."""
+        """The whole answer as JSON values; :meth:`from_dict` restores it."""
         intervals = {of: self.interval(confidence, of=of) for of in self._with_interval}
         return {
             **self._figures(),
@@ -184,11 +183,11 @@ class Release(Answer):
         ]
 
     def _number(self, value: float, of: str) -> str:
-        """With as many decimals as mean something; the mean of a yes/no column in per cent."""
+        """With as many decimals as are meaningful; the mean of a yes/no column in per cent."""
         if of == "count":
             return number(value, 0)
         if of == "sum":
-            # Digits beyond a thousandth part of a record mean nothing to anyone.
+            # Digits below a thousandth of a record are not meaningful.
             least = to_double(self.bounds.width) / 1000
             reach = self.interval(of="sum").high - self.sum
             return number(value, decimals_for(max(reach, least)))
@@ -250,7 +249,7 @@ class Release(Answer):
         title: str | None = None,
         fewest: int = 1,
     ) -> None:
-        """A picture of the figure asked for with its exact interval (needs the extra ``plot``)."""
+        """Draw the figure asked for with its exact interval (needs the extra ``plot``)."""
         from .plot import Panel, plot_means
 
         plot_means(

@@ -1,4 +1,4 @@
-"""Answers by group: columns inside, a mapping from key to release outside."""
+"""Answers by group: a mapping from key to release, stored as columns."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..core.key_columns import Keys
 from .answer import Answer
 from .combined import Difference, Ratio, Total, compared, total_of
-from .presented import TOO_FEW
+from .presented import TOO_FEW, group_names
 from .release import Release
 from .rendering import label
 from .stored import stored_rows, stored_terms
@@ -23,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class _Places(dict[Any, int]):
-    """Where each key stands. In a text file a whole number is a text, and answers to both."""
+    """The position of each key. In a text file, a number can be looked up as text or as an int."""
 
     def __missing__(self, key: Any) -> int:
         place = super().get(_written(key))
@@ -32,7 +33,7 @@ class _Places(dict[Any, int]):
         return place
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The place of a key, or the default."""
+        """The position of a key, or the default."""
         return super().get(key, super().get(_written(key), default))
 
 
@@ -46,10 +47,10 @@ def _written(key: Any) -> Any:
 class Releases(Answer, Mapping[Any, Release]):
     """A private mean, sum and count for each group, at one price for all of them.
 
-    A mapping from key to :class:`Release`: the key is the group's value, or a tuple where
-    ``by`` names several columns. Public keys stand in the order given, secret ones in the
-    order of their values. A group with a secret name is published if its noisy count is
-    ``threshold`` or more (None where the names are public).
+    A mapping from key to :class:`Release`: the key is the group's value, or a tuple if ``by`` names
+    several columns. Public keys are in the order given, secret ones in the order of their values. A
+    group with a secret name is published if its noisy count is ``threshold`` or more (None if the
+    names are public).
     """
 
     _by_group: ClassVar[bool] = True
@@ -59,11 +60,12 @@ class Releases(Answer, Mapping[Any, Release]):
 
     # --- a mapping --------------------------------------------------------------------------
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", Keys.of(self.groups, len(self.by)))
+
     @cached_property
     def _places(self) -> _Places:
-        single = len(self.by) == 1
-        groups = ((group[0] if single else group) for group in self.groups)
-        return _Places((group, i) for i, group in enumerate(groups))
+        return _Places(zip(group_names(self), range(len(self)), strict=True))
 
     def __getitem__(self, key: Any) -> Release:
         return self._release(self._places[key])
@@ -111,12 +113,12 @@ class Releases(Answer, Mapping[Any, Release]):
 
     @property
     def variances(self) -> Floats:
-        """The variance of each group; asked with ``spread=True``."""
+        """The variance of each group; needs ``spread=True``."""
         return np.asarray(self._variance)
 
     @property
     def stds(self) -> Floats:
-        """The standard deviation of each group; asked with ``spread=True``."""
+        """The standard deviation of each group; needs ``spread=True``."""
         return np.asarray(self._std)
 
     @property
@@ -124,28 +126,28 @@ class Releases(Answer, Mapping[Any, Release]):
         """The expected error of each group's mean."""
         return np.asarray(self._error)
 
-    # --- what follows from it, free of charge -----------------------------------------------
+    # --- derived figures, at no further cost -----------------------------------------------
 
     def total(self, keys: Sequence[Any] | None = None) -> Total:
-        """The groups with these keys, or all of them, taken together: free of epsilon.
+        """The total of the groups with these keys, or of all; costs no epsilon.
 
-        Its intervals come from the law of all their noises together, and are far narrower than
-        the groups' own added up.
+        Its intervals come from the joint law of all their noises, and are far narrower than those
+        of the groups added up.
         """
         return total_of(self, keys)
 
     def difference(self, a: Any, b: Any) -> Difference:
-        """The mean of group ``a`` less that of group ``b``, with an interval: free of epsilon."""
+        """The mean of group ``a`` minus that of group ``b``, with an interval; costs no epsilon."""
         found: Difference = compared(Difference, self, a, b)
         return found
 
     def ratio(self, a: Any, b: Any) -> Ratio:
-        """The mean of group ``a`` over that of group ``b``, with an interval: free of epsilon."""
+        """The mean of group ``a`` over that of group ``b``, with an interval; costs no epsilon."""
         found: Ratio = compared(Ratio, self, a, b)
         return found
 
     def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
-        """Everything as plain values that JSON can hold; :meth:`from_dict` takes them back.
+        """The whole answer as JSON values; :meth:`from_dict` restores it.
 
         ``groups`` has a row for each group, in the columns of :meth:`columns`.
         """
@@ -161,7 +163,7 @@ class Releases(Answer, Mapping[Any, Release]):
         title: str | None = None,
         fewest: int = 1,
     ) -> None:
-        """A picture of the means with their exact intervals (needs the extra ``plot``).
+        """Draw a chart of the means with their exact intervals (needs the extra ``plot``).
 
         Groups that may have fewer records than ``fewest`` are drawn hollow.
         """
@@ -191,7 +193,7 @@ class Releases(Answer, Mapping[Any, Release]):
         more = [*(["std"] if self._spread else []), *([] if sides else [other])]
         head = [label(self.by), self.asked, f"{100 * confidence:g} % from", "to", *more]
         head.append(self._counted)
-        if sides:  # in the place of the other figure: a line has 80 characters
+        if sides:  # in place of the other figure, because a line has 80 characters
             head += [f"below {self.bounds.lower}", f"above {self.bounds.upper}"]
         rows, few = [], np.atleast_1d(self.few(fewest))[: self._groups_shown]
         for place, group in enumerate(self.groups[: self._groups_shown]):

@@ -1,4 +1,4 @@
-"""Answers as people read them: a table on a terminal, a table in a notebook, YAML."""
+"""Tables for terminals and notebooks, and YAML."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = [
 
 #: Tables and notes are wrapped to lines of this many characters.
 WIDTH: Final = 80
-#: The first column of a table is not made narrower than this, even where the rest is wide.
+#: The least width of the first column of a table, even if the rest is wide.
 NARROWEST: Final = 12
-#: Words that YAML reads as truths, or as no value.
+#: Words that YAML reads as booleans or null.
 _RESERVED: Final = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
 
 
 def decimal(value: Fraction) -> str:
-    """The decimal if it is short, else the ratio."""
+    """The exact number as a decimal if that is short, otherwise as a ratio."""
     text = f"{float(value):.12g}"
     return text if Fraction(text) == value else str(value)
 
@@ -40,7 +40,7 @@ def decimals_for(error: float) -> int:
 
 
 def number(value: float, decimals: int) -> str:
-    """A number with thousands separators, or with an exponent where it is too long to read."""
+    """A number with thousands separators, or with an exponent if it is very long."""
     if not math.isfinite(value) or abs(value) >= 1e15:
         return f"{value:.6g}"
     text = f"{value:,.{decimals}f}"
@@ -53,7 +53,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def label(key: Iterable[Any]) -> str:
-    """A group's key on one line, without control characters that a terminal would obey."""
+    """A group's key on one line, without control characters."""
     text = ", ".join("(missing)" if part is None else str(part) for part in key)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
@@ -66,8 +66,8 @@ def paragraphs(notes: Iterable[str]) -> str:
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
     """A table: the first columns, of names, left-aligned, the others, of numbers, right-aligned.
 
-    Where a line would pass 80 characters, the widest names are wrapped between words. Numbers
-    are never wrapped.
+    If a line would exceed 80 characters, the widest names are wrapped between words. Numbers are
+    never wrapped.
     """
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     over = sum(widths) + 2 * (len(widths) - 1) - WIDTH
@@ -119,7 +119,7 @@ def html_paragraphs(sentences: Iterable[str]) -> str:
 def html_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, names: int = 1
 ) -> str:
-    """The same as an HTML table, every cell escaped."""
+    """An HTML table, with every cell escaped."""
 
     def line(cells: Sequence[str], tag: str) -> str:
         sides = ["left"] * names + ["right"] * (len(cells) - names)
@@ -136,7 +136,7 @@ def html_table(
 
 
 def yaml_text(value: Any, indent: int = 0) -> str:
-    """YAML in block style, scalars as JSON writes them: every YAML reader takes them."""
+    """YAML in block style, with scalars in JSON syntax, which every YAML parser accepts."""
     pad = "  " * indent
     if isinstance(value, dict) and value:
         return "\n".join(_entry(f"{pad}{_word(k)}:", v, indent) for k, v in value.items())
@@ -148,7 +148,7 @@ def yaml_text(value: Any, indent: int = 0) -> str:
 
 
 def _scalar(value: Any) -> str:
-    """As JSON writes it; what YAML takes for a line break, or forbids, is escaped."""
+    """A scalar in JSON syntax; what YAML treats as a line break, or forbids, is escaped."""
     text = json.dumps(value, ensure_ascii=False)
     if text.isprintable():
         return text
@@ -163,6 +163,6 @@ def _entry(head: str, value: Any, indent: int) -> str:
 
 
 def _word(key: str) -> str:
-    """A key, quoted if a reader could take it for anything but that text."""
+    """A key, quoted if a parser could read it as anything but that text."""
     plain = re.fullmatch("[A-Za-z][A-Za-z_]*", key) and key.lower() not in _RESERVED
     return key if plain else _scalar(key)

@@ -1,8 +1,8 @@
-"""The privacy claim of a release: in plain words, and with the registry's fields.
+"""The privacy claim of a release, in plain English and with the registry's fields.
 
 The fields are those of the public registry of differential privacy deployments; what only the
 publisher knows (name, curator, purpose) is left to fill in. docs/statement.md maps each field
-to what a claim has to state by NIST SP 800-226.
+to the question of NIST SP 800-226 that it answers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Statement:
-    """What is promised, for whom, by what means, and what is not promised."""
+    """What is promised, to whom, how, and what is not promised."""
 
     epsilon: Fraction
     delta: Fraction
@@ -64,7 +64,7 @@ class Statement:
 
     @property
     def words(self) -> str:
-        """The claim in plain words, a sentence a line."""
+        """The claim in plain English, one sentence per line."""
         return "\n".join(self._sentences())
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Statement:
 
     @property
     def yaml(self) -> str:
-        """The registry's fields as YAML, the words above them as comments."""
+        """The registry's fields as YAML, with the plain-English text above them as comments."""
         comments = "\n".join(f"# {line}" for line in self._sentences())
         return f"{comments}\n{yaml_text(self.to_dict())}\n"
 
@@ -117,7 +117,8 @@ class Statement:
     def _repr_html_(self) -> str:
         return html_paragraphs(self._sentences())
 
-    # --- the pieces -------------------------------------------------------------------------
+    # --- parts of the claim
+    # -------------------------------------------------------------------------
 
     @property
     def _variant(self) -> str:
@@ -130,7 +131,7 @@ class Statement:
         return f"tables of {size}" + (f"; values are clamped to {ends}" if self.ranges else "")
 
     def _each(self, words: Callable[[Range], str]) -> str:
-        """Words about the columns: once where there is one or all are alike, else by name."""
+        """A text about the columns: once if all are equal, otherwise by name."""
         said = [words(each) for each in self.ranges]
         if len(set(said)) < 2:
             return "".join(said[:1])
@@ -273,7 +274,7 @@ def stated(
     budget: Any = None,
     **details: str,
 ) -> Statement:
-    """The statement of an answer whose columns were read in these ranges."""
+    """The statement of an answer whose columns have these ranges."""
     unknown = set(details) - {"name", "curator", "purpose"}
     if unknown:
         raise OptionError(f"{unknown.pop()!r} is not one of name, curator, purpose")

@@ -1,8 +1,8 @@
-"""Answers as plain values that JSON can hold, and back.
+"""Answers as JSON values, and back.
 
-The same form is printed by ``--format json`` and kept in a ledger. In the rows of an answer by
-group, a key stands under the name of its ``by`` column, whatever that name is; a figure whose
-name is taken moves aside (:func:`~hourglass.release.answer.figure_names`).
+This form is printed by ``--format json`` and stored in a ledger. In the rows of an answer by group,
+a key has the name of its ``by`` column, whatever that name is; a figure whose name is taken gets
+another (:func:`~hourglass.release.presented.figure_names`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..core.grid import Bounds, Grid
+from ..core.key_columns import KeyColumn, Keys
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
 from ..mechanisms.base import remade
@@ -28,7 +29,7 @@ _KINDS: Final = {bool: "boolean", int: "integer", date: "date"}
 
 
 def stored_terms(answer: Answer) -> dict[str, Any]:
-    """What was asked and promised, and the noisy totals: what every answer has."""
+    """What every answer has: what was asked and promised, and the noisy totals."""
     noisy, bounds = answer.noisy_totals, answer.bounds
     return {
         "epsilon": str(answer.epsilon),
@@ -61,7 +62,7 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
 
 
 def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that make the answer again, its keys aside."""
+    """The arguments that restore an answer, except its keys."""
     left = stored.get("bounds_leave")
     leaves = (left[0], left[1]) if left else None
     bounds = Bounds(*stored["bounds"], origin=stored["bounds_origin"], leaves=leaves)
@@ -84,13 +85,13 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
         "where": stored.get("where"),
         "asked": stored.get("asked", "mean"),
         "private": stored["private"],
-        # The parts of a cell are those that the noise was drawn in, whatever is chosen today.
+        # The parts of a cell are those of the stored noise, even if others would be chosen now.
         "_algorithm": remade(grid, stored),
     }
 
 
 def stored_rows(answer: Any, confidence: float | None, fewest: int = 1) -> dict[str, Any]:
-    """The keys and figures of an answer by group, a row each."""
+    """The keys and figures of an answer by group, one row per group."""
     columns = answer.columns(confidence, fewest=fewest)
     plain = {name: _plain(column) for name, column in columns.items()}
     return {
@@ -108,21 +109,22 @@ def keys_from(stored: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     by, rows = tuple(stored["by"]), stored["groups"]
     kinds = stored.get("by_kinds")
-    if kinds is None:  # written by version 0.1, which kept dates as text
+    if kinds is None:  # written by version 0.1, which stored dates as text
         _check_overwritten(by, stored)
         kinds = ["text"] * len(by)
     columns = [
-        [_value(row[name], kind) for row in rows] for name, kind in zip(by, kinds, strict=True)
+        KeyColumn.of([_value(row[name], kind) for row in rows])
+        for name, kind in zip(by, kinds, strict=True)
     ]
     return {
         "by": by,
-        "groups": tuple(zip(*columns, strict=True)),
+        "groups": Keys(columns),
         "threshold": stored["threshold"],
     }
 
 
 def _check_overwritten(by: Sequence[str], stored: Mapping[str, Any]) -> None:
-    """An error if version 0.1 wrote figures over the keys."""
+    """Raise an error if version 0.1 overwrote the keys with figures."""
     figures = ["mean", "sum", "count", "expected_error"]
     if stored["confidence"] is not None:
         figures += ["mean_low", "mean_high"]

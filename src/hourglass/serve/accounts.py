@@ -1,8 +1,7 @@
-"""Somebody's part of a budget: what they may spend, and what they have spent.
+"""A person's account in a budget: what they may spend, and what they have spent.
 
-In the ledger a person's request keys begin with their name, so that nobody can use or read a key
-of another's, and so that each charge says who asked. The allowance is checked under the ledger's
-own lock.
+In the ledger a person's request keys begin with their name, so that nobody can use or read another
+person's keys, and each charge records who asked. The allowance is checked under the ledger's lock.
 """
 
 from __future__ import annotations
@@ -18,38 +17,44 @@ __all__ = ["Account", "Standing", "owner_of", "prefix_of"]
 
 
 def prefix_of(person: str) -> str:
-    """How the request keys of a person begin."""
+    """The prefix of a person's request keys."""
     return f"{person}/"
 
 
 def owner_of(charge: Charge) -> tuple[str, str]:
-    """Who asked, and the request key as they gave it; nobody for a charge made elsewhere."""
+    """Who asked, and the request key as given; no person for a charge made outside the service."""
     person, slash, key = charge.request.partition("/")
     return (person, key) if slash else ("", charge.request)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where somebody stands: their allowance, what they spent, and what the whole budget holds."""
+    """A person's standing: their allowance, what they spent, and the balance of the budget."""
 
     allowance: Amount
     spent: Amount
     budget: Balance
 
     @property
-    def remaining(self) -> Fraction:
-        """The epsilon that they may still spend."""
-        own = self.allowance - self.spent
-        return max(Fraction(0), min(own.epsilon, self.budget.remaining.epsilon))
+    def remaining(self) -> Amount:
+        """What they may still spend."""
+        left = (self.allowance - self.spent).least(self.budget.remaining)
+        return Amount(max(Fraction(0), left.epsilon), max(Fraction(0), left.delta))
 
-    def questions_left(self, epsilon: Fraction) -> int:
+    def affords(self, price: Amount) -> bool:
+        """Whether a question at this price can be asked."""
+        return price.fits(self.remaining)
+
+    def questions_left(self, price: Amount) -> int:
         """How many questions at this price remain."""
-        return self.remaining // epsilon
+        left = self.remaining
+        many = left.epsilon // price.epsilon
+        return min(many, left.delta // price.delta) if price.delta else many
 
 
 @dataclass(frozen=True)
 class Account:
-    """A person's account in a budget; it charges in the place of the budget itself."""
+    """A person's account in a budget, which is charged in place of the budget itself."""
 
     budget: Budget
     entry: BudgetEntry
@@ -65,8 +70,8 @@ class Account:
         request: str | None = None,
         description: str = "",
     ) -> Reservation:
-        """Charge the budget within the person's allowance, under a key of the person's own."""
-        assert request is not None  # the gateway takes no question without a key
+        """Charge the budget within the person's allowance, under one of the person's keys."""
+        assert request is not None  # the service accepts no question without a key
         name = self.person.name
         return self.budget.reserve(
             epsilon,
@@ -78,6 +83,6 @@ class Account:
         )
 
     def standing(self) -> Standing:
-        """Where the person stands now."""
+        """The person's current standing."""
         balance, spent = self.budget.spent_by(self.person.name)
         return Standing(self.entry.allowance_of(self.person.name), spent, balance)

@@ -1,4 +1,4 @@
-"""The JSON API: what scripts use. Each function takes a call and makes one reply."""
+"""The JSON API for scripts. Each function takes a call and returns one reply."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from .. import __version__
 from ..ledger.values import shown_number
 from .accounts import Standing
-from .catalogue import Dataset
+from .catalogue import Dataset, Grouping
 from .failures import Failure
-from .holdings import choices
+from .holdings import Holding, choices
 from .openapi import document
-from .previews import preview
 from .service import Asked, Found, State
 from .web import Call
 
@@ -34,8 +33,7 @@ def openapi(call: Call) -> Response:
 
 def metrics(call: Call) -> Response:
     """Counters, for owners."""
-    if not call.person.may("owner"):
-        raise Failure("not_allowed")
+    call.needs("owner")
     desk = call.desk
     text = desk.metrics.text(desk.door.sessions, len(call.state.holdings))
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
@@ -48,14 +46,12 @@ def datasets(call: Call) -> Response:
 
 
 def plan(call: Call) -> Response:
-    """What a question would cost and be worth; no data is touched."""
-    asked = from_address(call)
-    holding = call.state.holdings[asked.dataset.name]
-    previews = preview(asked, holding, call.query("records"), call.query("mean"))
-    standing = call.state.account(call.person, asked.dataset.budget).standing()
+    """The price and the expected accuracy of a question; no data is read."""
+    found = call.worth(from_address(call), call.query("records"), call.query("mean"))
+    remaining = found.standing.remaining
     return JSONResponse(
         {
-            **asked.facts,
+            **found.asked.facts,
             "columns": [
                 {
                     "column": each.column,
@@ -65,34 +61,33 @@ def plan(call: Call) -> Response:
                     "confidence": 0.95,
                     "simulated": list(each.answers),
                 }
-                for each in previews
+                for each in found.previews
             ],
-            "affordable": asked.epsilon <= standing.remaining,
-            "remaining": shown_number(standing.remaining),
-            "questions_left": standing.questions_left(asked.epsilon),
+            "groups": found.groups,
+            "threshold": found.threshold,
+            "shown_with_probability": found.chance,
+            "affordable": found.affordable,
+            "remaining": shown_number(remaining.epsilon),
+            "remaining_delta": shown_number(remaining.delta),
+            "questions_left": found.questions_left,
         }
     )
 
 
 def budget(call: Call) -> Response:
     """What the caller may still spend, budget by budget."""
-    person, state = call.person, call.state
-    names = state.catalogue.budgets_of(person)
-    standings = {name: state.account(person, name).standing() for name in names}
+    standings = call.state.standings(call.person)
     return JSONResponse({"budgets": [stood(name, each) for name, each in standings.items()]})
 
 
 def ask(call: Call) -> Response:
-    """A question: charged once, answered, and answered the same ever after."""
+    """Ask a question: it is charged once, and repeating it returns the same answer."""
     fields = call.json()
     if set(fields) - _ASKED or {"dataset", "columns", "epsilon", "request"} - set(fields):
         raise Failure("bad_fields")
-    person = call.person
     if call.visitor is not None and call.visitor.how == "session":
-        raise Failure("not_signed_in")  # the page's cookie is for the page's own forms
-    call.desk.questions.check(person.name)
-    asked = call.service.asked(
-        person,
+        raise Failure("not_signed_in")  # the session cookie is only for the page's own forms
+    asked = call.asked(
         fields["dataset"],
         fields["columns"],
         _grouping(fields.get("by")),
@@ -100,7 +95,7 @@ def ask(call: Call) -> Response:
         fields.get("spread", False),
         fields["epsilon"],
     )
-    answer = call.service.ask(person, asked, fields["request"])
+    answer = call.ask(asked, fields["request"])
     return JSONResponse({"request": fields["request"], "answer": answer.to_dict()})
 
 
@@ -112,16 +107,14 @@ def _grouping(by: Any) -> Any:
 
 
 def release(call: Call) -> Response:
-    """An answer that was given before: one's own, or anybody's for readers."""
+    """A stored answer: the caller's own or, for readers, anybody's."""
     where = call.request.path_params
-    found = call.service.answer(call.person, where["key"], where.get("person"))
-    return JSONResponse(released(found))
+    return JSONResponse(released(call.found(where["key"], where.get("person"))))
 
 
 def from_address(call: Call) -> Asked:
-    """The question that an address spells."""
-    return call.service.asked(
-        call.person,
+    """The question in the query string."""
+    return call.asked(
         call.query("dataset"),
         call.queries("column"),
         call.query("by"),
@@ -132,7 +125,7 @@ def from_address(call: Call) -> Asked:
 
 
 def described(state: State, dataset: Dataset) -> dict[str, Any]:
-    """A dataset, in public words."""
+    """The public description of a dataset."""
     holding = state.holdings[dataset.name]
     return {
         "name": dataset.name,
@@ -153,7 +146,7 @@ def described(state: State, dataset: Dataset) -> dict[str, Any]:
             for each in dataset.columns.values()
         ],
         "groups": [
-            {"by": list(each.by), "keys": holding.keys[each.name].written()}
+            {"by": list(each.by), "title": each.title, **_names_of(each, holding)}
             for each in dataset.groupings.values()
         ],
         "filters": [
@@ -172,21 +165,30 @@ def described(state: State, dataset: Dataset) -> dict[str, Any]:
     }
 
 
+def _names_of(grouping: Grouping, holding: Holding) -> dict[str, Any]:
+    """The public names of the groups, or the delta that answers with secret names take."""
+    if grouping.delta:
+        return {"keys": None, "delta": shown_number(grouping.delta)}
+    return {"keys": holding.keys[grouping.name].written(), "delta": "0"}
+
+
 def stood(name: str, standing: Standing) -> dict[str, Any]:
-    """A standing as exact decimals."""
+    """A standing as exact decimals: of epsilon and, with the suffix _delta, of delta."""
     whole = standing.budget
-    return {
-        "budget": name,
-        "remaining": shown_number(standing.remaining),
-        "allowance": shown_number(standing.allowance.epsilon),
-        "spent": shown_number(standing.spent.epsilon),
-        "budget_limit": shown_number(whole.terms.limit.epsilon),
-        "budget_spent": shown_number(whole.spent.epsilon),
+    amounts = {
+        "remaining": standing.remaining,
+        "allowance": standing.allowance,
+        "spent": standing.spent,
+        "budget_limit": whole.terms.limit,
+        "budget_spent": whole.spent,
     }
+    epsilons = {what: shown_number(each.epsilon) for what, each in amounts.items()}
+    deltas = {f"{what}_delta": shown_number(each.delta) for what, each in amounts.items()}
+    return {"budget": name} | epsilons | deltas
 
 
 def released(found: Found) -> dict[str, Any]:
-    """A stored answer, with what paid for it."""
+    """A stored answer, with its charge."""
     charge = found.charge
     return {
         "request": found.key,
@@ -194,6 +196,7 @@ def released(found: Found) -> dict[str, Any]:
         "dataset": found.dataset,
         "question": charge.description,
         "epsilon": shown_number(charge.amount.epsilon),
+        "delta": shown_number(charge.amount.delta),
         "at": charge.reserved,
         "answer": found.answer.to_dict(),
     }

@@ -34,7 +34,7 @@ _HEADERS: Final = (
 _HTTPS: Final = ("strict-transport-security", "max-age=31536000")
 
 
-#: The files of the page; no path leads to any other.
+#: The static files of the page; no others are served.
 _FILES: Final = {
     "style.css": "text/css",
     "preview.js": "text/javascript",
@@ -52,17 +52,24 @@ def _file(name: str, kind: str) -> Any:
 
 
 class Headers:
-    """Adds the headers; what is not a static file is kept by no cache."""
+    """Adds the headers; only static files may be cached."""
 
-    def __init__(self, app: ASGIApp, secure: bool) -> None:
+    def __init__(self, app: ASGIApp, service: Service) -> None:
         """Around an application."""
         self._app = app
+        self._service = service
+        secure = service.state.catalogue.settings.secure
         self._lines = [(k.encode(), v.encode()) for k, v in _HEADERS]
         if secure:
             self._lines.append((_HTTPS[0].encode(), _HTTPS[1].encode()))
 
+    def proxies(self) -> tuple[str, ...]:
+        """The addresses of the declared proxy, if there is one."""
+        proxy = self._service.state.catalogue.settings.proxy
+        return proxy.addresses if proxy is not None else ()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and its reply back with the headers."""
+        """Pass a request on, and add the headers to its reply."""
         kept = b"max-age=3600" if scope.get("path", "").startswith("/static/") else b"no-store"
 
         async def with_headers(message: Message) -> None:
@@ -102,4 +109,4 @@ def make_app(service: Service, door: Door) -> ASGIApp:
         exception_handlers={404: refused("not_found"), 405: refused("method_not_allowed")},
     )
     app.router.redirect_slashes = False
-    return Headers(app, service.state.catalogue.settings.secure)
+    return Headers(app, service)

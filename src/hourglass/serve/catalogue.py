@@ -16,7 +16,7 @@ from ..core.unit import Unit
 from ..ledger import Amount
 
 __all__ = [
-    "EPSILONS",
+    "EPSILONS", "MOST",
     "ROLES",
     "BudgetEntry",
     "Catalogue",
@@ -29,10 +29,13 @@ __all__ = [
     "Tls",
 ]  # fmt: skip
 
-#: owner: sees who spent what and checks the ledger. analyst: asks. reader: reads all answers.
+#: An owner sees who spent what and verifies the ledger, an analyst asks, a reader reads all
+#: answers.
 ROLES: Final = ("owner", "analyst", "reader")
-#: The prices that are offered unless a dataset lists its own.
+#: The default prices; a dataset can list its own.
 EPSILONS: Final = tuple(map(Fraction, ("1/50", "1/20", "1/10", "1/5", "1/2", "1", "2")))
+#: The default limit on the groups with secret names of a grouping.
+MOST: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,9 @@ class Tls:
 
 @dataclass(frozen=True)
 class Proxy:
-    """A reverse proxy in front, which does TLS; with ``header``, it also says who asks.
+    """A reverse proxy that does TLS; with ``header``, it also says who is signed in.
 
-    The header is believed only on connections from one of the ``addresses``.
+    The header is trusted only on connections from one of the ``addresses``.
     """
 
     addresses: tuple[str, ...]
@@ -76,19 +79,18 @@ class Settings:
 
 @dataclass(frozen=True)
 class BudgetEntry:
-    """A budget in a ledger, and what each person may spend of it; None is no limit of its own."""
+    """A budget in a ledger, and what each person may spend of it; None means no separate limit."""
 
     name: str
     ledger: str = field(repr=False)
     limit: Amount
-    allowance: Fraction | None = None
-    allowances: Mapping[str, Fraction] = field(default_factory=dict)
+    allowance: Amount | None = None
+    allowances: Mapping[str, Amount] = field(default_factory=dict)
 
     def allowance_of(self, person: str) -> Amount:
-        """What the person may spend; all of the budget where nothing else is said."""
-        epsilon = self.allowances.get(person, self.allowance)
-        limit = self.limit
-        return limit if epsilon is None else Amount(min(epsilon, limit.epsilon), limit.delta)
+        """What the person may spend; by default all of the budget."""
+        given, limit = self.allowances.get(person, self.allowance), self.limit
+        return limit if given is None else given.least(limit)
 
 
 @dataclass(frozen=True)
@@ -109,21 +111,30 @@ class Column:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Columns that an answer may be grouped by, and the public names of the groups."""
+    """Columns that an answer may be grouped by: the public names of the groups, or a delta.
+
+    With a ``delta`` the names are secret: a group is shown if its noisy count reaches a threshold.
+    ``about`` is the public approximate number of groups, for previews; there are never more than
+    ``most``, which determines the time of an answer. ``table`` is its name in the catalogue.
+    """
 
     by: tuple[str, ...]
-    keys: tuple[Any, ...] | Path
+    keys: tuple[Any, ...] | Path | None = None
     title: str = ""
+    delta: Fraction = Fraction(0)
+    about: int = 10
+    most: int = MOST
+    table: str = ""
 
     @property
     def name(self) -> str:
-        """How a question names it."""
+        """Its name in questions."""
         return ",".join(self.by)
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which rows count, as the owner words it; analysts choose it by its name."""
+    """A filter on the rows, defined by the owner; analysts choose it by its name."""
 
     name: str
     where: str
@@ -132,7 +143,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A table that questions may be asked of."""
+    """A table that people may ask questions about."""
 
     name: str
     source: str = field(repr=False)
@@ -151,13 +162,13 @@ class Dataset:
 
     @property
     def place(self) -> str:
-        """The dataset's name, as questions in the ledger carry it."""
+        """The dataset's name, as it appears in questions in the ledger."""
         return f"serve:{self.name}"
 
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who may ask, or read, or both; known by the SHA-256 of a token."""
+    """A person who may ask, read, or both, identified by the SHA-256 of a token."""
 
     name: str
     roles: frozenset[str]
@@ -166,7 +177,7 @@ class Person:
 
     @property
     def shown(self) -> str:
-        """The name for others to read."""
+        """The display name."""
         return self.title or self.name
 
     def may(self, *roles: str) -> bool:
@@ -185,7 +196,7 @@ class Catalogue:
     path: Path = Path("catalogue.toml")
 
     def datasets_of(self, person: Person) -> dict[str, Dataset]:
-        """The datasets that a person may know of."""
+        """The datasets that a person may see."""
         return {
             name: each
             for name, each in self.datasets.items()

@@ -1,4 +1,4 @@
-"""Pictures as the numbers that a template needs to draw SVG: places on an axis, and its ticks."""
+"""Charts as the numbers that a template needs to draw SVG: positions on an axis, and its ticks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from ..release.rendering import number
 
 __all__ = ["Axis", "Mark", "Strip", "Whiskers", "axis_of", "strip"]
 
-#: Pictures are drawn in units of this width; the page scales them.
+#: The width of charts in drawing units; the page scales them.
 WIDTH = 640.0
+#: No label of a row is longer than this; the answer's table has it whole.
+LABEL = 20
 
 
 @dataclass(frozen=True)
@@ -25,17 +27,17 @@ class Axis:
     ticks: tuple[tuple[float, str], ...] = ()
 
     def place(self, value: float) -> float:
-        """Where a value stands, kept on the line."""
+        """The position of a value, clipped to the axis."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.left + min(max(share, 0.0), 1.0) * (self.right - self.left), 1)
 
 
 def axis_of(values: Sequence[float], left: float = 0.0, right: float = WIDTH) -> Axis:
-    """An axis around values, a little wider than they are, with three to seven ticks."""
+    """An axis around values, a little wider than they are, with ticks that have room."""
     low, high = min(values), max(values)
     pad = 0.06 * (high - low) or abs(high) * 0.05 or 0.5
     low, high = low - pad, high + pad
-    step = _step((high - low) / 5)
+    step = _step((high - low) / max(2.0, (right - left) / 110))
     first = math.ceil(low / step) * step
     places = [first + i * step for i in range(int((high - first) / step) + 1)]
     decimals = max(0, -math.floor(math.log10(step)))
@@ -45,14 +47,14 @@ def axis_of(values: Sequence[float], left: float = 0.0, right: float = WIDTH) ->
 
 
 def _step(raw: float) -> float:
-    """The round number next to it: 1, 2 or 5 times a power of ten."""
+    """The nearest round number: 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(raw))
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= 0.999 * raw)
 
 
 @dataclass(frozen=True)
 class Strip:
-    """Dots along an axis, stacked where they would cover each other, and a band behind them."""
+    """Dots along an axis, stacked if they would overlap, and a band behind them."""
 
     dots: tuple[tuple[float, float], ...]
     band: tuple[float, float]
@@ -62,7 +64,7 @@ class Strip:
 
 
 def strip(answers: Sequence[float], mean: float, margin: float) -> Strip:
-    """Answers that could come out, around the mean that was pretended."""
+    """Possible answers around the assumed mean."""
     axis = axis_of([*answers, mean - margin, mean + margin], 8, WIDTH - 8)
     stacks: dict[int, int] = {}
     dots = []
@@ -79,7 +81,7 @@ def strip(answers: Sequence[float], mean: float, margin: float) -> Strip:
 
 @dataclass(frozen=True)
 class Mark:
-    """One row of a picture: the mean, the interval of the records, that of the population."""
+    """One row of a chart: the mean, the interval of the records, that of the population."""
 
     label: str
     mean: float
@@ -91,20 +93,21 @@ class Mark:
 
 @dataclass(frozen=True)
 class Whiskers:
-    """Means with their intervals, a row each."""
+    """Means with their intervals, one row each."""
 
     title: str
     marks: tuple[Mark, ...]
 
     @property
     def axis(self) -> Axis:
-        """An axis that holds every interval."""
+        """An axis that covers every interval."""
         ends = [
             end
             for mark in self.marks
             for end in (mark.low, mark.high, mark.wide_low, mark.wide_high)
         ]
-        return axis_of(ends, 150 if any(mark.label for mark in self.marks) else 16, WIDTH - 16)
+        longest = max(min(len(mark.label), LABEL) for mark in self.marks)
+        return axis_of(ends, 24 + 11.5 * longest if longest else 16, WIDTH - 16)
 
     @property
     def height(self) -> float:

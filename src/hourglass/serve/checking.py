@@ -1,4 +1,4 @@
-"""``hourglass serve check``: everything about a catalogue that can be found out without a row."""
+"""``hourglass serve check``: check everything about a catalogue that needs no row."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ __all__ = ["check"]
 
 
 def check(path: Path) -> str:
-    """What the catalogue offers, in words, or a CatalogueError with every problem."""
+    """A description of what the catalogue offers, or a CatalogueError with every problem."""
     found = read_catalogue(path)
     lines = lines_of(path.read_text(encoding="utf-8"))
     problems = []
     for name, dataset in found.datasets.items():
-        place = ("datasets", name)
-        for what in check_schema(dataset):
+        for within, what in check_schema(dataset):
+            place = ("datasets", name, *within)
             problems.append(Problem(line_of(lines, place), ".".join(place), what))
     for name, entry in found.budgets.items():
         if (fault := _budget_problem(entry)) is not None:
             place = ("budgets", name)
             problems.append(Problem(line_of(lines, place), ".".join(place), fault))
     if problems:
-        raise CatalogueError(path, problems)
+        raise CatalogueError(path, sorted(problems, key=lambda each: each.line or 0))
     return _summary(found)
 
 

@@ -1,4 +1,4 @@
-"""``hg.connect``: the API of ``hourglass serve`` from Python, by the standard library alone.
+"""``hg.connect``: the API of ``hourglass serve`` from Python, using only the standard library.
 
 ``gateway.mean`` takes the name of a dataset where :func:`hourglass.mean` takes data, and returns
 the same kind of answer.
@@ -17,10 +17,11 @@ __all__ = ["Gateway", "connect", "restored"]
 
 
 def connect(url: str, token: str, *, timeout: float = 30.0) -> Gateway:
-    """A gateway that holds data and budgets: ask it with ``gateway.mean(dataset, column, ...)``.
+    """Connect to a gateway that holds data and budgets; ask with ``gateway.mean(dataset, column,
+    ...)``.
 
-    ``token`` is what ``hourglass serve token`` printed. It is sent over https, or to this machine
-    itself; over plain http to another machine it would be readable on the way, and is refused.
+    ``token`` is what ``hourglass serve token`` printed. It is sent only over https or to this
+    machine; plain http to another machine is refused, since the token could be read on the way.
     """
     from urllib.parse import urlsplit
 
@@ -34,10 +35,10 @@ def connect(url: str, token: str, *, timeout: float = 30.0) -> Gateway:
 
 
 class Gateway:
-    """A service that answers questions about data that nobody sees."""
+    """A service that answers questions about data without showing it."""
 
     def __init__(self, url: str, token: str, timeout: float = 30.0) -> None:
-        """Made by :func:`connect`; nothing is sent yet."""
+        """Constructed by :func:`connect`; nothing is sent yet."""
         self.url = url
         self._token = token
         self._timeout = timeout
@@ -67,7 +68,7 @@ class Gateway:
         records: int | None = None,
         mean: float | None = None,
     ) -> dict[str, Any]:
-        """What a question would cost and be worth; it touches no data and costs nothing."""
+        """The price and the expected accuracy of a question; costs nothing and reads no data."""
         from urllib.parse import urlencode
 
         fields: list[tuple[str, Any]] = [("dataset", dataset), ("epsilon", str(epsilon))]
@@ -91,10 +92,10 @@ class Gateway:
     ) -> Any:
         """The private mean of a column, or of several; see :func:`hourglass.mean`.
 
-        Bounds, keys and unit are those of the catalogue; ``filter`` names one of its filters.
-        ``request`` is your key for the question:
-        asked again under it, the stored answer comes back at no charge. One is made up if you
-        give none, and the question is sent twice under it where the first reply is lost.
+        Bounds, keys or delta, and unit are those of the catalogue; ``filter`` names one of its
+        filters. ``request`` is your key for the question; asking again under it returns the stored
+        answer at no charge. By default a key is generated, and the question is sent again under it
+        if the first reply is lost.
         """
         key = request or SECURE.words(2).tobytes().hex()
         fields = {
@@ -115,7 +116,7 @@ class Gateway:
         return restored(answer["answer"])
 
     def release(self, request: str, person: str | None = None) -> Any:
-        """An answer that was given before, by its request key."""
+        """A stored answer, by its request key."""
         from urllib.parse import quote
 
         whose = f"{quote(person, safe='')}/" if person else ""
@@ -126,7 +127,7 @@ class Gateway:
         from urllib.request import HTTPRedirectHandler, Request, build_opener
 
         class Staying(HTTPRedirectHandler):
-            """The token goes to the address given, and nowhere else."""
+            """Sends the token only to the given address."""
 
             def redirect_request(self, *given: Any, **options: Any) -> None:
                 """Follow no redirect."""
@@ -159,8 +160,10 @@ def _failure(status: int, body: bytes) -> GatewayError:
     except (ValueError, KeyError, TypeError):
         message, code = f"the gateway replied with status {status}", "unknown"
     else:
-        if "requested" in told and "remaining" in told:
-            message += f" Asked for epsilon {told['requested']}, left {told['remaining']}."
+        for what, part in (("epsilon", ""), ("delta", "_delta")):
+            if {f"requested{part}", f"remaining{part}"} <= set(told):
+                asked, left = told[f"requested{part}"], told[f"remaining{part}"]
+                message += f" Asked for {what} {asked}, left {left}."
     return GatewayError(message, code=code)
 
 
@@ -171,7 +174,7 @@ def _names(given: str | Sequence[str] | None) -> list[str]:
 
 
 def restored(stored: dict[str, Any]) -> Any:
-    """A stored answer as the release that it was."""
+    """Restore the release from a stored answer."""
     from ..release.columns import Columns
     from ..release.release import Release
     from ..release.releases import Releases

@@ -1,7 +1,7 @@
-"""What can go wrong, as people and programs are told: a code, a status and a fixed sentence.
+"""Everything that can go wrong, each with a code, a status and a fixed sentence.
 
-No sentence quotes what was sent, and none comes from an engine or a ledger: those may say more
-than the person who asks may know.
+No sentence quotes what was sent, and none comes from an engine or a ledger, whose messages could
+reveal more than the caller may know.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ FAILURES: Final[dict[str, tuple[int, str]]] = {
 
 
 class Failure(Exception):  # noqa: N818 - it is an answer, too
-    """A request that is not answered as asked; ``facts`` are public amounts beside the code."""
+    """A request that is not answered as asked; ``facts`` are public amounts to add to the code."""
 
     def __init__(self, code: str, **facts: Any) -> None:
         """One of the codes above."""
@@ -82,14 +82,18 @@ class Failure(Exception):  # noqa: N818 - it is an answer, too
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The failure that stands for an error of the house; nothing of its message is kept."""
+    """The failure that replaces one of our errors; nothing of its message is kept."""
     if isinstance(error, Failure):
         return error
     if isinstance(error, BudgetExceededError):
-        requested, remaining = error.requested[0], max(Fraction(0), error.remaining[0])
-        return Failure(
-            "budget_exceeded", requested=shown_number(requested), remaining=shown_number(remaining)
-        )
+        parts = zip(("", "_delta"), error.requested, error.remaining, strict=True)
+        facts = {
+            f"{what}{part}": shown_number(max(Fraction(0), amount))
+            for part, requested, remaining in parts
+            if requested > remaining
+            for what, amount in (("requested", requested), ("remaining", remaining))
+        }
+        return Failure("budget_exceeded", **facts)
     if isinstance(error, RequestReusedError):
         return Failure("key_reused")
     if isinstance(error, LedgerBusyError):

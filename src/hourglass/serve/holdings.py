@@ -1,7 +1,7 @@
-"""Datasets as the service holds them: totals read once, kept in memory, and never shown.
+"""Registered datasets: their totals are read once, kept in memory, and never shown.
 
-Registering a dataset opens its source, makes every question that its menu offers and reads their
-totals. From then on an answer costs no scan, and takes no time that tells of the data.
+Registering a dataset opens its source, constructs every question that the catalogue allows and
+reads their totals. After that an answer needs no scan, and its time does not depend on the data.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from ..read.database import sql
 from ..read.kept import Kept
 from ..read.keys import PublicKeys
 from ..read.open import open_table
-from .catalogue import Column, Dataset
+from .catalogue import Column, Dataset, Grouping
+from .pacing import Paced
 
 __all__ = ["Choice", "Holding", "check_schema", "choices", "register"]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A question of the menu, but for its price."""
+    """A question that the catalogue allows, without its price."""
 
     columns: tuple[str, ...]
     grouping: str = ""
@@ -51,23 +52,42 @@ class Holding:
     kept: Kept = field(repr=False)
     keys: dict[str, PublicKeys] = field(repr=False)
     menu: frozenset[Choice] = frozenset()
+    made: dict[tuple[Choice, Fraction], Paced] = field(default_factory=dict, repr=False)
 
     def question(self, choice: Choice, epsilon: Fraction) -> MeanQuestion:
-        """The question at its price, ready to be run; no total is looked at."""
-        return _question(self.dataset, self.kept, choice, epsilon)
+        """The question at a price; no total is read."""
+        found: MeanQuestion = self.paced(choice, epsilon).question
+        return found
 
-    def rehearsals(self) -> Iterator[MeanQuestion]:
-        """Every question at every price: rehearsed once, its law is at hand for all."""
+    def paced(self, choice: Choice, epsilon: Fraction) -> Paced:
+        """The question at its price, ready to be run on the beat; made once."""
+        found = self.made.get((choice, epsilon))
+        if found is None:
+            question = _question(self.dataset, self.kept, choice, epsilon)
+            found = self.made[choice, epsilon] = Paced(question, self.noised(choice.grouping))
+        return found
+
+    def rehearsals(self) -> Iterator[Paced]:
+        """Every question at every price; once rehearsed, its law is prepared for all."""
         for choice, epsilon in product(choices(self.dataset), self.dataset.epsilons):
-            yield self.question(choice, epsilon)
+            yield self.paced(choice, epsilon)
 
     def groups(self, grouping: str) -> int:
-        """How many groups an answer has."""
-        return len(self.keys[grouping].keys) if grouping else 1
+        """The number of groups of an answer, approximate if their names are secret."""
+        if not grouping:
+            return 1
+        return len(self.keys[grouping].keys) if grouping in self.keys else self._of(grouping).about
+
+    def noised(self, grouping: str) -> int:
+        """The number of groups that get noise, which is public whichever groups exist."""
+        return self.groups(grouping) if grouping in ("", *self.keys) else self._of(grouping).most
+
+    def _of(self, grouping: str) -> Grouping:
+        return self.dataset.groupings[grouping]
 
 
 def register(dataset: Dataset) -> Holding:
-    """Read the totals of all that a dataset offers."""
+    """Read the totals of all questions that a dataset offers."""
     data = _data(dataset)
     wanted = tuple(
         dict.fromkeys([*dataset.columns, *_keys(dataset), *_person(dataset), *_filtered(dataset)])
@@ -78,23 +98,40 @@ def register(dataset: Dataset) -> Holding:
         question = _question(dataset, data, choice, dataset.epsilons[0])
         if question.keys is not None:
             holding.keys[choice.grouping] = question.keys
-        kept.keep(question.query, question.read(), question.keys)
+        most = dataset.groupings[choice.grouping].most if choice.grouping else None
+        kept.keep(question.query, question.read(), question.keys, most)
     return holding
 
 
-def check_schema(dataset: Dataset) -> list[str]:
-    """What is wrong with the questions of a dataset by its schema; no row is read."""
-    found: dict[str, None] = {}
+def check_schema(dataset: Dataset) -> list[tuple[tuple[str, ...], str]]:
+    """What is wrong with the questions of a dataset by its schema: places and words.
+
+    No row is read. A place is the path of a table or value within the dataset's own.
+    """
+    found: dict[str, tuple[str, ...]] = {}
     try:
         data = _data(dataset)
     except HourglassError as error:
-        return [str(error)]
-    for choice in choices(dataset):
+        return [(("source",), str(error))]
+    menu, good = choices(dataset), 0
+    for choice in menu:
         try:
             _question(dataset, data, choice, dataset.epsilons[0])
+            good += 1
         except HourglassError as error:
-            found[str(error)] = None
-    return list(found)
+            found.setdefault(str(error), _place(dataset, choice))
+    if len(found) == 1 and not good:  # the same for all questions: it is about the source
+        return [(("source",), words) for words in found]
+    return [(place, words) for words, place in found.items()]
+
+
+def _place(dataset: Dataset, choice: Choice) -> tuple[str, ...]:
+    """What a question adds to those before it in the menu: there its problem lies."""
+    if choice.filter:
+        return ("filters", choice.filter)
+    if choice.grouping:
+        return ("groups", dataset.groupings[choice.grouping].table)
+    return ("columns", choice.columns[0])
 
 
 def _data(dataset: Dataset) -> Any:
@@ -102,7 +139,7 @@ def _data(dataset: Dataset) -> Any:
         assert dataset.table is not None
         return sql(dataset.source, dataset.table)
     if dataset.table is not None:
-        raise OptionError("table is about databases; the source is a file")
+        raise OptionError("table applies to databases, but the source is a file; leave it out")
     return dataset.source
 
 
@@ -140,6 +177,7 @@ def _question(dataset: Dataset, data: Any, choice: Choice, epsilon: Fraction) ->
         grouping = dataset.groupings[choice.grouping]
         keys: Any = grouping.keys
         options |= {"by": list(grouping.by), "keys": list(keys) if type(keys) is tuple else keys}
+        options |= {"delta": grouping.delta or None}
     if choice.filter:
         options["where"] = dataset.filters[choice.filter].where
     unit = dataset.unit

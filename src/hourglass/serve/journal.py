@@ -1,7 +1,7 @@
-"""The journal: one line of JSON for everything that people do. It only grows, and has no cell.
+"""The journal: an append-only file with one line of JSON for every action; it contains no cells.
 
-Lines are about questions and people, never about answers. A line is written before a question is
-charged; if it cannot be written, nothing is asked.
+Lines record questions and people, never answers. A line is written before a question is charged; if
+it cannot be written, the question is not asked.
 """
 
 from __future__ import annotations
@@ -22,23 +22,31 @@ class Journal:
     """A file that lines are appended to, each in one write."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, and create it for its owner alone where there is none."""
+        """Open the file; create it for its owner only if there is none."""
         self.path = path
         self._lock = threading.Lock()
+        self._torn = False
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
 
     def write(self, what: str, person: str | None, **facts: Any) -> None:
-        """Add a line; a Failure if the disk does not take it."""
+        """Append a line; raises a Failure if that is not possible."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"at": at, "what": what, "person": person, **facts}) + "\n"
-        data = line.encode()
         try:
             with self._lock:
-                if os.write(self._file, data) != len(data):
-                    raise OSError
+                self._append(line.encode())
         except OSError:
             raise Failure("unavailable") from None
 
+    def _append(self, data: bytes) -> None:
+        """Write a line; after one of which only a part was written, on a new line."""
+        data = b"\n" + data if self._torn else data
+        written = os.write(self._file, data)
+        if written != len(data):
+            self._torn = self._torn or written > 0
+            raise OSError
+        self._torn = False
+
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._file)

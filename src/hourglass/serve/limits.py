@@ -1,4 +1,4 @@
-"""How much and how fast: the size and the speed of bodies, the rate of requests."""
+"""Limits on the size and speed of request bodies and on the rate of requests."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ _MOST_NAMES: Final = 10_000
 
 
 class Rates:
-    """So many events a minute for each name; a pause earns the right to as many at once."""
+    """A limit on events per minute for each name; unused ones accumulate up to that number."""
 
-    def __init__(self, a_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nobody has used anything yet."""
+    def __init__(
+        self, a_minute: Callable[[], float], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """No events so far. The limit per minute is looked up again for each event."""
         self._a_minute = a_minute
         self._clock = clock
         self._lock = threading.Lock()
         self._used: dict[str, tuple[float, float]] = {}
 
     def check(self, name: str, cost: float = 1.0) -> None:
-        """Count an event; a Failure if it is one too many."""
-        now = self._clock()
+        """Count an event; raises a Failure if the limit is exceeded."""
+        now, a_minute = self._clock(), self._a_minute()
         with self._lock:
             if len(self._used) > _MOST_NAMES:
                 self._used.clear()
             used, at = self._used.get(name, (0.0, now))
-            used = max(0.0, used - (now - at) * self._a_minute / 60)
-            if used + cost > self._a_minute:
+            used = max(0.0, used - (now - at) * a_minute / 60)
+            if used + cost > a_minute:
                 raise Failure("too_fast")
             self._used[name] = (used + cost, now)
 
 
 async def body_of(request: Any) -> bytes:
-    """The body of a request, if it is short and comes in time."""
+    """The body of a request, if it is short and arrives in time."""
     try:
         return await asyncio.wait_for(_read(request), SECONDS)
     except TimeoutError:

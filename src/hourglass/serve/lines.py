@@ -1,4 +1,4 @@
-"""In which line of a TOML file a value stands: the standard library's parser does not tell."""
+"""The line numbers of values in a TOML file, which the standard parser does not report."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _parts(name: str) -> Path:
 
 
 def _skip(value: str, lines: Iterator[tuple[int, str]]) -> None:
-    """Pass over the other lines of a value that goes on: what they hold are no keys."""
+    """Skip the further lines of a multi-line value, which contain no keys."""
     while not _whole(value):
         following = next(lines, None)
         if following is None:

@@ -1,4 +1,4 @@
-"""Counters for the operator, in the text format of Prometheus: requests, never data."""
+"""Counters of requests for the operator, in the text format of Prometheus; nothing about data."""
 
 from __future__ import annotations
 

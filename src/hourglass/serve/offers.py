@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..ask.conditions import Conditions
 from ..core.grid import Bounds
-from ..core.numbers import exact_epsilon
+from ..core.numbers import exact_delta, exact_epsilon
 from ..core.unit import Unit, per_person
 from ..errors import HourglassError
-from .catalogue import EPSILONS, Column, Dataset, Filter, Grouping
+from .catalogue import EPSILONS, MOST, Column, Dataset, Filter, Grouping
 from .sections import Section
 
 __all__ = ["dataset"]
+
+#: The most groups with secret names that a grouping may have.
+MOST_KEPT: Final = 100_000
 
 
 def dataset(name: str, section: Section, folder: Path) -> Dataset:
@@ -24,13 +28,13 @@ def dataset(name: str, section: Section, folder: Path) -> Dataset:
     if source and "://" not in source:
         source = str(folder / source)
     columns = section.section("columns", needed=True).each(_column, names=False)
-    groupings = section.section("groups").each(lambda n, s: _grouping(n, s, folder), names=False)
+    groupings = _groupings(section.section("groups"), folder)
     found = Dataset(
         name=name,
         source=source,
         budget=section.text("budget", needed=True),
         columns=columns,
-        groupings={each.name: each for each in groupings.values()},
+        groupings=groupings,
         filters=section.section("filters").each(_filter),
         together=_together(section, columns),
         table=section.secret("table") or None,
@@ -86,15 +90,32 @@ def _filter(name: str, section: Section) -> Filter:
     return Filter(name, where, section.text("title") or name)
 
 
+def _groupings(section: Section, folder: Path) -> dict[str, Grouping]:
+    """The groupings by their columns, which is how questions refer to them."""
+    found: dict[str, Grouping] = {}
+    for table, each in section.each(lambda n, s: _grouping(n, s, folder), names=False).items():
+        if each.name in found:
+            other = found[each.name].table
+            section.wrong(table, f"groups by the same columns as {other!r}; leave one of them out")
+        found[each.name] = replace(each, table=table)
+    return found
+
+
 def _grouping(name: str, section: Section, folder: Path) -> Grouping:
-    keys, file = section.get("keys"), section.text("keys_from")
+    keys, file, delta = section.get("keys"), section.text("keys_from"), section.get("delta")
     by = section.texts("by") or (name,)
     title = section.text("title") or name
-    if (keys is None) == (not file):
+    if [keys is None, not file, delta is None].count(False) != 1:
         section.wrong(
-            "", "takes one of keys (the public names of the groups) and keys_from (a file)"
+            "",
+            "takes one of keys (the public names of the groups), keys_from (a file of them) and "
+            "delta (their names are secret)",
         )
+        for other in ("about", "most"):
+            section.get(other)
         return Grouping(by, (), title)
+    if delta is not None:
+        return _secret(by, title, section)
     if file:
         if not (folder / file).is_file():
             section.wrong("keys_from", "there is no such file")
@@ -103,6 +124,22 @@ def _grouping(name: str, section: Section, folder: Path) -> Grouping:
         section.wrong("keys", 'takes a list of names, such as keys = ["north", "south"]')
         return Grouping(by, (), title)
     return Grouping(by, tuple(tuple(k) if isinstance(k, list) else k for k in keys), title)
+
+
+def _secret(by: tuple[str, ...], title: str, section: Section) -> Grouping:
+    """Groups whose names are secret, which are shown if their noisy counts reach a threshold."""
+    delta = section.number("delta")
+    try:
+        delta = None if delta is None else exact_delta(delta)
+    except HourglassError as error:
+        section.wrong("delta", str(error))
+        delta = None
+    about, most = section.whole("about", 10), section.whole("most", MOST)
+    if most > MOST_KEPT:
+        section.wrong("most", f"is above {MOST_KEPT}: so many groups take too long to answer")
+    if about > most:
+        section.wrong("about", f"is above most, which is {most}")
+    return Grouping(by, None, title, delta or Fraction(1, 2), about, most)
 
 
 def _together(section: Section, columns: dict[str, Column]) -> tuple[tuple[str, ...], ...]:
@@ -128,7 +165,7 @@ def _unit(section: Section) -> Unit:
     inner.done()
     if not person:
         if rows or groups != 1:
-            inner.wrong("", "rows and groups are about persons; name their column with person")
+            inner.wrong("", "rows and groups need persons; name their column with person")
         return Unit()
     try:
         return per_person(person, rows=rows or None, groups=groups)

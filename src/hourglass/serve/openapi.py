@@ -18,7 +18,11 @@ _QUESTION: Final = {
     "properties": {
         "dataset": _TEXT,
         "columns": {"type": "array", "items": _TEXT, "minItems": 1},
-        "by": {**_TEXT, "description": "a grouping of the dataset; empty for all records"},
+        "by": {
+            **_TEXT,
+            "description": "a grouping of the dataset; empty for all records. One with a delta has "
+            "secret names: it costs that delta too, and shows the groups that are large enough",
+        },
         "filter": {**_TEXT, "description": "a filter of the dataset, by its name; or empty"},
         "spread": {"type": "boolean", "default": False},
         "epsilon": {**_TEXT, "description": "one of the dataset's prices, such as 0.1"},
@@ -63,7 +67,12 @@ def _paths() -> dict[str, Any]:
     return {
         "/datasets": {"get": _operation("What may be asked.")},
         "/plan": {
-            "get": _operation("What a question costs and is worth; no data is touched.", plan)
+            "get": _operation(
+                "What a question costs and is worth; no data is touched. Where names of groups are "
+                "secret, threshold is the noisy count from which on a group is shown, and "
+                "shown_with_probability what a group of the pretended size can expect.",
+                plan,
+            )
         },
         "/budget": {"get": _operation("What you may still spend.")},
         "/releases": {

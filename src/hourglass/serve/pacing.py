@@ -1,35 +1,54 @@
-"""Answers that leave at fixed instants: the step that touches secrets ends on a beat.
+"""Answers at fixed instants: the step that uses secrets ends at the end of a time slot.
 
-Python's own integers take a little longer to make where they are large, and so the step from kept
-totals to noisy ones takes a few microseconds more or less with the data. A paced question waits,
-after that step, for the end of a slot whose length depends on public numbers alone.
+Python's arithmetic takes slightly longer for large integers, so the time of the step from totals to
+noisy totals depends on the data by a few microseconds. After that step, a paced question waits for
+the end of a slot whose length depends only on public numbers.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from ..noise.bits import Bits
 
-__all__ = ["Paced"]
+__all__ = ["Paced", "Written"]
 
-#: The length of a slot in seconds, and what each group adds: many times what the step takes.
+#: The length of a slot in seconds, and the addition per group: many times the time of the step.
 SLOT: Final = 0.005
 A_GROUP: Final = 20e-6
-#: The last seconds of a slot, many times as long as a process takes to wake up.
+#: The last part of a slot in seconds, many times as long as a thread takes to wake up.
 AWAKE: Final = 0.0005
+#: If a thread is later than this many seconds, it waits for the next slot.
+LATE: Final = 20e-6
+
+
+@dataclass(frozen=True)
+class Written:
+    """An answer as it is stored and returned; its figures are computed once."""
+
+    values: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values themselves."""
+        return self.values
 
 
 class Paced:
-    """A question, the same in all but when its noisy totals are there."""
+    """A question whose noisy totals are available only at fixed instants; it can be asked
+    repeatedly.
+
+    It is rehearsed once, since a rehearsal reads no data and every one would be the same.
+    """
 
     def __init__(self, question: Any, groups: int, slot: float = SLOT) -> None:
-        """Around a question for so many groups."""
-        self._question = question
+        """Wrap a question for this many groups."""
+        self.question = question
         self._slot = slot + A_GROUP * groups
+        self._rehearsed = False
         self.epsilon: Fraction = question.epsilon
         self.delta: Fraction = question.delta
         self.sql: str | None = question.sql
@@ -37,28 +56,41 @@ class Paced:
         self.subject: str = question.subject
 
     def read(self) -> float:
-        """Note when the slot begins; the totals are taken up within it."""
+        """Record when the slot begins; the totals are read within it."""
         return time.monotonic()
 
     def noise(self, secret: float, bits: Bits) -> Any:
-        """Take up the totals, add the noise, and wait for the end of the slot."""
-        noisy = self._question.noise(self._question.read(), bits)
-        passed = time.monotonic() - secret
-        end = secret + self._slot * (passed // self._slot + 1)
-        while (rest := end - time.monotonic()) > 0:
-            # How late a sleeper wakes depends on how long it slept: the last part is waited awake.
-            if rest > AWAKE:
-                time.sleep(rest - AWAKE)
+        """Read the totals, add the noise, and wait for the end of the slot."""
+        noisy = self.question.noise(self.question.read(), bits)
+        while self._late(secret) > LATE:
+            pass
         return noisy
 
+    def _late(self, began: float) -> float:
+        """Wait for the next end of a slot; return how many seconds late this thread was.
+
+        On a busy machine a thread may be preempted at any moment. If that happens at the end of a
+        slot, it waits for the next one, since the moment of preemption may depend on its work.
+        """
+        passed = time.monotonic() - began
+        end = began + self._slot * (passed // self._slot + 1)
+        while (rest := end - time.monotonic()) > 0:
+            # How late a thread wakes up depends on how long it slept, so the last part is a busy
+            # wait.
+            if rest > AWAKE:
+                time.sleep(rest - AWAKE)
+        return -rest
+
     def rehearse(self) -> None:
-        """Try the law on no data."""
-        self._question.rehearse()
+        """Try the law on no data, the first time."""
+        if not self._rehearsed:
+            self.question.rehearse()
+            self._rehearsed = True
 
-    def answer(self, noisy: Any, *, private: bool) -> Any:
-        """Estimate the answer from the noisy totals alone."""
-        return self._question.answer(noisy, private=private)
+    def answer(self, noisy: Any, *, private: bool) -> Written:
+        """Compute the answer from the noisy totals, and serialise it."""
+        return Written(self.question.answer(noisy, private=private).to_dict())
 
-    def restore(self, stored: Mapping[str, Any]) -> Any:
+    def restore(self, stored: Mapping[str, Any]) -> Written:
         """The answer that was stored."""
-        return self._question.restore(stored)
+        return Written(dict(stored))

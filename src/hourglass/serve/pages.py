@@ -1,7 +1,8 @@
-"""The page: every screen is made on the server and works without JavaScript."""
+"""The web pages, rendered on the server; they work without JavaScript."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -12,17 +13,17 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from ..ask.conditions import Conditions
 from ..core.unit import hidden
+from ..ledger import Amount
 from ..ledger.values import shown_number
 from ..release.columns import Columns
 from ..release.rendering import decimals_for, number
 from .accounts import owner_of
 from .catalogue import Dataset
-from .charts import strip
+from .charts import LABEL, strip
 from .failures import Failure
 from .holdings import Choice
-from .previews import preview
 from .service import Asked, Found
-from .shown import as_csv, picture, python_of, table_of
+from .shown import as_csv, chance_words, delta_words, picture, price_words, python_of, table_of
 from .tokens import random_text
 from .web import Call, cookie_name
 
@@ -41,6 +42,9 @@ def _environment() -> Environment:
     )
     found.filters |= {
         "exact": shown_number,
+        "tiny": delta_words,
+        "price": price_words,
+        "chance": chance_words,
         "near": lambda value, error: number(value, decimals_for(error)),
         "when": lambda text: text[:16].replace("T", " "),
         "count": lambda value: f"{value:,}",
@@ -64,13 +68,13 @@ def _page(call: Call, name: str, status: int = 200, **values: Any) -> Response:
 
 
 def told_as_page(call: Call, failure: Failure) -> Response:
-    """A failure for a person; who is not signed in is asked to."""
+    """A failure as a page; people who are not signed in are asked to sign in."""
     if failure.code == "not_signed_in" and call.request.method == "GET":
         return RedirectResponse("/login", 303)
     return _page(call, "failure.html", failure.status, failure=failure)
 
 
-# --- coming in ----------------------------------------------------------------------------------
+# --- signing in ----------------------------------------------------------------------------------
 
 
 def login(call: Call) -> Response:
@@ -81,7 +85,7 @@ def login(call: Call) -> Response:
 
 
 def enter(call: Call) -> Response:
-    """A session for whoever has a token or a fresh link."""
+    """Open a session for a token or an unused link."""
     fields, state, door = call.form(), call.state, call.desk.door
     if code := fields.get("code", ""):
         person = door.follow(state.catalogue, code)
@@ -89,9 +93,12 @@ def enter(call: Call) -> Response:
         found = door.by_token(state.catalogue, fields.get("token", "").strip())
         person = found.person if found else None
     if person is None:
-        call.desk.strangers.check(call.address)  # strangers cannot fill the journal's disk
+        call.desk.strangers.check(
+            call.address
+        )  # so that strangers cannot fill the disk of the journal
         call.service.journal.write("refused sign in", None)
         return _page(call, "login.html", 401, code="", wrong=True)
+    call.desk.requests.check(person.name)
     call.service.journal.write("sign in", person.name)
     reply = RedirectResponse("/", 303)
     reply.set_cookie(
@@ -121,24 +128,20 @@ def leave(call: Call) -> Response:
 
 def catalogue(call: Call) -> Response:
     """What may be asked, and what is left to spend."""
-    person, state = call.person, call.state
-    standings = {
-        name: state.account(person, name).standing() for name in state.catalogue.budgets_of(person)
-    }
-    found = state.catalogue.datasets_of(person)
+    standings = call.state.standings(call.person)
+    found = call.state.catalogue.datasets_of(call.person)
     return _page(call, "catalogue.html", datasets=found, standings=standings, hidden=hidden)
 
 
 def _asked(call: Call, fields: Any) -> Asked:
-    """The question that the fields of the form spell, the first of the menu where they do not."""
+    """The question in the fields of the form; by default the first that is offered."""
     dataset = call.state.dataset(call.person, call.request.path_params["dataset"])
     sets = {_set_name(each): each for each in _sets(dataset)}
     what = fields.get("what", next(iter(sets)))
     if what not in sets:
         raise Failure("not_offered")
     middle = dataset.epsilons[len(dataset.epsilons) // 2]
-    return call.service.asked(
-        call.person,
+    return call.asked(
         dataset.name,
         sets[what],
         fields.get("by", ""),
@@ -157,20 +160,14 @@ def _set_name(columns: tuple[str, ...]) -> str:
 
 
 def _worth(call: Call, asked: Asked, fields: Any) -> dict[str, Any]:
-    """What the preview shows: all from pretended data."""
-    holding = call.state.holdings[asked.dataset.name]
-    previews = preview(asked, holding, fields.get("records"), fields.get("mean"))
-    return {
-        "asked": asked,
-        "standing": call.state.account(call.person, asked.dataset.budget).standing(),
-        "previews": [(each, strip(each.answers, each.mean, each.margin)) for each in previews],
-        "groups": holding.groups(asked.choice.grouping),
-        "exact": shown_number,
-    }
+    """The preview, computed from assumed data."""
+    found = call.worth(asked, fields.get("records"), fields.get("mean"))
+    pictures = [(each, strip(each.answers, each.mean, each.margin)) for each in found.previews]
+    return {"asked": asked, "worth": found, "previews": pictures, "exact": shown_number}
 
 
 def question(call: Call) -> Response:
-    """The form of a question, beside what its answer would be worth."""
+    """The form of a question, beside the preview of its answer."""
     fields = dict(call.request.query_params)
     dataset = call.state.dataset(call.person, call.request.path_params["dataset"])
     trouble = None
@@ -198,13 +195,13 @@ def question(call: Call) -> Response:
 
 
 def fragment(call: Call) -> Response:
-    """The preview alone, for the script."""
+    """Only the preview, for the script."""
     fields = dict(call.request.query_params)
     return _page(call, "preview.html", **_worth(call, _asked(call, fields), fields))
 
 
 def confirm(call: Call) -> Response:
-    """The question once more, with its price and a request key, which stays in the address."""
+    """The question again, with its price and a request key, which is part of the URL."""
     fields = dict(call.request.query_params)
     asked = _asked(call, fields)
     if not fields.get("key"):
@@ -213,7 +210,7 @@ def confirm(call: Call) -> Response:
         return RedirectResponse(f"{call.request.scope['path']}?{address}", 303)
     worth = _worth(call, asked, fields)
     try:
-        answered = call.service.answer(call.person, fields["key"])
+        answered = call.found(fields["key"])
     except Failure:
         answered = None
     return _page(
@@ -237,20 +234,19 @@ def _address(asked: Asked) -> dict[str, str]:
 
 def ask(call: Call) -> Response:
     """Charge and answer; the same form sent twice leads to the same answer."""
-    fields, person = call.form(), call.person
-    call.desk.questions.check(person.name)
-    asked, key = _asked(call, fields), fields.get("key", "")
-    call.service.ask(person, asked, key)
-    return RedirectResponse(f"/answers/{person.name}/{key}", 303)
+    fields = call.form()
+    key = fields.get("key", "")
+    call.ask(_asked(call, fields), key)
+    return RedirectResponse(f"/answers/{call.person.name}/{key}", 303)
 
 
 # --- reading ------------------------------------------------------------------------------------
 
 
 def answer(call: Call, format_: str = "html") -> Response:
-    """An answer: table, picture, statement, and ways to take it along."""
+    """An answer: table, chart, statement, and downloads."""
     where = call.request.path_params
-    found = call.service.answer(call.person, where["key"], where["person"])
+    found = call.found(where["key"], where["person"])
     if format_ == "csv":
         name = f'attachment; filename="{found.key}.csv"'
         return Response(
@@ -265,14 +261,16 @@ def answer(call: Call, format_: str = "html") -> Response:
         found=found,
         dataset=dataset,
         table=table_of(found.answer),
+        threshold=found.answer.threshold if found.answer.by else None,
         pictures=picture(found.answer),
+        label=LABEL,
         statement=found.answer.statement(budget=call.state.budgets[found.budget]).words.split("\n"),
         python=python_of(found, url, _filter_of(found, dataset)),
     )
 
 
 def _filter_of(found: Found, dataset: Dataset | None) -> str:
-    """The name of the filter that an answer was asked with, by its one spelling."""
+    """The name of an answer's filter, found by its canonical spelling."""
     first = found.answer.column(found.answer.names[0]) if _several(found) else found.answer
     for each in dataset.filters.values() if dataset else ():
         if first.where == Conditions.of(each.where, ()).text:
@@ -285,20 +283,19 @@ def _several(found: Found) -> bool:
 
 
 def history(call: Call) -> Response:
-    """What one has asked; for readers also what others have."""
+    """The caller's questions; for readers also those of others."""
     person = call.person
     everyone = person.may("reader", "owner") and call.query("who") == "all"
     charges = [
         (name, charge, *owner_of(charge))
-        for name, charge in call.service.history(person, everyone=everyone)
+        for name, charge in call.state.history(person, everyone=everyone)
     ]
     return _page(call, "history.html", charges=charges, everyone=everyone)
 
 
 def owner(call: Call, verified: Any = None) -> Response:
-    """Who spent what, the anchor of each budget, and the walk over its entries."""
-    if not call.person.may("owner"):
-        raise Failure("not_allowed")
+    """Who spent what, the anchor of each budget, and the verification of its entries."""
+    call.needs("owner")
     state, budgets = call.state, []
     for name, entry in state.catalogue.budgets.items():
         balance, charges = state.budgets[name].state()
@@ -306,10 +303,10 @@ def owner(call: Call, verified: Any = None) -> Response:
         for charge in charges:
             if charge.status != "void":
                 whose = owner_of(charge)[0] or "(outside of this service)"
-                count, amount = spent.get(whose, (0, 0))
-                spent[whose] = (count + 1, amount + charge.amount.epsilon)
+                count, amount = spent.get(whose, (0, Amount(Fraction(0))))
+                spent[whose] = (count + 1, amount + charge.amount)
         rows = [
-            (whose, count, amount, entry.allowance_of(whose).epsilon)
+            (whose, count, amount, entry.allowance_of(whose))
             for whose, (count, amount) in sorted(spent.items())
         ]
         budgets.append((name, entry, balance, rows))
@@ -317,10 +314,9 @@ def owner(call: Call, verified: Any = None) -> Response:
 
 
 def verify(call: Call) -> Response:
-    """Walk every entry of every budget, and show what is wrong."""
+    """Verify every entry of every budget, and show all faults."""
     call.form()
-    if not call.person.may("owner"):
-        raise Failure("not_allowed")
+    call.needs("owner")
     call.service.journal.write("verify", call.person.name)
     return owner(call, {name: each.verify() for name, each in call.state.budgets.items()})
 

@@ -1,4 +1,4 @@
-"""Who asks: by an access token, by a session of the page, or by the word of a trusted proxy."""
+"""Authentication: by an access token, by a session of the page, or by a trusted proxy."""
 
 from __future__ import annotations
 
@@ -6,24 +6,27 @@ import hashlib
 import hmac
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
+
+from starlette.datastructures import Headers
 
 from .catalogue import Catalogue, Person
 from .tokens import hashed, matching, random_text
 
 __all__ = ["Door", "Visitor"]
 
-#: A session of the page ends after this many seconds, and a login link after these.
+#: The lifetimes of a session and of a sign-in link, in seconds.
 SESSION: Final = 12 * 3600
 LINK: Final = 15 * 60
-_MOST_SESSIONS: Final = 10_000
+#: So many sessions at once for each person.
+_MOST_SESSIONS: Final = 50
 
 
 @dataclass(frozen=True)
 class Visitor:
-    """A person, how they are known ("token", "session", "proxy"), and the session's hash."""
+    """A person, how they signed in ("token", "session", "proxy"), and the session's hash."""
 
     person: Person
     how: str
@@ -31,7 +34,7 @@ class Visitor:
 
     @property
     def ambient(self) -> bool:
-        """Whether a browser says who it is by itself, even where another site makes it ask."""
+        """Whether a browser authenticates by itself, even for requests caused by another site."""
         return self.how != "token"
 
 
@@ -43,10 +46,10 @@ class _Session:
 
 
 class Door:
-    """Lets people in. Of tokens, links and sessions only hashes are kept."""
+    """Authenticates people. Of tokens, links and sessions only hashes are kept."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nobody is in yet."""
+        """No sessions yet."""
         self._clock = clock
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
@@ -60,7 +63,7 @@ class Door:
         return None if name is None else Visitor(catalogue.people[name], "token")
 
     def by_session(self, catalogue: Catalogue, cookie: str) -> Visitor | None:
-        """The person whose session it is, while it lasts and their token stays the same."""
+        """The person whose session it is, until it expires or their token changes."""
         name = hashed(cookie)
         with self._lock:
             found = self._sessions.get(name)
@@ -69,21 +72,23 @@ class Door:
             return None
         return Visitor(person, "session", name) if person.token == found.token else None
 
-    def by_proxy(
-        self, catalogue: Catalogue, address: str, headers: Mapping[str, str]
-    ) -> Visitor | None:
-        """The person that the declared proxy names; nobody else's word counts."""
+    def by_proxy(self, catalogue: Catalogue, address: str, headers: Headers) -> Visitor | None:
+        """The person named by the declared proxy; nobody else is trusted.
+
+        Two names are none: the first may be what the client sent, which the proxy added to.
+        """
         proxy = catalogue.settings.proxy
         if proxy is None or proxy.header is None or address not in proxy.addresses:
             return None
-        person = catalogue.people.get(headers.get(proxy.header, ""))
+        named = headers.getlist(proxy.header)
+        person = catalogue.people.get(named[0]) if len(named) == 1 else None
         return None if person is None else Visitor(person, "proxy")
 
     def open_session(self, person: Person) -> str:
-        """A new session; the text is for the person's cookie alone."""
+        """Open a session; the returned text is only for the person's cookie."""
         secret, now = random_text(), self._clock()
         with self._lock:
-            self._forget(now)
+            self._forget(now, person.name)
             self._sessions[hashed(secret)] = _Session(person.name, person.token, now + SESSION)
         return secret
 
@@ -93,7 +98,7 @@ class Door:
             self._sessions.pop(visitor.session, None)
 
     def link(self, person: Person) -> str:
-        """A code that opens one session for the person, once."""
+        """A code that can open a session for the person, once."""
         code = random_text()
         with self._lock:
             ends = self._clock() + LINK
@@ -101,15 +106,16 @@ class Door:
         return code
 
     def follow(self, catalogue: Catalogue, code: str) -> Person | None:
-        """The person that a login link was made for; it works once."""
+        """The person that a sign-in link was made for; it works once."""
         with self._lock:
             found = self._links.pop(hashed(code), None)
-        if found is None or found.ends < self._clock():
+        person = None if found is None else catalogue.people.get(found.person)
+        if found is None or person is None or found.ends < self._clock():
             return None
-        return catalogue.people.get(found.person)
+        return person if person.token == found.token else None
 
     def form_key(self, visitor: Visitor) -> str:
-        """What every form of this visitor carries; another site cannot know it."""
+        """The key in every form of this visitor, which other sites cannot know."""
         whose = visitor.session or f"proxy {visitor.person.name}"
         return hmac.new(self._secret, whose.encode(), hashlib.sha256).hexdigest()
 
@@ -123,9 +129,9 @@ class Door:
         """How many sessions are open."""
         return len(self._sessions)
 
-    def _forget(self, now: float) -> None:
-        """Drop sessions that have ended, and the oldest where there are too many."""
+    def _forget(self, now: float, person: str) -> None:
+        """Drop expired sessions, and the person's oldest if they have too many."""
         ended = [name for name, each in self._sessions.items() if each.ends < now]
-        spare = len(self._sessions) - len(ended) - _MOST_SESSIONS + 1
-        for name in ended + list(self._sessions)[: max(0, spare)]:
+        own = [name for name, each in self._sessions.items() if each.person == person]
+        for name in ended + own[: max(0, len(own) - _MOST_SESSIONS + 1)]:
             self._sessions.pop(name, None)

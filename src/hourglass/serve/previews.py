@@ -1,7 +1,7 @@
-"""What an answer will be worth, before it is asked for: from pretended data, never from the real.
+"""The expected accuracy of an answer before it is asked for, from assumed data, never from real
+data.
 
-The analyst says how many records they expect and where their mean may lie. The law of the noise
-does the rest.
+The analyst gives an assumed number of records and mean; the rest follows from the law of the noise.
 """
 
 from __future__ import annotations
@@ -15,23 +15,25 @@ from zlib import crc32
 
 from ..core.totals import NoisyTotals, Totals
 from ..estimate.interval import interval
+from ..ledger import Amount
 from ..mechanisms.base import MeanMechanism
 from ..noise.bits import SeededBits
 from ..release.release import Release
+from .accounts import Standing
+from .catalogue import Person
 from .failures import Failure
-from .holdings import Holding
-from .service import Asked
+from .service import Asked, State
 
-__all__ = ["SIMULATED", "Preview", "preview"]
+__all__ = ["SIMULATED", "Preview", "Worth", "worth"]
 
-#: How many answers that could come out are shown.
+#: How many possible answers are shown.
 SIMULATED: Final = 20
 _MOST: Final = 10**12
 
 
 @dataclass(frozen=True)
 class Preview:
-    """For one column: answers that could come out, and how far the 95 % interval reaches."""
+    """For one column: possible answers, and the half-width of the 95 % interval."""
 
     column: str
     mean: float
@@ -40,11 +42,66 @@ class Preview:
     answers: tuple[float, ...]
 
 
-def preview(asked: Asked, holding: Holding, records: Any = None, mean: Any = None) -> list[Preview]:
-    """A preview for each column; by group, of one group with its part of the records."""
+@dataclass(frozen=True)
+class Worth:
+    """The price of a question and the expected accuracy of its answer.
+
+    If the names of groups are secret, ``threshold`` is the noisy count from which on a group is
+    shown, and ``chance`` the probability that a group of the assumed size is shown.
+    """
+
+    asked: Asked
+    standing: Standing
+    previews: tuple[Preview, ...]
+    groups: int
+    threshold: int | None = None
+    chance: float | None = None
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the person who asks can pay for it."""
+        return self.standing.affords(self.asked.price)
+
+    @property
+    def questions_left(self) -> int:
+        """How many such questions they can pay for."""
+        return self.standing.questions_left(self.asked.price)
+
+    @property
+    def after(self) -> Amount:
+        """What they have left after an affordable question."""
+        return self.standing.remaining - self.asked.price
+
+
+def worth(
+    state: State, person: Person, asked: Asked, records: Any = None, mean: Any = None
+) -> Worth:
+    """The preview of a question for a person, for assumed data; no data is read."""
+    holding = state.holdings[asked.dataset.name]
+    question = holding.question(asked.choice, asked.epsilon)
+    groups = holding.groups(asked.choice.grouping)
     size = _records(asked.dataset.records if records in (None, "") else records)
-    size = max(1, size // holding.groups(asked.choice.grouping))
-    mechanism = holding.question(asked.choice, asked.epsilon).mechanism
+    size = max(1, size // groups)
+    return Worth(
+        asked=asked,
+        standing=state.account(person, asked.dataset.budget).standing(),
+        previews=tuple(_previews(asked, question.mechanism, size, mean)),
+        groups=groups,
+        threshold=question.threshold,
+        chance=_chance(question.mechanism, question.threshold, size),
+    )
+
+
+@lru_cache(maxsize=2048)
+def _chance(mechanism: Any, threshold: int | None, size: int) -> float | None:
+    """P(size + K >= threshold), rounded down."""
+    if threshold is None:
+        return None
+    return float(max(Fraction(0), mechanism.count_tail(threshold - size, bits=64).low))
+
+
+def _previews(asked: Asked, mechanism: Any, size: int, mean: Any) -> list[Preview]:
+    """A preview for each column; by group, of one group of the size."""
     centres = []
     for place, name in enumerate(asked.choice.columns):
         column = asked.dataset.columns[name]
@@ -70,12 +127,12 @@ def _laws(mechanism: Any, columns: int) -> tuple[MeanMechanism, ...]:
 def _simulated(
     mechanism: Any, laws: tuple[MeanMechanism, ...], records: int, means: tuple[float, ...]
 ) -> list[tuple[float, tuple[float, ...]]]:
-    """For each column the reach of the 95 % interval, and means with noise on them."""
+    """For each column, the half-width of the 95 % interval, and simulated noisy means."""
     cells = [_cells(law, records, mean) for law, mean in zip(laws, means, strict=True)]
     first, *more = cells
     if mechanism.statistic == "spread":
         more = [_squares(laws[0], first, records)]
-    # The same question has the same preview, and another question another one.
+    # Equal questions have equal previews, and different questions different ones.
     base = SIMULATED * crc32(f"{mechanism.epsilon} {records} {means}".encode())
     noisy = [
         mechanism.noise(Totals(first, records, tuple(more)), bits=SeededBits(base + number))
@@ -97,14 +154,15 @@ def _simulated(
 
 
 def _cells(law: MeanMechanism, records: int, mean: float) -> int:
-    """The sum of the cells of so many records with this mean."""
+    """The sum of the cells of this many records with this mean."""
     lower, upper = law.grid.bounds
     share = (Fraction(mean) - Fraction(lower)) / (Fraction(upper) - Fraction(lower))
     return round(share * law.grid.cells * records)
 
 
 def _squares(law: MeanMechanism, cells: int, records: int) -> int:
-    """A sum of squares: the values spread over a sixth of the range, or what the mean allows."""
+    """A sum of squares for a standard deviation of a sixth of the range, or what the mean
+    allows."""
     grid, mean = law.grid.cells, Fraction(cells, records)
     variance = min(Fraction(grid * grid, 36), mean * (grid - mean))
     return round(records * (mean * mean + variance))

@@ -1,4 +1,4 @@
-"""From the text of a catalogue to checked values; every problem is told, with its line."""
+"""Parse and check a catalogue; every problem is reported with its line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from ..errors import HourglassError, OptionError
 from ..ledger import Amount
-from ..ledger.values import limit_amount
+from ..ledger.values import limit_amount, shown_number
 from .catalogue import ROLES, BudgetEntry, Catalogue, Person, Proxy, Settings, Tls
 from .lines import lines_of
 from .offers import dataset
@@ -27,7 +27,7 @@ _SECONDS: Final = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
 
 class CatalogueError(OptionError):
-    """A catalogue that cannot be used; ``problems`` are all that is wrong with it."""
+    """A catalogue that cannot be used; ``problems`` lists everything that is wrong with it."""
 
     def __init__(self, path: Path, problems: Sequence[Problem]) -> None:
         """The message has a line for each problem, beginning with file and line."""
@@ -47,7 +47,7 @@ def read_catalogue(path: Path) -> Catalogue:
 
 
 def read_text(text: str, path: Path) -> Catalogue:
-    """The catalogue that a text spells; files it names are looked for beside ``path``."""
+    """Parse the text of a catalogue; files that it names are relative to ``path``."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -75,13 +75,14 @@ def _syntax(message: str, text: str) -> Problem:
 
 
 def _check_names(found: Catalogue, problems: Problems) -> None:
-    """Whether what is spoken of elsewhere is there."""
+    """Check that all names that are referred to exist."""
     for name, offered in found.datasets.items():
         if offered.budget and offered.budget not in found.budgets:
             problems.add(("datasets", name, "budget"), "there is no [budgets] table of that name")
         for person in offered.people or ():
             if person not in found.people:
                 problems.add(("datasets", name, "people"), f"{person!r} is not in [people]")
+        _check_deltas(found, name, problems)
     for name, budget in found.budgets.items():
         for person in budget.allowances:
             if person not in found.people:
@@ -92,6 +93,19 @@ def _check_names(found: Catalogue, problems: Problems) -> None:
         problems.add(("people",), "two people have the same token; make one for each")
     if found.people and not any(each.may("owner") for each in found.people.values()):
         problems.add(("people",), 'nobody is an owner; give one person roles = ["owner"]')
+
+
+def _check_deltas(found: Catalogue, name: str, problems: Problems) -> None:
+    """Whether the budget of a dataset can pay for its groups with secret names."""
+    offered = found.datasets[name]
+    budget = found.budgets.get(offered.budget)
+    for grouping in offered.groupings.values() if budget else ():
+        if budget and grouping.delta > budget.limit.delta:
+            problems.add(
+                ("datasets", name, "groups", grouping.table, "delta"),
+                f"budget {budget.name!r} has a delta of {shown_number(budget.limit.delta)}, which "
+                "cannot pay for one such question; create a budget with a larger delta",
+            )
 
 
 # --- how it runs ------------------------------------------------------------------------------
@@ -195,12 +209,26 @@ def _budget(name: str, section: Section, folder: Path) -> BudgetEntry:
         except HourglassError as error:
             section.wrong("epsilon", str(error))
     inner = section.section("allowances")
-    each = {person: inner.number(person) for person in inner.names}
+    each = {person: _allowance(inner, person, limit) for person in inner.names}
     allowances = {person: amount for person, amount in each.items() if amount is not None}
-    for place, amount in [("", section.number("allowance")), *allowances.items()]:
-        if amount is not None and amount < 0:
-            (inner if place else section).wrong(place or "allowance", "is not negative")
-    return BudgetEntry(name, ledger, limit, section.number("allowance"), allowances)
+    return BudgetEntry(name, ledger, limit, _allowance(section, "allowance", limit), allowances)
+
+
+def _allowance(section: Section, name: str, limit: Amount) -> Amount | None:
+    """A part of a budget: an epsilon, or { epsilon = ..., delta = ... }; else as the budget has."""
+    if not isinstance(section.get(name), dict):
+        epsilon, delta = section.number(name), None
+        if epsilon is None:
+            return None
+    else:
+        inner = section.section(name)
+        epsilon, delta = inner.number("epsilon"), inner.number("delta")
+        inner.done()
+    if min(epsilon or 0, delta or 0) < 0:
+        section.wrong(name, "is negative; give 0 or more")
+    return Amount(
+        limit.epsilon if epsilon is None else epsilon, limit.delta if delta is None else delta
+    )
 
 
 def _person(name: str, section: Section) -> Person:

@@ -1,4 +1,4 @@
-"""Tables of a TOML file, read value by value; everything wrong is noted with its line."""
+"""Read tables of a TOML file value by value, noting every problem with its line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .lines import Path, line_of
 
 __all__ = ["NAME", "Problem", "Problems", "Section"]
 
-#: Names of datasets, budgets and people: they stand in URLs and in request keys.
+#: Names of datasets, budgets and people, which are used in URLs and request keys.
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -50,7 +50,7 @@ class Problems:
 
 
 class Section:
-    """One table: values are asked for by name and kind; what nobody asks for is noted."""
+    """One table, whose values are read by name and kind; unknown values are noted as problems."""
 
     def __init__(self, values: dict[str, Any], path: Path, problems: Problems) -> None:
         """The table at a path."""
@@ -69,7 +69,7 @@ class Section:
         self.problems.add((*self.path, name) if name else self.path, what)
 
     def get(self, name: str, *, needed: bool = False) -> Any:
-        """A value of whatever kind, None where there is none."""
+        """A value of any kind, or None."""
         self._asked.add(name)
         found = self._values.get(name)
         if found is None and needed:
@@ -87,7 +87,7 @@ class Section:
         return found
 
     def secret(self, name: str, *, needed: bool = False) -> str:
-        """A text in which ${NAME} stands for a variable of the environment."""
+        """A text in which ${NAME} is replaced by an environment variable."""
 
         def variable(match: re.Match[str]) -> str:
             if match[1] not in os.environ:
@@ -117,14 +117,14 @@ class Section:
         return found
 
     def truth(self, name: str) -> bool:
-        """True or false; false where nothing is said."""
+        """True or false; false by default."""
         found = self.get(name)
         if found is not None and not isinstance(found, bool):
             self.wrong(name, "is true or false")
         return found is True
 
     def texts(self, name: str) -> tuple[str, ...] | None:
-        """A list of texts, each once; None where there is none."""
+        """A list of distinct texts, or None."""
         found = self.get(name)
         if found is None:
             return None
@@ -136,13 +136,13 @@ class Section:
         return tuple(found)
 
     def one_of(self, name: str, value: str, offered: Iterable[str], what: str) -> None:
-        """Note a value that is none of those offered."""
+        """Note a value that is not one of those allowed."""
         known = list(offered)
         if value not in known:
             self.wrong(name, f"{value!r} is not {what}{_nearest(value, known)}")
 
     def section(self, name: str, *, needed: bool = False) -> Section:
-        """A table inside of this one; an empty one where there is none."""
+        """A table inside this one, or an empty one."""
         found = self.get(name, needed=needed)
         if found is not None and not isinstance(found, dict):
             self.wrong(name, f"is a table: write it as [{'.'.join((*self.path, name))}]")
@@ -150,7 +150,7 @@ class Section:
         return Section(found or {}, (*self.path, name), self.problems)
 
     def each(self, read: Callable[[str, Section], Any], *, names: bool = True) -> dict[str, Any]:
-        """What ``read`` makes of every table in this one, by name."""
+        """The result of ``read`` for every table in this one, by name."""
         found = {}
         for name in self._values:
             if names and NAME.fullmatch(name) is None:
@@ -162,7 +162,7 @@ class Section:
         return found
 
     def done(self) -> None:
-        """Note the values that nobody asked for."""
+        """Note the values that were not read."""
         for name in self._values:
             if name not in self._asked:
                 self.wrong(name, f"is not known here{_nearest(name, self._asked)}")

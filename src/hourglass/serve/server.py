@@ -1,4 +1,4 @@
-"""Running the service: listening, signals, fresh totals, logs, an end without loose ends."""
+"""Run the service: socket, signals, refreshing of totals, logs, graceful shutdown."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import threading
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -28,16 +29,23 @@ from .service import Service, load
 __all__ = ["run"]
 
 log = logging.getLogger("hourglass.serve")
-#: A connection that has not sent the head of a request after so many seconds is closed.
+#: A connection that has not sent the head of a request after this many seconds is closed.
 _HEAD_SECONDS: Final = 10.0
-#: So many connections at once; more are told to come back.
+#: The most connections at once; further ones get an error that asks to retry.
 _MOST_CONNECTIONS: Final = 500
-#: Running requests get so many seconds to end when the service is stopped.
+#: The most connections from one address, so that nobody can take them all.
+_MOST_FROM_ONE: Final = 250
+_connections: Final[Counter[str]] = Counter()
+#: How many seconds running requests have to finish when the service is stopped.
 _GRACE: Final = 20
+#: A computing thread yields the interpreter after this many seconds. The thread that holds the
+#: ledger's lock needs it again after every statement, while all others wait for that lock.
+_SWITCH: Final = 0.0005
 
 
 def run(path: Path, *, link_for: str | None = None) -> None:
-    """Serve a catalogue until the process is told to stop."""
+    """Serve a catalogue until the process is stopped."""
+    sys.setswitchinterval(_SWITCH)
     catalogue = read_catalogue(path)
     listening = _listening(catalogue.settings)
     if hasattr(signal, "SIGHUP"):
@@ -48,7 +56,7 @@ def run(path: Path, *, link_for: str | None = None) -> None:
     server = uvicorn.Server(_config(service, door, catalogue))
     _say_where(catalogue, door, link_for)
     for each in (signal.SIGTERM, signal.SIGINT):
-        # uvicorn ends in good order, then sends itself the signal again: by then all is done.
+        # uvicorn shuts down gracefully and then sends itself the signal again, when all is done.
         signal.signal(each, lambda *_: None)
     with _Reloading(service, path):
         server.run(sockets=[listening])
@@ -56,7 +64,7 @@ def run(path: Path, *, link_for: str | None = None) -> None:
 
 
 def _listening(settings: Settings) -> socket.socket:
-    """The socket to listen on; taken before the data is read, so that a taken one is told."""
+    """The socket to listen on, bound before the data is read to notice a conflict early."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     found = socket.socket(family)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -93,14 +101,26 @@ def _config(service: Service, door: Door, catalogue: Catalogue) -> uvicorn.Confi
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP whose patience ends: a client that does not finish the head of a request is dropped."""
+    """HTTP with a timeout: a client that does not finish the head of a request is dropped."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _from: str = ""
 
     def connection_made(self, transport: Any) -> None:
-        """Give the first request its time."""
+        """Give the first request its time; who has too many connections gets no more."""
         super().connection_made(transport)
+        self._from = (transport.get_extra_info("peername") or ("",))[0]
+        _connections[self._from] += 1
+        if _connections[self._from] > self._most():
+            transport.close()
         self._await_head()
+
+    def _most(self) -> int:
+        """The most connections of this client; a proxy may have more, since it serves many
+        people."""
+        app: Any = self.config.app
+        proxies = app.proxies() if hasattr(app, "proxies") else ()
+        return _MOST_CONNECTIONS if self._from in proxies else _MOST_FROM_ONE
 
     def data_received(self, data: bytes) -> None:
         """Give the next one its time, if its head has begun and not ended."""
@@ -114,6 +134,9 @@ class PatientProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is left to wait for."""
         self._stop_waiting()
+        _connections[self._from] -= 1
+        if not _connections[self._from]:
+            del _connections[self._from]
         super().connection_lost(exc)
 
     def _await_head(self) -> None:
@@ -147,7 +170,7 @@ def _say_where(catalogue: Catalogue, door: Door, link_for: str | None) -> None:
 
 
 class _Reloading:
-    """Fresh totals on the owner's schedule, a fresh catalogue on SIGHUP, laws made ready."""
+    """Reads totals again on the owner's schedule and the catalogue on SIGHUP, and prepares laws."""
 
     def __init__(self, service: Service, path: Path) -> None:
         self._service = service
@@ -174,12 +197,12 @@ class _Reloading:
             if self._ended.is_set():
                 return
             if self._reload("SIGHUP" if asked else "schedule") and asked:
-                self._rehearse()  # fresh totals alone have the same laws
+                self._rehearse()  # new totals do not change the laws
 
     def _reload(self, why: str) -> bool:
-        """Read everything anew; where that fails, what was in force stays in force."""
+        """Read everything again; if that fails, the previous state remains in force."""
         try:
-            self._service.replace(load(read_catalogue(self._path)))
+            self._service.replace(load(read_catalogue(self._path), self._service.state))
         except HourglassError as error:
             log.error("kept the old catalogue", extra={"facts": {"why": why, "error": str(error)}})
             return False
@@ -191,7 +214,7 @@ class _Reloading:
         return True
 
     def _rehearse(self) -> None:
-        """Compute the laws of all questions beforehand, so that no first answer is slow."""
+        """Prepare the laws of all questions in advance, so that no first answer is slow."""
         for holding in self._service.state.holdings.values():
             for question in holding.rehearsals():
                 if self._ended.is_set() or self._wanted.is_set():
@@ -202,7 +225,7 @@ class _Reloading:
 
 
 class _JsonLines(logging.Formatter):
-    """A line of JSON for each event; of errors only the kind, whose words may quote data."""
+    """A line of JSON for each event; of errors only the type, since messages may quote data."""
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")

@@ -1,7 +1,7 @@
-"""The service behind both ways in: the catalogue in force, its data and budgets, and asking.
+"""The service behind the page and the API: the current catalogue, its data and budgets, and asking.
 
-A question goes through the one spine of the house, :func:`hourglass.ask.run.run`: it is charged
-before anything else, and its answer is stored before it is handed out.
+A question goes through :func:`hourglass.ask.run.run`: it is charged before anything else, and its
+answer is stored before it is returned.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any, Final
 from ..ask.run import run
 from ..core.numbers import exact_number
 from ..errors import OptionError
-from ..ledger import Budget, Charge
+from ..ledger import Amount, Budget, Charge
 from ..ledger.values import shown_number
-from .accounts import Account, owner_of, prefix_of
-from .catalogue import Catalogue, Dataset, Person
+from .accounts import Account, Standing, owner_of, prefix_of
+from .catalogue import BudgetEntry, Catalogue, Dataset, Grouping, Person
 from .client import restored
 from .failures import Failure, failure_of
 from .holdings import Choice, Holding, register
 from .journal import Journal
-from .pacing import Paced
+from .pacing import Written
 
 __all__ = ["Asked", "Found", "Service", "State", "load"]
 
@@ -32,15 +32,25 @@ _KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of the menu at a price of the list."""
+    """A question that the catalogue allows, at an allowed price."""
 
     dataset: Dataset
     choice: Choice
     epsilon: Fraction
 
     @property
+    def grouping(self) -> Grouping | None:
+        """What it is grouped by, if anything."""
+        return self.dataset.groupings[self.choice.grouping] if self.choice.grouping else None
+
+    @property
+    def price(self) -> Amount:
+        """Its price; groups with secret names also cost their delta."""
+        return Amount(self.epsilon, self.grouping.delta if self.grouping else Fraction(0))
+
+    @property
     def facts(self) -> dict[str, Any]:
-        """The question in public words, for the journal."""
+        """The public facts about the question, for the journal."""
         return {
             "dataset": self.dataset.name,
             "columns": list(self.choice.columns),
@@ -48,17 +58,18 @@ class Asked:
             "filter": self.choice.filter,
             "spread": self.choice.spread,
             "epsilon": shown_number(self.epsilon),
+            "delta": shown_number(self.price.delta),
         }
 
 
 def dataset_of(charge: Charge) -> str:
-    """The name of the dataset that a question was about, from the words that its charge carries."""
+    """The name of the dataset of a question, from the description of its charge."""
     return charge.description.partition(":")[0]
 
 
 @dataclass(frozen=True)
 class Found:
-    """A stored answer, with the charge that paid for it."""
+    """A stored answer with its charge."""
 
     charge: Charge
     answer: Any
@@ -82,14 +93,14 @@ class Found:
 
 @dataclass(frozen=True)
 class State:
-    """A catalogue with all that it names opened; replaced as a whole."""
+    """A catalogue with everything that it names opened; replaced as a whole."""
 
     catalogue: Catalogue
     holdings: dict[str, Holding] = field(repr=False)
     budgets: dict[str, Budget] = field(repr=False)
 
     def dataset(self, person: Person, name: Any) -> Dataset:
-        """A dataset that the person may use; none other can be told from one that is not there."""
+        """A dataset that the person may use; others look as if they did not exist."""
         found = self.catalogue.datasets_of(person)
         if not isinstance(name, str) or name not in found:
             raise Failure("no_such_dataset")
@@ -99,42 +110,10 @@ class State:
         """The person's account in a budget."""
         return Account(self.budgets[budget], self.catalogue.budgets[budget], person, dataset)
 
-
-def load(catalogue: Catalogue) -> State:
-    """Open the budgets and read the totals; an error if any of it cannot be used."""
-    budgets = {}
-    for name, entry in catalogue.budgets.items():
-        budgets[name] = Budget(entry.ledger, name)
-        limit = budgets[name].terms.limit
-        if limit != entry.limit:
-            raise OptionError(
-                f"budget {name!r}: the catalogue says {entry.limit}, but the ledger was made with "
-                f"{limit}, which never changes; write that into the catalogue, or make a new budget"
-            )
-    holdings = {name: register(each) for name, each in catalogue.datasets.items()}
-    return State(catalogue, holdings, budgets)
-
-
-class Service:
-    """What is in force, and what people may do with it."""
-
-    def __init__(self, state: State, journal: Journal) -> None:
-        """Begin with a catalogue that was loaded."""
-        self._state = state
-        self._changing = threading.Lock()
-        self.journal = journal
-
-    @property
-    def state(self) -> State:
-        """What is in force now; hold on to it for the length of a request."""
-        return self._state
-
-    def replace(self, state: State) -> None:
-        """Put another catalogue, or the same with fresh totals, in force."""
-        with self._changing:
-            self._state = state
-
-    # --- asking -----------------------------------------------------------------------------
+    def standings(self, person: Person) -> dict[str, Standing]:
+        """The person's standing in each budget that they may see."""
+        names = self.catalogue.budgets_of(person)
+        return {name: self.account(person, name).standing() for name in names}
 
     def asked(
         self,
@@ -146,29 +125,101 @@ class Service:
         spread: Any,
         epsilon: Any,
     ) -> Asked:
-        """The question, if it is one of the menu at a price of the list."""
-        found = self.state.dataset(person, dataset)
+        """The question, if the catalogue allows it at this price."""
+        found = self.dataset(person, dataset)
         if not isinstance(columns, list | tuple) or not all(type(c) is str for c in columns):
             raise Failure("bad_fields")
         if not (isinstance(by, str) and isinstance(filter_, str) and isinstance(spread, bool)):
             raise Failure("bad_fields")
         choice = Choice(tuple(columns), by, filter_, spread)
-        if choice not in self.state.holdings[found.name].menu:
+        if choice not in self.holdings[found.name].menu:
             raise Failure("not_offered")
         return Asked(found, choice, _epsilon(found, epsilon))
 
-    def ask(self, person: Person, asked: Asked, key: Any) -> Any:
-        """The answer: charged, noised, stored; under a key that was used, the stored one."""
+    def answer(self, person: Person, key: str, whose: str | None = None) -> Found:
+        """A stored answer: the person's own, or anybody's for those who may read all."""
+        whose = whose or person.name
+        if whose != person.name and not person.may("reader", "owner"):
+            raise Failure("no_such_answer")
+        for name in self.catalogue.budgets_of(person):
+            settled = self.budgets[name].settled(prefix_of(whose) + key)
+            if settled is not None:
+                found = Found(settled[0], restored(settled[1]), name)
+                if found.dataset in self.catalogue.datasets_of(person):
+                    return found
+        raise Failure("no_such_answer")
+
+    def history(self, person: Person, *, everyone: bool = False) -> list[tuple[str, Charge]]:
+        """The charges of a person, or of all, each with its budget's name, the latest first."""
+        found = []
+        open_to = self.catalogue.datasets_of(person)
+        for name in self.catalogue.budgets_of(person):
+            for charge in self.budgets[name].history():
+                own = owner_of(charge)[0] == person.name
+                seen = own or (everyone and (dataset_of(charge) in open_to or person.may("owner")))
+                if charge.status != "void" and seen:
+                    found.append((name, charge))
+        return sorted(found, key=lambda each: each[1].reserved, reverse=True)
+
+
+def load(catalogue: Catalogue, before: State | None = None) -> State:
+    """Open the budgets and read the totals; raises an error if any of them cannot be used.
+
+    Budgets that were open ``before`` stay open, with the verified state of their ledgers, so that
+    a ledger that is rolled back between two catalogues is refused.
+    """
+    budgets = {}
+    for name, entry in catalogue.budgets.items():
+        budgets[name] = _opened(entry, before)
+        limit = budgets[name].terms.limit
+        if limit != entry.limit:
+            raise OptionError(
+                f"budget {name!r}: the catalogue says {entry.limit}, but the ledger was made with "
+                f"{limit}, which never changes; write that into the catalogue, or make a new budget"
+            )
+    holdings = {name: register(each) for name, each in catalogue.datasets.items()}
+    return State(catalogue, holdings, budgets)
+
+
+def _opened(entry: BudgetEntry, before: State | None) -> Budget:
+    known = None if before is None else before.catalogue.budgets.get(entry.name)
+    if before is None or known is None or known.ledger != entry.ledger:
+        return Budget(entry.ledger, entry.name, keep_connection=True)
+    found = before.budgets[entry.name]
+    found.balance()  # raises an error if the ledger is missing or was rolled back
+    return found
+
+
+class Service:
+    """The current state, and what people may do with it."""
+
+    def __init__(self, state: State, journal: Journal) -> None:
+        """Start with a loaded catalogue."""
+        self._state = state
+        self._changing = threading.Lock()
+        self.journal = journal
+
+    @property
+    def state(self) -> State:
+        """The current state; use one state for the whole of a request."""
+        return self._state
+
+    def replace(self, state: State) -> None:
+        """Replace the state by another catalogue, or the same with new totals."""
+        with self._changing:
+            self._state = state
+
+    def ask(self, state: State, person: Person, asked: Asked, key: Any) -> Written:
+        """Charge, add noise, answer and store; under a used key, return the stored answer."""
         if not person.may("analyst"):
             raise Failure("not_allowed")
         if not isinstance(key, str) or _KEY.fullmatch(key) is None:
             raise Failure("bad_key")
-        state, dataset = self.state, asked.dataset
+        dataset = asked.dataset
         self.journal.write("ask", person.name, key=key, **asked.facts)
         try:
             holding = state.holdings[dataset.name]
-            question = holding.question(asked.choice, asked.epsilon)
-            paced = Paced(question, holding.groups(asked.choice.grouping))
+            paced = holding.paced(asked.choice, asked.epsilon)
             account: Any = state.account(person, dataset.budget, dataset.name)
             answer = run(paced, account, key)
         except Exception as error:
@@ -177,39 +228,6 @@ class Service:
             raise failure from None
         self.journal.write("answered", person.name, key=key)
         return answer
-
-    # --- reading what was answered ----------------------------------------------------------
-
-    def answer(self, person: Person, key: str, whose: str | None = None) -> Found:
-        """A stored answer: one's own, or anybody's for those who may read all."""
-        whose = whose or person.name
-        if whose != person.name and not person.may("reader", "owner"):
-            raise Failure("no_such_answer")
-        state = self.state
-        for name in state.catalogue.budgets_of(person):
-            request = prefix_of(whose) + key
-            stored = state.budgets[name].answer(request)
-            if stored is not None:
-                charge = self._charge(name, stored.charge)
-                found = Found(charge, restored(stored.answer), name)
-                if found.dataset in state.catalogue.datasets_of(person):
-                    return found
-        raise Failure("no_such_answer")
-
-    def history(self, person: Person, *, everyone: bool = False) -> list[tuple[str, Charge]]:
-        """The charges of a person, or of all, each with its budget's name, the latest first."""
-        state, found = self.state, []
-        open_to = state.catalogue.datasets_of(person)
-        for name in state.catalogue.budgets_of(person):
-            for charge in state.budgets[name].history():
-                own = owner_of(charge)[0] == person.name
-                seen = own or (everyone and (dataset_of(charge) in open_to or person.may("owner")))
-                if charge.status != "void" and seen:
-                    found.append((name, charge))
-        return sorted(found, key=lambda each: each[1].reserved, reverse=True)
-
-    def _charge(self, budget: str, number: int) -> Charge:
-        return next(c for c in self.state.budgets[budget].history() if c.number == number)
 
 
 def _epsilon(dataset: Dataset, epsilon: Any) -> Fraction:

@@ -1,4 +1,4 @@
-"""Answers as the page shows and hands them out: tables, pictures, CSV, and the same in Python."""
+"""Answers on the page: tables, charts, CSV, and the Python code for the same answer."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 from typing import Any, Final
 
+from ..ledger import Amount
 from ..ledger.values import shown_number
 from ..release.columns import Columns
 from ..release.release import Release
@@ -16,11 +19,14 @@ from ..release.rendering import label
 from .charts import Mark, Whiskers
 from .service import Found
 
-__all__ = ["Table", "as_csv", "picture", "python_of", "table_of"]
+__all__ = [
+    "Table", "as_csv", "chance_words", "delta_words", "picture", "price_words", "python_of",
+    "table_of",
+]  # fmt: skip
 
-#: The population's interval is computed for so many rows at most: each takes its time.
+#: The most rows for which the population's interval, which is slow, is computed.
 _MOST_WIDE: Final = 60
-#: So many rows are drawn, and so many are shown.
+#: The most rows that are drawn, and that are shown.
 _MOST_DRAWN: Final = 40
 _MOST_SHOWN: Final = 200
 
@@ -29,7 +35,7 @@ _MOST_SHOWN: Final = 200
 class Table:
     """A table of texts; the first ``names`` columns are names, the others numbers.
 
-    ``left_out`` so many rows are not shown.
+    ``left_out`` is the number of rows that are not shown.
     """
 
     head: tuple[str, ...]
@@ -39,7 +45,7 @@ class Table:
 
 
 def table_of(answer: Any) -> Table:
-    """The answer as people read it, with both intervals of each mean."""
+    """The answer as a table, with both intervals of each mean."""
     whole = len(answer.groups) * (len(answer.names) if isinstance(answer, Columns) else 1)
     rows = list(islice(_rows(answer), _MOST_SHOWN))
     wide = whole <= _MOST_WIDE
@@ -51,6 +57,25 @@ def table_of(answer: Any) -> Table:
     lines = [(*key, *((name,) if several else ()), *_figures(one, wide)) for key, name, one in rows]
     names = len(groups) + several
     return Table((*head, "sum", "records"), tuple(lines), names, whole - len(rows))
+
+
+def price_words(price: Amount) -> str:
+    """A price as text: its epsilon, and its delta if it has one."""
+    words = f"epsilon {shown_number(price.epsilon)}"
+    return f"{words} and delta {delta_words(price.delta)}" if price.delta else words
+
+
+def delta_words(delta: Fraction) -> str:
+    """A delta as text, such as 1e-6."""
+    exact = shown_number(delta)
+    return f"{Decimal(exact):e}" if delta and exact.startswith("0.000") else exact
+
+
+def chance_words(chance: float) -> str:
+    """A probability as text."""
+    if chance > 0.999:
+        return "over 99.9 %"
+    return "under 0.1 %" if chance < 0.001 else f"{100 * chance:.1f} %"
 
 
 def _mean_word(rows: list[Any]) -> str:
@@ -84,7 +109,7 @@ def _figures(one: Release, wide: bool) -> list[str]:
 
 
 def picture(answer: Any) -> list[Whiskers]:
-    """A picture for each column; none where there are too many groups."""
+    """A chart for each column; none if there are too many groups."""
     found: dict[str, list[Mark]] = {}
     if len(answer.groups) > _MOST_DRAWN:
         return []
@@ -107,7 +132,7 @@ def as_csv(answer: Any) -> str:
 
 
 def python_of(found: Found, url: str, filter_: str = "") -> str:
-    """The lines of Python that bring the same answer, at no charge."""
+    """Python code that returns the same answer at no charge."""
     answer = found.answer
     columns = list(answer.names) if isinstance(answer, Columns) else answer.column
     by = f", by={list(answer.by) if len(answer.by) > 1 else answer.by[0]!r}" if answer.by else ""

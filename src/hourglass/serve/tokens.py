@@ -1,7 +1,7 @@
 """Access tokens: 256 random bits, of which only the SHA-256 is kept.
 
-A slow hash is for passwords that people choose. Nobody guesses 256 random bits, so one SHA-256
-is as safe, and a wrong token costs the server nothing.
+Slow hashes are for passwords that people choose. 256 random bits cannot be guessed, so one SHA-256
+is as safe, and a wrong token costs the server little.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HASH: Final = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def random_text(words: int = 4) -> str:
-    """So many 64-bit words of the operating system's randomness, as text fit for a URL."""
+    """A number of 64-bit words from the operating system's generator, as URL-safe text."""
     return urlsafe_b64encode(SECURE.words(words).tobytes()).decode().rstrip("=")
 
 
@@ -33,14 +33,14 @@ def token() -> str:
 
 
 def hashed(secret: str) -> str:
-    """What is kept of a token, a login code or a session."""
+    """The hash of a token, a sign-in code or a session, which is all that is kept of it."""
     return "sha256:" + hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def matching(secret: str, hashes: Iterable[tuple[str, str]]) -> str | None:
-    """Whose token it is, from pairs of a name and a hash.
+    """The owner of a token, from pairs of a name and a hash.
 
-    Every hash is compared, each in constant time: how long it takes tells nothing of them.
+    Every hash is compared, each in constant time, so the time reveals nothing about them.
     """
     offered, found = hashed(secret), None
     for name, known in hashes:

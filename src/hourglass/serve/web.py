@@ -1,4 +1,4 @@
-"""What both ways in share: who calls, what they send, and how a failure is told."""
+"""What the page and the API share: authentication, parsing of requests, reporting of failures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -18,12 +18,16 @@ from .failures import Failure, failure_of
 from .limits import Rates, body_of
 from .metrics import Metrics
 from .people import Door, Visitor
-from .service import Service, State
+from .previews import Worth, worth
+from .service import Asked, Found, Service, State
 
 __all__ = ["Call", "Desk", "Work"]
 
 log = logging.getLogger("hourglass.serve")
 _GENEROUS: Final = 20
+#: The most requests that are processed at once. More would slow down the thread that holds the
+#: ledger's lock, for which all others wait.
+_THREADS: Final = 8
 
 
 @dataclass
@@ -36,17 +40,22 @@ class Desk:
     requests: Rates
     strangers: Rates
     metrics: Metrics = field(default_factory=Metrics)
+    threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(_THREADS))
 
     @classmethod
     def of(cls, service: Service, door: Door) -> Desk:
-        """With the rates of the catalogue that is in force."""
-        a_minute = service.state.catalogue.settings.questions_per_minute
-        return cls(service, door, Rates(a_minute), Rates(_GENEROUS * a_minute), Rates(60))
+        """With the rates of the catalogue that is in force at the time of a request."""
+
+        def a_minute() -> int:
+            return service.state.catalogue.settings.questions_per_minute
+
+        requests = Rates(lambda: _GENEROUS * a_minute())
+        return cls(service, door, Rates(a_minute), requests, Rates(lambda: 60))
 
 
 @dataclass(frozen=True)
 class Call:
-    """A request, with who makes it and what is in force as it begins."""
+    """A request, with its caller and the state at its beginning."""
 
     request: Request
     desk: Desk
@@ -61,7 +70,7 @@ class Call:
 
     @property
     def person(self) -> Any:
-        """Who calls; a Failure where nobody is signed in."""
+        """The caller; raises a Failure if nobody is signed in."""
         if self.visitor is None:
             raise Failure("not_signed_in")
         return self.visitor.person
@@ -70,6 +79,28 @@ class Call:
     def address(self) -> str:
         """Where the connection comes from."""
         return self.request.client.host if self.request.client else ""
+
+    def needs(self, *roles: str) -> None:
+        """Raise a Failure unless the caller has one of these roles."""
+        if not self.person.may(*roles):
+            raise Failure("not_allowed")
+
+    def asked(self, *question: Any) -> Asked:
+        """The caller's question: dataset, columns, by, filter, spread, epsilon."""
+        return self.state.asked(self.person, *question)
+
+    def worth(self, asked: Asked, records: Any, mean: Any) -> Worth:
+        """The price of a question for the caller, and the expected accuracy of its answer."""
+        return worth(self.state, self.person, asked, records, mean)
+
+    def ask(self, asked: Asked, key: Any) -> Any:
+        """The answer, charged to the caller; the rate is limited."""
+        self.desk.questions.check(self.person.name)
+        return self.service.ask(self.state, self.person, asked, key)
+
+    def found(self, key: str, whose: str | None = None) -> Found:
+        """A stored answer: the caller's own or, for readers, anybody's."""
+        return self.state.answer(self.person, key, whose)
 
     def query(self, name: str, default: str = "") -> str:
         """A value of the address, or the last of several."""
@@ -93,7 +124,7 @@ class Call:
         return found
 
     def form(self) -> dict[str, str]:
-        """The fields of a form, which must be one of our own for this visitor."""
+        """The fields of a form, which must have been made by us for this visitor."""
         fields = _fields(self.body)
         if self.visitor is not None and not self.desk.door.is_form_key(
             self.visitor, fields.get("form_key", "")
@@ -115,7 +146,7 @@ Told = Callable[[Call, Failure], Response]
 
 
 def told_as_json(call: Call, failure: Failure) -> Response:
-    """A failure for a program."""
+    """A failure as JSON."""
     headers = {"WWW-Authenticate": "Bearer"} if failure.status == 401 else {}
     return JSONResponse(failure.to_dict(), failure.status, headers)
 
@@ -123,7 +154,7 @@ def told_as_json(call: Call, failure: Failure) -> Response:
 def endpoint(
     desk: Desk, path: str, work: Work, *, tell: Told = told_as_json, public: bool = False
 ) -> Callable[[Request], Awaitable[Response]]:
-    """A handler: checks who calls and from where, reads the body, works in a thread."""
+    """A handler: authenticates the caller, checks the origin, reads the body, runs in a thread."""
 
     async def handle(request: Request) -> Response:
         started, state = time.perf_counter(), desk.service.state
@@ -136,7 +167,7 @@ def endpoint(
             if request.method == "POST":
                 _check_origin(request, call)
                 call = Call(request, desk, state, call.visitor, await body_of(request))
-            reply = await run_in_threadpool(work, call)
+            reply = await to_thread.run_sync(work, call, limiter=desk.threads)
         except Exception as error:
             failure = failure_of(error)
             if failure.code == "internal":
@@ -150,7 +181,7 @@ def endpoint(
 
 
 def _note(path: str, reply: Response, call: Call, started: float) -> None:
-    """Count and log a reply, by the pattern of its address and not by the address."""
+    """Count and log a reply, by the pattern of its route instead of the URL."""
     call.desk.metrics.served(path, reply.status_code)
     facts = {
         "method": call.request.method,
@@ -163,7 +194,7 @@ def _note(path: str, reply: Response, call: Call, started: float) -> None:
 
 
 def check_host(request: Request, state: State) -> None:
-    """Refuse names that are not ours (another site's may be made to lead here), and detours."""
+    """Refuse foreign host names (DNS rebinding), and connections that bypass the proxy."""
     settings = state.catalogue.settings
     allowed = {settings.host, "localhost", "127.0.0.1", "::1"}
     if settings.url:
@@ -173,42 +204,53 @@ def check_host(request: Request, state: State) -> None:
     except ValueError:
         named = None
     if request.scope["path"] == "/healthz":
-        return  # for probes on the machine itself, whatever they call it
+        return  # for health checks on the machine itself, under any host name
     if named not in allowed:
         raise Failure("wrong_host")
     address = request.client.host if request.client else ""
     if settings.proxy is not None and address not in settings.proxy.addresses:
-        raise Failure("not_by_proxy")  # what passes by the proxy is not encrypted
+        raise Failure("not_by_proxy")  # connections that bypass the proxy are not encrypted
 
 
 def _check_origin(request: Request, call: Call) -> None:
-    """Refuse what a page of another site made a browser send."""
+    """Refuse requests that another site caused a browser to send."""
     if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         raise Failure("cross_site")
-    origin = request.headers.get("origin")
-    if origin is None:
-        return
     settings = call.state.catalogue.settings
-    ours = urlsplit(settings.url).netloc if settings.url else request.headers.get("host", "")
-    if urlsplit(origin).netloc != ours:
-        raise Failure("cross_site")
+    own = f"{request.scope['scheme']}://{request.headers.get('host', '')}"
+    for origin in request.headers.getlist("origin"):
+        if _site(origin) is None or _site(origin) != _site(settings.url or own):
+            raise Failure("cross_site")
+
+
+def _site(url: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port, the usual port where none is said; None for what has no host."""
+    try:
+        parts = urlsplit(url)
+        usual = 443 if parts.scheme == "https" else 80
+        return (parts.scheme, parts.hostname, parts.port or usual) if parts.hostname else None
+    except ValueError:
+        return None
 
 
 def cookie_name(state: State) -> str:
-    """The session's cookie; by https it is bound to this very host."""
+    """The name of the session cookie; with https it is bound to this host."""
     return "__Host-hourglass" if state.catalogue.settings.secure else "hourglass"
 
 
 def _visitor(request: Request, desk: Desk, state: State) -> Visitor | None:
     catalogue, door = state.catalogue, desk.door
     address = request.client.host if request.client else ""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme:
-        found = door.by_token(catalogue, token.strip()) if scheme.lower() == "bearer" else None
+    offered = request.headers.getlist("authorization")
+    if offered:
+        scheme, _, token = offered[0].partition(" ")
+        alone = len(offered) == 1 and scheme.lower() == "bearer"
+        found = door.by_token(catalogue, token.strip()) if alone else None
         if found is None:
             desk.strangers.check(address)
             raise Failure("not_signed_in")
         return found
+    if (named := door.by_proxy(catalogue, address, request.headers)) is not None:
+        return named  # a cookie may be left over from somebody else
     cookie = request.cookies.get(cookie_name(state))
-    found = door.by_session(catalogue, cookie) if cookie else None
-    return found or door.by_proxy(catalogue, address, request.headers)
+    return door.by_session(catalogue, cookie) if cookie else None

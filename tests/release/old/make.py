@@ -2,8 +2,8 @@
 
     PYTHONPATH=<a checkout of 0.1.0>/src python tests/release/old/make.py
 
-Each case holds what ``to_dict`` stored and what that version said of the answer. The files are
-never written anew: every later version must read them, and say the same.
+Each case holds what ``to_dict`` stored and what that version printed. The files are never written
+again: every later version must read them and print the same.
 """
 
 from __future__ import annotations

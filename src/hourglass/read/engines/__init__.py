@@ -1,7 +1,7 @@
-"""Where tables are asked: one file an engine, which registers itself.
+"""The engines: one module each, which registers itself.
 
 Every module of this package is imported with it, so an engine is added by adding its file.
-``base.py`` says what an engine is.
+``base.py`` defines what an engine is.
 """
 
 from importlib import import_module

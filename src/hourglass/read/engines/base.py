@@ -1,8 +1,8 @@
-"""What an engine is, the registry of engines, and how a foreign error becomes one of ours.
+"""The interface of engines, and their registry.
 
-An engine is one file in this folder with one registered class, which says which data it claims
-and opens it. Adding the file is enough: all that are here are imported with the package. A library
-is imported only when data is opened, never to find out whether data is claimed.
+An engine is a module in this package with one registered class, which says which data it claims and
+opens it. All modules here are imported with the package, so adding a file is enough. An engine's
+library is imported only when data is opened, never to find out whether data is claimed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Engine(Protocol):
     """A registered engine: which data it claims, and how it is opened."""
 
     name: ClassVar[str]
-    #: Whether it is asked first where several engines claim the same data.
+    #: Whether it is preferred if several engines claim the same data.
     preferred: ClassVar[bool]
 
     @staticmethod
@@ -41,7 +41,7 @@ Kind = TypeVar("Kind", bound=type[Any])
 
 
 def register(engine: Kind) -> Kind:
-    """Offer an engine; it passes the conformance corpus of the tests first."""
+    """Register an engine; it must pass the conformance corpus of the tests."""
     _REGISTRY[engine.name] = engine
     return engine
 
@@ -56,7 +56,7 @@ def _order(engine: type[Engine]) -> tuple[bool, str]:
 
 
 class Source(Protocol):
-    """Where a table lives: it tells its schema, and runs one query."""
+    """A table opened by an engine: has a schema, and runs one query."""
 
     @property
     def name(self) -> str:
@@ -68,26 +68,26 @@ class Source(Protocol):
 
     @property
     def parses(self) -> bool:
-        """Whether a column of text can be read as numbers here."""
+        """Whether this source can read a column of text as numbers."""
 
     def schema(self) -> Schema:
-        """The columns as declared; no row is looked at."""
+        """The columns as declared; no row is read."""
 
     def sql(self, query: Question, bounds: Bounds) -> str | None:
-        """The query as this engine will run it; None where no SQL runs."""
+        """The query as this engine will run it; None if no SQL runs."""
 
     def run(self, sql: Any, query: Question) -> Groups:
-        """The secret totals by group: here the data is looked at, once."""
+        """The secret totals by group; this reads the data, once."""
 
 
 def value_field(engine: Source, schema: Schema, column: str, parse: str | None) -> Field:
-    """The column to average, text read as the request or the engine declares."""
+    """The column to average, with text read as ``parse`` or the engine declares."""
     field = schema.field(column, "column")
     if parse and field.kind == "text" and not engine.parses:
         raise OptionError(
-            f"parse={parse!r}: {engine.name} cannot read text as numbers in such a way that no "
-            f"cell ends the query; store column {column!r} as numbers, or read it from a file or "
-            "a frame"
+            f"parse={parse!r}: {engine.name} cannot read text as numbers without the risk that a "
+            f"cell makes the query fail; store column {column!r} as numbers, or read it from a "
+            "file or a frame"
         )
     return field.value(parse, engine.parse)
 

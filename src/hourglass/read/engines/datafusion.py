@@ -1,4 +1,4 @@
-"""DataFusion: files, through the engine of that name."""
+"""DataFusion, for Parquet files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from .base import missing_extra, register
 __all__ = ["DataFusion", "of_files"]
 
 _TABLE: Final = "hourglass_table"
-#: A file's least and largest values leave NaN out. Where the two are equal, DataFusion takes
-#: the column for a constant, and a NaN counts as the other rows' value.
+#: The minimum and maximum in a file's statistics ignore NaN. If the two are equal, DataFusion
+#: treats the column as a constant, and a NaN counts as the value of the other rows.
 _NO_STATISTICS: Final = {
     "datafusion.execution.collect_statistics": "false",
     "datafusion.execution.parquet.pruning": "false",
@@ -50,7 +50,7 @@ _DIALECT: Final = Dialect("postgres", _mend)
 
 
 class DataFusion:
-    """Files registered with a context of their own."""
+    """Files, registered with a context of their own."""
 
     name = "datafusion"
     parse: str | None = None
@@ -64,7 +64,7 @@ class DataFusion:
         return Schema(tuple(_field(field) for field in self._declared))
 
     def sql(self, query: Question, bounds: Bounds) -> str:
-        """The query over the columns that it needs."""
+        """The query, over the columns that it needs."""
         texts = names(query)
         columns = [_name(f) if f.name in texts else _present(f) for f in query.fields]
         columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
@@ -72,10 +72,10 @@ class DataFusion:
         return with_source(native, _DIALECT.write(query.text("halves", PLAIN)))
 
     def run(self, sql: str, query: Question) -> Groups:
-        """Run it; the answer comes as Arrow.
+        """Run the query; the result is an Arrow table.
 
-        DataFusion ends a query at a text that is no UTF-8. DuckDB's totals are the same, bit for
-        bit, and it can take such a text for missing: then it gives the answer.
+        DataFusion fails at text that is not UTF-8. DuckDB's totals are the same, bit for bit, and
+        it can treat such text as missing, so in that case DuckDB reads the data.
         """
         try:
             with guarded("data: DataFusion failed while reading"):
@@ -97,7 +97,7 @@ class DataFusion:
 
 
 def _name(field: Field) -> str:
-    """Text that names groups or persons, from its bytes: what is no UTF-8 is NULL."""
+    """Text that names groups or persons, from its bytes; what is not UTF-8 is NULL."""
     return f"{_text(field)} AS {identifier(field.name)}"
 
 
@@ -119,14 +119,14 @@ def _input(field: Field) -> str:
     raw, units = f"CAST({column} AS BIGINT)", 10**field.digits  # a second
     first, last = FIRST_DAY * 86_400 * units, (LAST_DAY + 1) * 86_400 * units - 1
     passed = f"{raw} * {10**6 // units}"
-    if field.digits > 6:  # rounded down, also before 1970
-        first, last = INT64[0] + 2, INT64[1] - 1  # DuckDB takes the ends for infinities
+    if field.digits > 6:  # rounds down, also before 1970
+        first, last = INT64[0] + 2, INT64[1] - 1  # DuckDB treats the extremes as infinities
         passed = f"({raw} - ({raw} % 1000 + 1000) % 1000) / 1000"
     return f"CASE WHEN {raw} BETWEEN {first} AND {last} THEN {passed} END"
 
 
 def _present(field: Field) -> str:
-    """A column, NaN as NULL: here a NaN with the sign of minus lies below all numbers."""
+    """A column with NaN as NULL; in DataFusion a negative NaN is less than all numbers."""
     column = identifier(field.name)
     if field.kind != "real":
         return column
@@ -134,7 +134,7 @@ def _present(field: Field) -> str:
 
 
 def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
-    """Parquet files; text is left to engines that read it by a declared rule."""
+    """Open Parquet files; text files are left to other engines."""
     try:
         from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
     except ImportError:
@@ -152,7 +152,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
 
 
 def _define_functions(context: Any) -> None:
-    """Arithmetic by NumPy, on arrays in which NaN stands for NULL."""
+    """Define arithmetic with NumPy, on arrays in which NaN represents NULL."""
     import pyarrow
     from datafusion import udf
 
@@ -172,11 +172,11 @@ def _define_functions(context: Any) -> None:
 
 
 def _registered(context: Any, files: FileSet, wanted: tuple[str, ...]) -> Any:
-    """The schema of the files, which are a table of the context from here on."""
+    """Register the files as a table of the context, and return their schema."""
     import pyarrow.dataset
 
     if len(files.paths) == 1 and files.absolute[0].isprintable():
-        path = Path(files.absolute[0])  # as a URL: in a path it would look for a glob
+        path = Path(files.absolute[0])  # as a URL, because a path would be treated as a glob
         context.register_parquet(_TABLE, path.as_uri(), file_extension=path.suffix)
         return context.table(_TABLE).schema()
     declared = unified_dataset(files, wanted, "parquet").schema
@@ -186,9 +186,9 @@ def _registered(context: Any, files: FileSet, wanted: tuple[str, ...]) -> Any:
 
 
 def _as_bytes(schema: Any) -> Any:
-    """The schema with text as bytes: PyArrow hands text over unchecked, and DataFusion trusts it.
+    """The schema with text as bytes, because DataFusion trusts text that PyArrow did not check.
 
-    A dictionary is left as it is: PyArrow does check one.
+    A dictionary is unchanged, because PyArrow checks dictionaries.
     """
     import pyarrow
 

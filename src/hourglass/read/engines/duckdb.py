@@ -1,9 +1,9 @@
 """DuckDB: the embedded engine, for files and for tables in memory.
 
-By group or by person it runs the one query. Where all that is asked is one total of each column it
-hands the columns over in batches, and the kernel for arrays adds them up, while DuckDB reads on:
-fewer steps a row than any SQL for the same cells. That takes PyArrow; without it the one query
-runs, and its answer comes as NumPy's arrays, not as Arrow's.
+With groups or persons it runs the query of :mod:`..sql.query`. If only one total of each column is
+needed, it hands the columns over in batches, and the kernel for arrays adds them up while DuckDB
+reads on, with fewer steps per row than SQL. That needs PyArrow; without it the query runs, and its
+result comes as NumPy arrays instead of Arrow.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _WIDE: Final = {
 
 
 class DuckDB:
-    """A scan, in a database of its own that lives in memory as long as it."""
+    """A scan in an in-memory database of its own."""
 
     name = "duckdb"
     parses = True
@@ -72,7 +72,7 @@ class DuckDB:
         self._text = text
         self._stream = stream
         self._connection = connect()
-        if stream:  # it opens no file before a batch is asked for
+        if stream:  # opens no file before a batch is requested
             self._connection.register(TABLE, stream)
 
     def schema(self) -> Schema:
@@ -99,14 +99,14 @@ class DuckDB:
         return [_field(n, t) for n, t in zip(names, relation.types, strict=True)]
 
     def _converted(self) -> set[str]:
-        """The times that DuckDB converts as it reads them, which fails where they are too large."""
+        """The timestamps that DuckDB converts as it reads them, which fails for large values."""
         if self._frame:
             return unsound_times(self._frame.scanned)
         told = self._scans.times()
         return {name for (name,) in self._connection.execute(told).fetchall()} if told else set()
 
     def _own_names(self, names: list[str]) -> list[str]:
-        """The names as a Parquet file has them: DuckDB gives the second of two alike another."""
+        """The column names as a Parquet file has them; DuckDB renames duplicates."""
         if self._footer is None:
             return names
         told = self._connection.execute(
@@ -122,7 +122,7 @@ class DuckDB:
         return [*own, *names[columns:]] if len(set(own)) < len(own) else names
 
     def sql(self, query: Question, bounds: Bounds) -> str:
-        """The query over the scan, of the columns that it needs."""
+        """The query over the scan, with the columns that it needs."""
         if taken := self._scans.taken(query):
             with guarded_schema("data: DuckDB cannot read the names of the columns"):
                 check_names(self._connection.execute(taken).fetchall())
@@ -132,7 +132,7 @@ class DuckDB:
         return _text(query, select(query, scan, by_group=_by_group(query)))
 
     def run(self, sql: str, query: Question) -> Groups:
-        """Run it, and drop the database."""
+        """Run the query, and drop the database."""
         try:
             self._fill()
             return self._tried(sql, query)
@@ -140,13 +140,13 @@ class DuckDB:
             self._connection.close()
 
     def _fill(self) -> None:
-        """Put the rows of a frame in the place of its types."""
+        """Replace the types of a frame by its rows."""
         if self._frame and self._frame.filled:
             with guarded("data: the rows cannot be read"):
                 self._connection.register(TABLE, self._frame.filled())
 
     def _tried(self, sql: str, query: Question) -> Groups:
-        """The answer; from a Parquet file with a text that is no UTF-8, at the second try."""
+        """The result; a Parquet file with text that is not UTF-8 needs a second try."""
         second = self._scans.second(query)
         try:
             with _Reading():
@@ -162,7 +162,7 @@ class DuckDB:
 
 
 class DuckDBRelation:
-    """A relation of the user's own connection, asked where it lives."""
+    """A relation on the user's own connection."""
 
     name = "duckdb"
     parse: str | None = None
@@ -178,42 +178,42 @@ class DuckDBRelation:
         return Schema(tuple(fields), folds=True)
 
     def sql(self, query: Question, bounds: Bounds) -> str:
-        """The query over the relation; the optimiser of its connection is not ours to set."""
-        opaque = _plain(query) is None  # a column that is handed over is compared with nothing
+        """The query over the relation; the optimiser settings of its connection are not changed."""
+        opaque = _plain(query) is None  # a column that is handed over is not compared with anything
         by_group = _by_group(query)
         native = select(query, TABLE, by_group=by_group, collated=True, opaque=opaque)
         return _text(query, native)
 
     def run(self, sql: str, query: Question) -> Groups:
-        """Run it on the relation's connection."""
+        """Run the query on the relation's connection."""
         with _Reading():
             return _groups(self._relation.query(TABLE, sql), query)
 
 
 def _told(failure: BaseException) -> BaseException:
-    """What ended the reading of text files, in words that quote nothing."""
+    """The reason why reading text files failed, without quoting data."""
     if not isinstance(failure, Exception):
         return failure  # Ctrl-C
     if isinstance(failure, EOFError):
-        return SourceError("data: a compressed file ends early; copy it again")
+        return SourceError("data: a compressed file is truncated; copy it again")
     return SourceError(f"data: a file could not be read to its end ({type(failure).__name__})")
 
 
 def connect() -> Any:
-    """A database in memory that tells nothing of what it reads."""
+    """An in-memory database that shows and logs nothing about what it reads."""
     import duckdb
 
     connection = duckdb.connect(
         config={
             "autoinstall_known_extensions": "false",
-            "pandas_analyze_sample": "0",  # an object column is text, whatever it holds
+            "pandas_analyze_sample": "0",  # an object column is text, whatever it contains
             "preserve_insertion_order": "false",
             "temp_directory": str(spill_directory()),
         }
     )
     connection.execute("SET enable_progress_bar = false")
-    # A Parquet file's least and largest values leave NaN out; by them DuckDB folds comparisons,
-    # ISNAN and IS NULL, and whether a NaN is counted would depend on the other rows.
+    # The minimum and maximum in Parquet statistics ignore NaN. DuckDB uses them to fold
+    # comparisons, ISNAN and IS NULL, so whether a NaN is counted would depend on other rows.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     return connection
 
@@ -229,7 +229,7 @@ def _field(name: str, dtype: Any) -> Field:
         return Field(name, "decimal", declared, digits=dict(dtype.children)["precision"])
     if kind in ("double", "float", "null"):
         return Field(name, "real", declared, exact=kind == "double")
-    if kind in ("varchar", "enum", "uuid") and declared != "JSON":  # not read where it is not JSON
+    if kind in ("varchar", "enum", "uuid") and declared != "JSON":  # not read if it is not JSON
         return Field(name, "text", kind.upper(), exact=declared == "VARCHAR")
     if kind in TIMES:
         return Field(name, "timestamp", declared)
@@ -237,14 +237,14 @@ def _field(name: str, dtype: Any) -> Field:
 
 
 def _plain(query: Question) -> Query | None:
-    """The query, if its answer is one total and the column can be handed over."""
+    """The query, if its result is one total and the columns can be handed over."""
     if isinstance(query, Query) and query.numbers is not None and _arrow_is_here():
         return query
     return None
 
 
 def _by_group(query: Question) -> bool:
-    """Whether names are checked by group: in the answer, which takes PyArrow."""
+    """Whether names are checked by group, in the result, which needs PyArrow."""
     return groups_suffice(query) and _arrow_is_here()
 
 
@@ -266,7 +266,7 @@ def _text(query: Question, native: str) -> str:
 
 
 class _Reading(guarded):
-    """A guard around the query, which DuckDB ends with an error of its own at Ctrl-C."""
+    """A guard around the query that turns DuckDB's own error at Ctrl-C into KeyboardInterrupt."""
 
     def __init__(self) -> None:
         super().__init__("data: DuckDB failed while reading")
@@ -280,7 +280,7 @@ class _Reading(guarded):
 
 
 def _groups(relation: Any, query: Question) -> Groups:
-    """From the relation that is asked for: totals by group, or the column itself."""
+    """The totals by group, from a relation that holds either the totals or the columns."""
     if plain := _plain(query):
         return one_group(relation, plain)
     if _arrow_is_here():
@@ -290,7 +290,7 @@ def _groups(relation: Any, query: Question) -> Groups:
 
 
 def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:
-    """The distinct rows of a public table, in order: for keys that are no secret."""
+    """The distinct rows of a public table, in order, for public keys."""
     from ..open import open_table
 
     engine = open_table(table, names)
@@ -310,7 +310,7 @@ def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:
 
 @register
 class DuckDBEngine:
-    """Files, frames in memory, DuckDB's own files, and relations of the user's own connection."""
+    """Files, frames in memory, DuckDB database files, and relations of the user's connections."""
 
     name = "duckdb"
     preferred = True
@@ -324,7 +324,7 @@ class DuckDBEngine:
 
     @staticmethod
     def open(data: Any, wanted: tuple[str, ...]) -> Source:
-        """Files and frames are scanned by a database of our own, relations where they live."""
+        """Files and frames are scanned by a database of our own, relations on their connection."""
         if isinstance(data, SqlSource):
             from .duckdb_database import DuckDBDatabase
 
@@ -341,6 +341,6 @@ class DuckDBEngine:
 
 
 def is_relation(data: Any) -> bool:
-    """Whether it is a relation, without an import of DuckDB."""
+    """Whether it is a relation, without importing DuckDB."""
     duckdb = sys.modules.get("duckdb")
     return duckdb is not None and isinstance(data, duckdb.DuckDBPyRelation)

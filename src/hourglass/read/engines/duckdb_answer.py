@@ -1,4 +1,4 @@
-"""DuckDB's answers as totals: columns that are handed over, or groups without PyArrow."""
+"""DuckDB's results as totals: columns that are handed over, or groups without PyArrow."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...core.key_columns import KeyColumn, Keys
 from ...core.totals import Groups
 from ..column import part_of_arrow
 from ..kernel import total_of_chunks, totals_of_blocks
@@ -14,12 +15,12 @@ from ..sql.query import Query, Question
 
 __all__ = ["of_arrays", "one_group"]
 
-#: Rows a batch: a megabyte of doubles, which is still near when the kernel gets it.
+#: Rows per batch: a megabyte of doubles, which is still in the cache when the kernel gets it.
 _BATCH: Final = 1 << 17
 
 
 def one_group(relation: Any, query: Query) -> Groups:
-    """The totals of the columns that a relation hands over in batches, by the kernel."""
+    """The totals of the columns of a relation, read in batches and added up by the kernel."""
     with relation.to_arrow_reader(_BATCH) as reader:  # closed whatever happens
         if len(query.values) > 1:
             blocks = ([part_of_arrow(column) for column in batch.columns] for batch in reader)
@@ -32,17 +33,19 @@ def one_group(relation: Any, query: Query) -> Groups:
 
 
 def of_arrays(columns: dict[str, Any], query: Question) -> Groups:
-    """From NumPy's arrays: the keys, the count, the halves of the sums."""
+    """Totals from NumPy arrays: the keys, the count, the halves of the sums."""
     keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
     numbers = list(columns.values())[len(keys) :]
-    return Groups.of(keys, *numbers, balance=query.balance)
+    return Groups.of(Keys(keys), *numbers, balance=query.balance)
 
 
-def _values(column: Any, field: Field) -> Any:
-    """Key values: an array of whole numbers as it is, else plain Python ones, NULL as None."""
+def _values(column: Any, field: Field) -> KeyColumn:
+    """The values of a key column; NULL is masked in the result."""
     if field.kind == "date":
         column = column.astype("datetime64[D]")
-    if isinstance(column, np.ma.MaskedArray):
-        column, absent = column.data.astype(object), np.ma.getmaskarray(column)
-        column[absent] = None
-    return column if column.dtype.kind in "iu" else column.tolist()
+    absent = np.ma.getmaskarray(column)
+    found = KeyColumn.of(np.ma.getdata(column))
+    if found.whole:
+        return KeyColumn(np.where(absent, 0, found.values), absent)
+    found.values[absent] = None
+    return found

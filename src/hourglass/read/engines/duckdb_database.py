@@ -1,7 +1,7 @@
-"""A DuckDB file: a table, a view or a SELECT of it, opened read-only.
+"""A table, a view or a SELECT of a DuckDB file, opened read-only.
 
-The file is attached to a database of our own, so nothing of the file's is set or changed, and
-other processes can read it at the same time.
+The file is attached to an in-memory database, so nothing in the file is changed, and other
+processes can read it at the same time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FILE: Final = "hourglass_database"
 
 
 class DuckDBDatabase:
-    """What the source names in the file, asked on a connection that ends with the answer."""
+    """A table or SELECT in the file, on a connection that is closed after the query."""
 
     name = "duckdb"
     parse: str | None = None
@@ -47,7 +47,7 @@ class DuckDBDatabase:
                 f"url: {self._path!r} cannot be opened read-only as a DuckDB file; is another "
                 "process writing to it?"
             ):
-                # A relative name could be taken for one of an extension's, such as "md:".
+                # A relative path could be mistaken for the prefix of an extension, such as "md:".
                 path = literal(str(Path(self._path).absolute()))
                 self._connection.execute(f"ATTACH {path} AS {_FILE} (READ_ONLY)")
                 self._connection.execute(f"USE {_FILE}")
@@ -56,7 +56,7 @@ class DuckDBDatabase:
 
     def _selected(self) -> Any:
         try:
-            with guarded_schema("table: DuckDB cannot tell its columns"):
+            with guarded_schema("table: DuckDB cannot determine its columns"):
                 return self._connection.sql(f"SELECT * FROM {self._source.relation}")
         except DataError:
             self._source.check_table(self._tables())
@@ -74,7 +74,7 @@ class DuckDBDatabase:
         return self._opened().sql(query, bounds)
 
     def run(self, sql: str, query: Question) -> Groups:
-        """Run it, and let go of the file."""
+        """Run the query, and close the file."""
         try:
             return self._opened().run(sql, query)
         finally:

@@ -1,7 +1,7 @@
 """Files in DuckDB: text by the rule of :mod:`..lines`, Parquet and Arrow by their footers.
 
-DuckDB's own reader of CSV is not used. It takes quotes across lines, and where a buffer of its
-parallel scan ends it can lose lines; JSON goes the same way, so that a line is a line everywhere.
+DuckDB's own CSV reader is not used: its quoted fields can extend past a line, and its parallel scan
+can lose lines at the end of a buffer. JSON lines are split in the same way as CSV.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ def _fields(files: FileSet, picks: list[int], headers: frozenset[bytes]) -> Iter
 def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     check_case(wanted)
     stream, declared = TextStream(1, partial(_lines, files)), Schema((), open=True)
-    if not wanted:  # lines alone are counted
+    if not wanted:  # only lines are counted
         return DuckDB(TABLE, stream=stream, text=declared)
-    # What is not an object, or not JSON at all, has none of the columns.
+    # A line that is not an object, or not JSON at all, has none of the columns.
     if not all(map(_PLAIN.fullmatch, wanted)):
         shape = literal(json.dumps(dict.fromkeys(wanted, "VARCHAR"), ensure_ascii=False))
         members, of_line = f"json_transform(c0, {shape})", "struct_extract(line, {name})"
-    else:  # a third faster, where a name has no meaning of its own in a path
+    else:  # a third faster; possible if no name has a special meaning in a JSON path
         paths = ", ".join(literal(f'$."{name}"') for name in wanted)
         members, of_line = f"json_extract_string(c0, [{paths}])", "list_extract(line, {place})"
     listed = ", ".join(
@@ -96,8 +96,8 @@ def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     if len(paths) == 1:
         return DuckDB(_parquet(paths), footer=literal(paths[0]))
     with guarded_schema(
-        f"{files.paths[0]!r} and the others: are they whole Parquet files? DuckDB cannot read the "
-        "columns"
+        f"{files.paths[0]!r} and the others: are they complete Parquet files? DuckDB cannot read "
+        "the columns"
     ):
         groups = _alike(paths, wanted)
     if len(groups) == 1:
@@ -113,7 +113,7 @@ def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
         for name, kind in targets.items()
         if kind is not None
     )
-    if not columns:  # the schema of any file leads to the error
+    if not columns:  # with the schema of any file the check below raises the error
         return DuckDB(_parquet(paths[:1]), footer=literal(paths[0]))
     return DuckDB(_parquet(*(group for group, _ in groups), columns=columns))
 
@@ -130,16 +130,16 @@ def _parquet(*groups: list[str], columns: str = "*") -> Scans:
 
 
 def _reads(groups: Sequence[list[str]], more: str = "") -> list[str]:
-    """A call of the reader for each group of files, names of directories left alone."""
+    """A call of the reader for each group of files; directory names do not become columns."""
     listed = (", ".join(map(literal, paths)) for paths in groups)
     return [f"read_parquet([{paths}], hive_partitioning=false{more})" for paths in listed]
 
 
 def _literally(path: str) -> str:
-    """A path as a glob that names it and nothing else."""
+    """A path as a glob that matches only that path."""
     if "\\" in path and any(character in path for character in "*?["):
         raise DataError(
-            f"{path!r}: DuckDB takes no path with both a backslash and one of * ? [; rename it"
+            f"{path!r}: DuckDB cannot read a path with both a backslash and one of * ? [; rename it"
         )
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)
 
@@ -178,7 +178,7 @@ def _kind(declared: str) -> Kind:
     """A DuckDB type by its name."""
     import duckdb
 
-    if declared in ("nested", "JSON"):  # whose reader ends at a cell that is not JSON
+    if declared in ("nested", "JSON"):  # whose reader fails at a cell that is not JSON
         return Kind("other", declared)
     dtype = duckdb.sqltype(declared)
     name = str(dtype.id)
@@ -197,7 +197,7 @@ def _kind(declared: str) -> Kind:
 
 
 def _type(kind: Kind) -> str:
-    """The DuckDB type that holds what a kind holds."""
+    """The DuckDB type that holds the values of a kind."""
     if kind.declared:
         return kind.declared
     if kind.family == "decimal":
@@ -216,6 +216,6 @@ def _of_arrow_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     from ..arrow_types import unified_dataset
 
     dataset = unified_dataset(files, wanted, "ipc")
-    with guarded_schema(f"{files.paths[0]!r} is not a whole Arrow file"):
+    with guarded_schema(f"{files.paths[0]!r} is not a complete Arrow file"):
         frame = frame_of(dataset, wanted)
     return DuckDB(TABLE, frame=frame)

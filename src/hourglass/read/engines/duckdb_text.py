@@ -1,10 +1,10 @@
-"""Text in DuckDB: names compare as bytes, and what is no UTF-8 is missing.
+"""Text in DuckDB: names compare as bytes, and text that is not UTF-8 is missing.
 
-Text reaches DuckDB unchecked from Arrow, and a Parquet reader that meets bytes that are no UTF-8
-ends the query, or puts "?" in their place, or leaves them out. Checking every row costs as much as
-counting it, so groups and persons are checked where that is enough, and not the rows. Where "?"
-could be taken for a name, a file is read strictly; if that fails it is read again in both of
-the other ways, which differ in just the texts that are no UTF-8.
+Text from Arrow reaches DuckDB unchecked. At invalid UTF-8 its Parquet reader either fails, or
+replaces the bytes by "?", or removes them. Checking every row costs as much as counting it, so
+where possible groups and persons are checked instead of rows. If "?" could be mistaken for a name,
+a file is read strictly; if that fails, it is read again in both of the other ways, which differ
+exactly in the texts that are not UTF-8.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ..sql.text import LONGEST, names
 __all__ = ["Scans", "groups_suffice", "named", "select"]
 
 
-#: A row of a Parquet file: its file, as an option of the scan, and its number, by a column that
-#: DuckDB makes up.
+#: Columns that identify a row of Parquet files: its file, by an option of the scan, and its number,
+#: by a virtual column of DuckDB.
 FILE: Final = "hourglass_file"
 _ROW: Final = "file_row_number"
 
 
 class Scans:
-    """The ways to scan a source: as it is, and for Parquet in spite of invalid UTF-8.
+    """The ways to scan a source: strictly, and for Parquet also in spite of invalid UTF-8.
 
     ``reads`` are calls of a table function, one for each kind of file, with the same ``columns``;
-    ``lenient`` are the same calls in pairs: one puts "?" in the place of invalid bytes, the other
-    leaves them out. ``files`` lists all of them.
+    ``lenient`` are the same calls in pairs: one replaces invalid bytes by "?", the other removes
+    them. ``files`` lists all files.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class Scans:
         self._lenient, self._columns, self._files = tuple(lenient), columns, files
 
     def first(self, query: Question) -> str:
-        """The scan to try: one that cannot fail, if "?" is taken for nothing else there."""
+        """The first scan to try: a lenient one, if "?" cannot be mistaken for a name."""
         if self._lenient and _texts(query) and _replaceable(query):
             return _union([replacing for replacing, _ in self._lenient], self._columns)
         return self.plain
 
     def second(self, query: Question) -> str | None:
-        """The scan to try after a failure; None where it could not be due to a text."""
+        """The scan to try after a failure; None if invalid text cannot be the reason."""
         texts = _texts(query)
         if not texts or not self._lenient or _replaceable(query):
             return None
@@ -66,7 +66,7 @@ class Scans:
             for field in _fields(query)
             for c in [identifier(field.name)]
         )
-        # With * the name of the file is among the columns, where the scan was asked for it.
+        # With *, the name of the file is among the columns if the scan was asked for it.
         made_up = _ROW if self._columns == "*" else f"{FILE}, {_ROW}"
         pairs = (
             f"SELECT {columns} FROM (SELECT {self._columns}, {made_up} FROM {replacing}) AS a "
@@ -77,14 +77,14 @@ class Scans:
         return f"({' UNION ALL '.join(pairs)})"
 
     def times(self) -> str | None:
-        """A query for columns of times in milliseconds, which DuckDB converts as it reads them."""
+        """A query for timestamp columns in milliseconds, which DuckDB converts as it reads them."""
         if not self._files:
             return None
         unit = "logical_type LIKE '%MILLIS=Milli%' OR converted_type = 'TIMESTAMP_MILLIS'"
         return f"SELECT name FROM parquet_schema({self._files}) WHERE {unit}"
 
     def taken(self, query: Question) -> str | None:
-        """A query for columns that have one of the names by which a row is found, if one is."""
+        """A query for columns whose name is one of those that identify a row."""
         if self.first(query) == self.plain and self.second(query) is None:
             return None
         names = f"'{FILE}', '{_ROW}'"
@@ -102,11 +102,11 @@ def _texts(query: Question) -> list[str]:
 
 
 def check_names(taken: list[tuple[str]]) -> None:
-    """Refuse files with a column of a name by which a row is found."""
+    """Refuse files that have a column with one of the names that identify a row."""
     for (name,) in taken:
         raise DataError(
-            f"data: a Parquet file has a column named {name!r}, by which rows are found whose text "
-            "is no UTF-8; rename it"
+            f"data: a Parquet file has a column named {name!r}, a name that hourglass uses to find "
+            "rows whose text is not UTF-8; rename it"
         )
 
 
@@ -117,7 +117,7 @@ def _union(reads: Sequence[str], columns: str) -> str:
 
 
 def _replaceable(query: Question) -> bool:
-    """Whether a text with a "?" in it has no say: no number has one, nor any of the keys."""
+    """Whether a text with "?" cannot matter: no number and none of the keys has one."""
     if any(each.field.kind == "text" for each in query.inputs):
         return False
     found = names(query)
@@ -133,9 +133,9 @@ def _replaceable(query: Question) -> bool:
 
 
 def groups_suffice(query: Question) -> bool:
-    """Whether names can be checked by group, since rows without a name count nowhere.
+    """Whether names can be checked by group, since rows without a name are left out.
 
-    Not where a person's rows are chosen one by one, before there are groups.
+    They cannot if a person's rows are selected one by one, before there are groups.
     """
     if not isinstance(query, Query) or any(query.nulls):
         return False
@@ -145,9 +145,10 @@ def groups_suffice(query: Question) -> bool:
 def select(
     query: Question, scan: str, *, by_group: bool, collated: bool = False, opaque: bool = False
 ) -> str:
-    """The columns that a question needs; text ``by_group`` is checked later, by :func:`named`.
+    """Select the columns that a question needs; with ``by_group``, :func:`named` checks text later.
 
-    ``collated``: columns may have collations. ``opaque``: no statistics are handed on.
+    ``collated`` means that columns may have collations, ``opaque`` that no statistics are
+    propagated.
     """
     checked = set() if by_group else names(query)
     columns = (
@@ -173,7 +174,7 @@ def _text(field: Field, *, checked: bool, collated: bool) -> str:
 
 
 def _input(field: Field, collated: bool) -> str:
-    """What an expression reads of a column; on a connection of the user's no statistics of it."""
+    """The input of an expression; on a user's connection, without propagating statistics."""
     name = identifier(field.name)
     if field.kind == "text":
         text = _as_text(field)
@@ -198,15 +199,15 @@ def _other(field: Field, opaque: bool) -> str:
     return name
 
 
-#: The types of dates with times; TIMESTAMPTZ_NS has no function that tells its microseconds.
+#: The timestamp types; TIMESTAMPTZ_NS has no function that returns its microseconds.
 TIMES: Final = (
     "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone",
 )  # fmt: skip
 
 
 def sound_times(fields: list[Field], converted: set[str]) -> list[Field]:
-    """The fields, without the times that DuckDB converts: one too large would end the query."""
-    why = "a time in seconds or milliseconds, of which a large one would end the query; store "
+    """The fields, with unusable kinds for timestamps whose conversion could make the query fail."""
+    why = "a time in seconds or milliseconds, where a large value would make the query fail; store "
     return [
         replace(field, kind="other", declared=f"{field.declared} from {why}microseconds")
         if field.kind == "timestamp" and field.name in converted
@@ -221,7 +222,7 @@ def _as_text(field: Field) -> str:
 
 
 def _unlisted(query: Question) -> list[Field]:
-    """The columns of text that name groups or persons, and of which any value is taken."""
+    """The columns of text that name groups or persons and are not restricted to a list of keys."""
     if not isinstance(query, Query):
         return []
     allowed = query.allowed or (None,) * len(query.by)
@@ -229,12 +230,12 @@ def _unlisted(query: Question) -> list[Field]:
     return [field for field, listed in pairs if field and field.kind == "text" and listed is None]
 
 
-#: Rows a batch of Arrow: so many of the longest names fit into its 2^31 bytes.
+#: Rows per Arrow batch: this many of the longest names fit into its 2^31 bytes.
 BATCH: Final = 2**30 // LONGEST
 
 
 def named(table: Any, keys: int) -> Any:
-    """An answer as Arrow, without the groups whose name is no UTF-8."""
+    """The result as Arrow, without the groups whose name is not UTF-8."""
     import pyarrow
 
     for i in range(keys):

@@ -1,4 +1,4 @@
-"""PostgreSQL, through psycopg 3: the totals are computed in the server."""
+"""PostgreSQL, through psycopg 3; the server computes the totals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .base import missing_extra, register
 
 __all__ = ["Postgres"]
 
-#: How the operands of a formula are computed once: OFFSET keeps the subquery from being merged.
+#: Evaluates the operands of a formula once: OFFSET keeps the subquery from being merged.
 _ONCE: Final = "(SELECT {formula} FROM (SELECT {a} AS a, {b} AS b OFFSET 0) AS {pair})"
 
 
@@ -36,12 +36,12 @@ _PLAIN: Final = Dialect("postgres")
 _DIALECT: Final = Dialect("postgres", _mend)
 _LARGEST: Final = sys.float_info.max
 
-#: What a role or a database may have set otherwise: a backslash in a key is itself, every text
-#: can be handed over, and dates are written in one way.
+#: Settings that a role or a database may have changed: a backslash in a literal is an ordinary
+#: character, every text can be transferred, and dates have one format.
 _SETTINGS: Final = (
     "SET standard_conforming_strings = on; SET client_encoding = 'UTF8'; SET datestyle = 'ISO'"
 )
-#: Tables and views, by their names alone where that is enough, and whether this user may read them.
+#: Tables and views, without the schema where that is enough, and whether this user may read them.
 _TABLES: Final = """
 SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname END, n.nspname || '.' || c.relname,
   has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
@@ -49,7 +49,7 @@ FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_|^information_schema$'
 ORDER BY 1, 2
 """
-#: Kinds by the number of the type in pg_type, which never changes; and whether to cast.
+#: Kinds by the OID of the type in pg_type, which never changes, and whether to cast.
 _KINDS: Final = {
     16: ("boolean", "boolean", True),
     20: ("integer", "bigint", True),
@@ -80,9 +80,9 @@ class Postgres:
         self._relation, self._source = source.relation, source
 
     def schema(self) -> Schema:
-        """The columns of an empty answer."""
+        """The columns of an empty result."""
         try:
-            with guarded_schema("table: PostgreSQL did not tell its columns"):
+            with guarded_schema("table: PostgreSQL did not return its columns"):
                 columns, _, encoding = self._asked(f"SELECT * FROM {self._relation} LIMIT 0")
         except DataError:
             self._check_table()
@@ -90,19 +90,20 @@ class Postgres:
         return Schema(tuple(_field(column.name, column.type_code, encoding) for column in columns))
 
     def _check_table(self) -> None:
-        """Whether the table is there, and may be read."""
-        with guarded_schema("table: PostgreSQL did not tell its tables"):
+        """Raise an error if the table does not exist or may not be read."""
+        with guarded_schema("table: PostgreSQL did not list its tables"):
             _, rows, _ = self._asked(_TABLES)
         found = {name: readable for *names, readable in rows for name in names if name}
         if found.get(self._source.table or "") is False:
             raise DataError(
-                f"table={self._source.table!r}: this user may not read it; its owner grants that "
+                f"table={self._source.table!r}: this user may not read it; its owner can allow "
+                "that "
                 "with GRANT SELECT ON the table TO the user"
             )
         self._source.check_table([name for name, readable in found.items() if readable])
 
     def _asked(self, sql: str) -> tuple[list[Any], list[Any], str]:
-        """The columns and rows of an answer and the encoding, on a connection of its own."""
+        """The columns and rows of a result, and the encoding, on a connection of its own."""
         connection = _connected(self._url)
         try:
             connection.read_only = True
@@ -114,7 +115,7 @@ class Postgres:
             connection.close()
 
     def sql(self, query: Question, bounds: Bounds) -> str:
-        """The query, with decimals made doubles in a way that cannot fail."""
+        """The query, with numerics converted to doubles in a way that cannot fail."""
         texts, ranges = names(query), _ranges(query, bounds)
         fields = [
             _name(f) if f.name in texts else _plain(f, ranges.get(f.name)) for f in query.fields
@@ -124,36 +125,36 @@ class Postgres:
         return with_source(native, _DIALECT.write(query.text("numeric", POSTGRES)))
 
     def run(self, sql: str, query: Question) -> Groups:
-        """Run it in the server."""
+        """Run the query on the server."""
         with guarded("table: PostgreSQL failed while reading"):
             _, rows, _ = self._asked(sql)
         return Groups.of_rows(rows, len(query.by), len(query.sums))
 
 
-#: What a failure to connect can be about, by a phrase of the driver's message. The message
-#: itself is never shown: it quotes parts of the URL, which can be parts of a password.
+#: Reasons for a failed connection, by a phrase in the driver's message. The message itself is never
+#: shown, because it quotes parts of the URL, which may be parts of a password.
 _REASONS: Final = {
     "percent-encoded": "its URL cannot be read; percent-encode the password",
     "unexpected spaces": "its URL cannot be read; percent-encode the password",
-    "authentication failed": "it refused the user or the password",
-    "no password supplied": "it asks for a password",
-    "connection refused": "nothing listens at this host and port",
+    "authentication failed": "the user or the password is wrong",
+    "no password supplied": "it requires a password",
+    "connection refused": "nothing is listening at this host and port",
     "timeout": "it does not answer in time",
     "timed out": "it does not answer in time",
-    "resolve host": "the name of its host is not known; percent-encode the password, if any",
-    "translate host name": "the name of its host is not known; percent-encode the password, if any",
+    "resolve host": "its host name is unknown; percent-encode the password, if any",
+    "translate host name": "its host name is unknown; percent-encode the password, if any",
     "does not exist": "there is no such user or database, or no such socket",
     "no such file": "there is no such user or database, or no such socket",
-    "pg_hba": "it lets no such user in from here",
-    "too many": "it has no connection left",
+    "pg_hba": "it does not allow this user to connect from this host",
+    "too many": "it has no free connections",
     "starting up": "it is starting up",
     "shutting down": "it is shutting down",
-    "ssl": "the two do not agree about SSL",
+    "ssl": "client and server do not agree about SSL",
 }
 
 
 def _connected(url: str) -> Any:
-    """A connection; why there is none is said in words of our own."""
+    """Connect; an error gives the reason without quoting the driver's message."""
     try:
         import psycopg
     except ImportError:
@@ -173,9 +174,9 @@ def _connected(url: str) -> Any:
 def _field(name: str, code: int, encoding: str) -> Field:
     kind, declared, exact = _KINDS.get(code, ("other", f"type {code}", True))
     if kind == "text" and encoding != "UTF8":
-        # Not every text of such a database can be handed over: one cell could end the query.
+        # Not every text of such a database can be converted: one cell could make the query fail.
         return Field(name, "other", f"{declared} in a database of encoding {encoding}, not UTF8")
-    # A numeric is a double by the time that the query sees it.
+    # A numeric has been converted to a double when the query sees it.
     return Field(name, kind, declared, digits=0 if kind == "decimal" else 38, exact=exact)
 
 
@@ -209,13 +210,13 @@ def _input(field: Field) -> str:
 
 
 def _ranges(query: Question, bounds: Bounds) -> dict[str, Bounds]:
-    """What the columns of numbers are clamped to: one that is asked for twice to both ranges."""
+    """The ranges that numeric columns are clamped to; a column asked for twice gets their union."""
     if not isinstance(query, Query):
         return dict.fromkeys(number_fields(query), bounds)
     found: dict[str, Bounds] = {}
     for value in query.values:
         name, own = value.field.name, value.grid.bounds
-        if query.outside:  # what lies beyond the bounds is still to lie beyond them
+        if query.outside:  # values outside the bounds must remain outside
             own = Bounds(_beyond(own.lower, -_LARGEST), _beyond(own.upper, _LARGEST))
         known = found.get(name, own)
         found[name] = Bounds(min(known.lower, own.lower), max(known.upper, own.upper))
@@ -223,15 +224,15 @@ def _ranges(query: Question, bounds: Bounds) -> dict[str, Bounds]:
 
 
 def _beyond(end: int | float, far: float) -> float:
-    """The next double after a bound, away from the range; none lies beyond the largest."""
+    """The next double outside a bound; the bound itself if there is none."""
     return math.nextafter(float(end), far)
 
 
 def _plain(field: Field, bounds: Bounds | None) -> str:
-    """A column as it is, but a numeric as the double nearest to it.
+    """A column unchanged, but a numeric as the nearest double.
 
-    The cast fails on a numeric beyond the doubles, at both ends; so it is clamped first, and
-    what rounds to zero is zero.
+    The cast fails for a numeric beyond the range of doubles, and on underflow; so the value is
+    clamped first, and what rounds to zero becomes zero.
     """
     column = identifier(field.name)
     if bounds is None or field.kind != "decimal":
@@ -239,12 +240,12 @@ def _plain(field: Field, bounds: Bounds | None) -> str:
     return f"{_double(column, tuple(bounds), tuple(map(float, bounds)))} AS {column}"
 
 
-#: From here on a numeric rounds to infinity as a double.
+#: From this value on, a numeric rounds to infinity as a double.
 _PAST: Final = (-(2**1024) + 2**970, 2**1024 - 2**970)
 
 
 def _double(column: str, ends: tuple[int | float, ...], counted: tuple[float, ...]) -> str:
-    """A numeric as the double nearest to it; at either end and beyond it counts as so much."""
+    """A numeric as the nearest double; at and beyond ``ends`` it becomes ``counted``."""
     lower, upper = (_numeric(end) for end in ends)
     with localcontext(prec=2000):
         tiny = f"CAST('{Decimal(2) ** -1075:f}' AS NUMERIC)"
@@ -275,5 +276,5 @@ class PostgresEngine:
 
     @staticmethod
     def open(data: Any, wanted: tuple[str, ...]) -> Postgres:
-        """The table where it lives."""
+        """The table on its server."""
         return Postgres(data)

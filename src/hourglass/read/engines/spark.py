@@ -1,4 +1,4 @@
-"""Spark: a DataFrame of the user's, classic or Connect, or files read by a session."""
+"""Spark: a DataFrame of the user, classic or Connect, or files read by a session."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .base import missing_extra, register
 
 __all__ = ["Spark", "SparkEngine", "session"]
 
-#: Spark puts the value of a setting in the place of ${...}, in names and in texts alike.
+#: Spark replaces ${...} by the value of a setting, in names and in literals.
 _VARIABLE: Final = "${"
-#: A text that says the same whatever the session's settings are.
+#: A literal that means the same whatever the session's settings are.
 _SAFE: Final = re.compile(r"[\w .,:;+|()\[\]*?^-]*", re.ASCII)
 
 
-#: How the operands of a formula are computed once.
+#: Evaluates the operands of a formula once.
 _ONCE: Final = "TRANSFORM(ARRAY(NAMED_STRUCT('a', {a}, 'b', {b})), {pair} -> {formula})[0]"
 
 
@@ -41,10 +41,11 @@ def _written(formula: str) -> str:
 
 
 def _mend(node: Any, expressions: Any) -> Any:
-    """Formulas with their operands in a lambda, and texts by their bytes.
+    """Put operands of formulas into a lambda, and write literals by their bytes.
 
-    No setting of the session changes what a text says then. Integers of 128 bits are decimals.
-    Where a pattern ends with $, Java lets a last line break follow; here nothing may.
+    Then no setting of the session changes the meaning of a literal. Integers of 128 bits are
+    decimals. In Java, $ at the end of a pattern also matches before a final line break, so it is
+    replaced by a strict end.
     """
     node = expanded(node, expressions, _written, _ONCE, "spark")
     if isinstance(node, expressions.DataType) and node.this.value == "INT128":
@@ -87,7 +88,7 @@ class Spark:
     def __init__(
         self, frame: Any, *, text: Schema | None = None, converted: Container[str] = ()
     ) -> None:
-        """``converted`` are times that Spark converts as it reads them."""
+        """``converted`` are the timestamp columns that Spark converts as it reads them."""
         self.parse = "real" if text else None
         self._frame = frame
         self._text = text
@@ -98,15 +99,15 @@ class Spark:
         """The DataFrame's own schema."""
         if self._text:
             return self._text
-        with guarded_schema("data: Spark cannot tell its columns"):
+        with guarded_schema("data: Spark cannot determine its columns"):
             fields = list(self._frame.schema.fields)
         return Schema(tuple(self._sound(_field(field)) for field in fields), folds=True)
 
     def _sound(self, field: Field) -> Field:
-        """A time that Spark converts is of no kind: one that is too large would end the query."""
+        """Mark converted timestamps as unusable, since a large value could make the query fail."""
         if field.kind != "timestamp" or field.name not in self._converted:
             return field
-        why = "of which a large one may end the query; store microseconds"
+        why = "where a large value may make the query fail; store microseconds"
         return replace(field, kind="other", declared=f"{field.declared} from milliseconds, {why}")
 
     def sql(self, query: Question, bounds: Bounds) -> str:
@@ -122,7 +123,7 @@ class Spark:
         return with_source(native, _DIALECT.write(asked.text("halves", PLAIN)))
 
     def run(self, sql: str, query: Question) -> Groups:
-        """Run it, and take the view away again."""
+        """Run the query, and drop the view."""
         session = self._frame.sparkSession
         with guarded("data: Spark failed while reading"):
             self._ready().createOrReplaceTempView(self._view)
@@ -132,7 +133,7 @@ class Spark:
                 session.catalog.dropTempView(self._view)
 
     def _ready(self) -> Any:
-        """The DataFrame, with no name in which Spark would see a variable."""
+        """The DataFrame, with columns renamed whose names Spark would treat as variables."""
         names = self._frame.columns
         if not any(_VARIABLE in name for name in names):
             return self._frame
@@ -140,14 +141,14 @@ class Spark:
 
 
 def session(master: str | None = None) -> Any:
-    """The session that is there, or a new one: SPARK_REMOTE, or ``master``, or local."""
+    """The active session, or a new one: SPARK_REMOTE, or ``master``, or local."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
         SparkSession = None  # type: ignore[assignment,misc]
     if SparkSession is None:
         raise missing_extra("engine='spark'", "pyspark", "spark")
-    with guarded("engine='spark': no session can be had; Spark needs Java 17 or later"):
+    with guarded("engine='spark': no session can be started; Spark needs Java 17 or later"):
         active = SparkSession.getActiveSession()
         if active is not None:
             return active
@@ -158,11 +159,11 @@ def session(master: str | None = None) -> Any:
             builder = builder.config("spark.ui.enabled", "false").config(
                 "spark.ui.showConsoleProgress", "false"
             )
-            if (master or "local").startswith("local"):  # what is spilled lies on this machine
+            if (master or "local").startswith("local"):  # Spark spills on this machine
                 builder = builder.config("spark.local.dir", str(spill_directory()))
         made = builder.getOrCreate()
         if not os.environ.get("SPARK_REMOTE"):
-            made.sparkContext.setLogLevel("OFF")  # a failing task's log would quote cells
+            made.sparkContext.setLogLevel("OFF")  # the log of a failing task would quote cells
         return made
 
 
@@ -172,7 +173,7 @@ def _renamed(name: str) -> str:
 
 
 def _column(field: Field, *, named: bool) -> str:
-    """A column; text as bytes, and where it names groups or persons NULL if it is no UTF-8."""
+    """A column; text as bytes and, if it names groups or persons, NULL unless it is UTF-8."""
     column = _quoted(field.name)
     if not field.kind.startswith("text"):
         return column
@@ -193,7 +194,7 @@ def _input(field: Field) -> str:
     day = f"CAST(unix_date(CAST({column} AS DATE)) AS BIGINT)"
     if field.kind == "date":
         return _between(day, 1)
-    if field.declared == "timestamp_ntz":  # by its parts, in which no time zone has a say
+    if field.declared == "timestamp_ntz":  # from its fields, which do not depend on a time zone
         seconds = f"CAST(EXTRACT(SECOND FROM {column}) * 1000000 AS BIGINT)"
         minutes = f"EXTRACT(HOUR FROM {column}) * 60 + EXTRACT(MINUTE FROM {column})"
         return _between(f"({day} * {MICROSECONDS} + ({minutes}) * 60000000L + {seconds})")
@@ -201,7 +202,7 @@ def _input(field: Field) -> str:
 
 
 def _between(sql: str, unit: int = MICROSECONDS) -> str:
-    """An integer, NULL outside of the years 1 to 9999."""
+    """An integer; NULL outside the years 1 to 9999."""
     first, last = FIRST_DAY * unit, (LAST_DAY + 1) * unit - 1
     return f"CASE WHEN {sql} BETWEEN {first}L AND {last}L THEN {sql} END"
 
@@ -236,7 +237,7 @@ class SparkEngine:
 
     @staticmethod
     def open(data: Any, wanted: tuple[str, ...]) -> Spark:
-        """The DataFrame where it lives; files by the session that is there."""
+        """The DataFrame on its cluster; files in the active session."""
         if isinstance(data, FileSet):
             from .spark_files import of_files
 

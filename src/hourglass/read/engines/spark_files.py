@@ -1,8 +1,9 @@
 """Files in Spark: text by the rule of :mod:`..lines`, Parquet by its footers.
 
-Spark's readers of CSV and JSON are not used: they make several records of one line, and give up at
-so many columns or characters. Lines are read as text and split by the functions below, which are
-called as such and not written as SQL, so that no setting of the session changes what they say.
+Spark's readers of CSV and JSON are not used: they can make several records of one line, and fail
+beyond a number of columns or characters. Lines are read as text and split by the functions below,
+which are called through the DataFrame API instead of SQL, so that no setting of the session changes
+their meaning.
 """
 
 from __future__ import annotations
@@ -22,20 +23,24 @@ from .spark import Spark, session
 
 __all__ = ["of_files"]
 
-_WHAT: Final = "data: Spark cannot read it"
+_WHAT: Final = "data: Spark cannot read the files"
 _BITS: Final = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _BOM: Final = "\ufeff"
-#: Lines of this many bytes and more, their ends included, are skipped and not held in memory.
+#: Lines of this many bytes or more, including their ends, are skipped without holding them in
+#: memory.
 _LONGEST_OPTION: Final = "mapreduce.input.linerecordreader.line.maxlength"
 
 
 def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
-    """Files, read by the session that is there."""
+    """Open files in the active session."""
     if files.format == "arrow":
-        raise DataError("engine='spark' reads no Arrow files; use duckdb, or write Parquet")
+        raise DataError(
+            "engine='spark' does not read Arrow files; use duckdb, or store Parquet files"
+        )
     if files.multiline:
         raise OptionError(
-            "multiline: engine='spark' reads a line as a record; use duckdb, or write Parquet"
+            "multiline: engine='spark' reads each line as a record; use duckdb, or store Parquet "
+            "files"
         )
     reader = session().read
     paths = _found(reader, files)
@@ -61,7 +66,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
 
 
 def _found(reader: Any, files: FileSet) -> list[str]:
-    """The paths of all files, each once, written so that Spark globs nothing in them."""
+    """The paths of all files, each once, escaped so that Spark does not treat them as globs."""
     if files.is_remote:
         with guarded_schema(f"data={shown_url(files.paths[0])!r}: Spark cannot find it"):
             listed = reader.format("binaryFile").load(files.paths[0]).inputFiles()
@@ -76,8 +81,9 @@ def _found(reader: Any, files: FileSet) -> list[str]:
         name = path.rsplit("/", 1)[-1]
         if name.startswith(("_", ".")) or ":" in name:
             raise DataError(
-                f"engine='spark' takes no file with a name like {name!r}: it must not start with "
-                "an underscore or a dot, nor hold a colon; rename it, or use duckdb"
+                f"engine='spark' cannot read a file named {name!r}: the name must not start with "
+                "an "
+                "underscore or a dot, or contain a colon; rename it, or use duckdb"
             )
     return [_literally(path) for path in found]
 
@@ -90,7 +96,7 @@ def _decoded(url: str) -> str:
 
 
 def _literally(path: str) -> str:
-    """A path as a glob that names it and nothing else."""
+    """A path as a glob that matches only that path."""
     return "".join(f"\\{c}" if c in "{}[]*?\\" else c for c in path)
 
 
@@ -100,13 +106,13 @@ def _literally(path: str) -> str:
 def _lines(
     reader: Any, paths: list[str], counted: str, headers: frozenset[bytes] = frozenset()
 ) -> Any:
-    """A DataFrame of the lines that are records; of ``counted`` marks they have so many at most."""
+    """The lines that are records; their number of ``counted`` characters is limited."""
     from pyspark.sql import functions as f
 
     value, line = f.col("value"), f.col("line")
     whole = reader.option("lineSep", "\n").option(_LONGEST_OPTION, LONGEST + 3)
     text = whole.schema("value STRING").text(paths)
-    # Checked as a whole: a function of texts that takes off its end could take off what is wrong.
+    # The whole line is checked: trimming its end as text could remove the invalid bytes.
     text = text.filter(f.is_valid_utf8(value))
     ended = f.when(value.endswith("\r"), f.left(value, f.length(value) - 1)).otherwise(value)
     lines = text.select(ended.alias("line"))
@@ -148,22 +154,25 @@ def _fields(lines: Any, separator: str, names: tuple[str, ...], wanted: list[str
 
 
 def _objects(lines: Any, wanted: tuple[str, ...]) -> Any:
-    """A DataFrame of the wanted members of the JSON object that each line is."""
+    """A DataFrame of the wanted members of the JSON object in each line."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import StringType, StructField, StructType
 
-    broken = "broken" + "_" * max(map(len, wanted))  # the name of no member that is wanted
+    broken = "broken" + "_" * max(map(len, wanted))  # not the name of a wanted member
     shape = StructType([StructField(name, StringType()) for name in (*wanted, broken)])
     options = {"columnNameOfCorruptRecord": broken, "allowSingleQuotes": "false"}
     found = f.from_json(f.col("line"), shape, {"mode": "PERMISSIVE", **options})
     parsed = lines.select(found.alias("object"))
-    # Half an object would pass for a whole one; a line that is an array is broken to from_json.
+    # from_json would accept an incomplete object; a line that is an array is corrupt to it.
     members = f.col("object")
     whole = members.getField(broken).isNull()
 
     def member(name: str) -> Any:
         text = members.getField(name)
-        for end in ("Infinity", "-Infinity"):  # a number past the doubles comes as this, in quotes
+        for end in (
+            "Infinity",
+            "-Infinity",
+        ):  # a number beyond the range of doubles is returned as this, in quotes
             text = f.when(members.getField(name) == f'"{end}"', f.lit(end)).otherwise(text)
         return f.when(whole, text).alias(name)
 
@@ -184,7 +193,9 @@ def _remote_headers(reader: Any, files: FileSet, paths: list[str]) -> frozenset[
     first = min(headers)
     for line, path in headers.items():
         if files.names(line) != files.names(first):
-            raise DataError(f"{path!r} has other columns than {headers[first]!r}; name them apart")
+            raise DataError(
+                f"{path!r} has other columns than {headers[first]!r}; ask about them separately"
+            )
     return frozenset(headers)
 
 
@@ -192,12 +203,15 @@ def _remote_headers(reader: Any, files: FileSet, paths: list[str]) -> frozenset[
 
 
 def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> Spark:
-    if files.is_remote:  # a type that differs between files ends the analysis, before the charge
+    if (
+        files.is_remote
+    ):  # a type that differs between files makes the analysis fail, before the charge
         with guarded_schema(_WHAT):
             frame = reader.option("mergeSchema", "true").parquet(*paths)
             return Spark(frame, converted=set(frame.columns))
     with guarded_schema(
-        f"{files.paths[0]!r} and the others: are they whole Parquet files? Spark cannot read them"
+        f"{files.paths[0]!r} and the others: are they complete Parquet files? Spark cannot read "
+        "them"
     ):
         groups, converted = _alike(files, paths, wanted)
     with guarded_schema(_WHAT):
@@ -207,16 +221,16 @@ def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str
     kinds = [{f.name: _kind(f.dataType) for f in frame.schema.fields} for frame in frames]
     first = [name for _, name in groups]
     targets = {name: reconciled(name, first, kinds) for name in wanted}
-    if not all(targets.values()):  # the schema of any file leads to the error
+    if not all(targets.values()):  # with the schema of any file the check below raises the error
         return Spark(frames[0])
     with guarded_schema(_WHAT):
         return Spark(_union(frames, targets), converted=converted)
 
 
 def _alike(files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> tuple[list[Any], set[str]]:
-    """Files by what they declare of the wanted columns, with the name of one of each.
+    """Files grouped by the declared types of the wanted columns, with the name of one of each.
 
-    And the columns of times that Spark converts to microseconds as it reads them.
+    Also returns the timestamp columns that Spark converts to microseconds as it reads them.
     """
     import pyarrow.parquet
 
@@ -258,7 +272,7 @@ def _kind(dtype: Any) -> Kind:
 
 
 def _type(kind: Kind) -> str:
-    """The Spark type that holds what a kind holds."""
+    """The Spark type that holds the values of a kind."""
     if kind.declared:
         return kind.declared
     if kind.family == "decimal":

@@ -1,8 +1,8 @@
-"""SQLite: a file, asked through the driver that comes with Python.
+"""SQLite files, through the driver in Python's standard library.
 
-SQLite lets any cell hold anything, whatever its column declares; a cell of another type
-than the declared one is missing here. Text is read by functions of ours, from its bytes: it may
-be no UTF-8, and comparisons of the result know no collation.
+In SQLite a cell may have another type than its column declares; such cells are treated as missing.
+Text is read by Python functions from its bytes, since it may not be UTF-8; comparisons of their
+results do not use collations.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...core.grid import Bounds
+from ...core.key_columns import KeyColumn, Keys
 from ...core.totals import Groups
 from ...errors import DataError, guarded, guarded_schema
 from ..database import SqlSource
@@ -35,12 +36,12 @@ UNDECLARED: Final = "undeclared"
 
 
 def _mend(node: Any, expressions: Any) -> Any:
-    """Doubles from integers, since SQLite misreads some decimals; floor by truncation."""
+    """Doubles as products of integers, since SQLite misreads some decimals; floor by truncation."""
     if isinstance(node, expressions.Cast) and node.to.this.value == "DOUBLE":
         if isinstance(node.this, expressions.Literal):
             return expressions.Var(this=exact_real(float(node.this.this)))
         return node
-    if isinstance(node, expressions.Floor):  # of what is never negative
+    if isinstance(node, expressions.Floor):  # the operand is never negative
         return expressions.Cast(this=node.this.copy(), to=expressions.DataType.build("BIGINT"))
     return integer_division(node, expressions)
 
@@ -60,7 +61,7 @@ class SQLite:
         self._relation = source.relation
 
     def _asked(self, sql: str, *, view: bool = True) -> list[Any]:
-        """The rows of an answer, on a connection of its own."""
+        """The rows of a result, on a connection of its own."""
         path = Path(self._path)
         if not path.is_file():
             raise DataError(f"url: there is no SQLite file {self._path!r}")
@@ -77,9 +78,9 @@ class SQLite:
             connection.close()
 
     def schema(self) -> Schema:
-        """The declared types; a column that declares none is text, or what parse= says."""
+        """The declared types; a column without one is text, or as parse= declares."""
         try:
-            with guarded_schema("table: SQLite cannot tell its columns"):
+            with guarded_schema("table: SQLite cannot determine its columns"):
                 rows = self._asked(f"PRAGMA table_info({_VIEW})")
         except DataError:
             self._source.check_table(self._tables())
@@ -92,7 +93,7 @@ class SQLite:
         return [row[0] for row in rows]
 
     def sql(self, query: Question, bounds: Bounds) -> str:
-        """The query over cells of the declared types alone."""
+        """The query, over cells of the declared types only."""
         taken, values = {field.name for field in query.fields}, number_fields(query)
         numbers = {name: _number(field, taken) for name, field in values.items()}
         asked = with_fields(query, lambda field: field, lambda field: numbers[field.name])
@@ -103,19 +104,23 @@ class SQLite:
         return with_source(native, _DIALECT.write(asked.text("halves", SQLITE)))
 
     def run(self, sql: str, query: Question) -> Groups:
-        """Run it; booleans come back as numbers."""
+        """Run the query; booleans are returned as numbers."""
         with guarded("table: SQLite failed while reading"):
             rows = self._asked(sql)
         groups = Groups.of_rows(rows, len(query.by), len(query.sums))
         keys = [
-            [None if v is None else bool(v) for v in column] if field.kind == "boolean" else column
-            for column, field in zip(groups.keys, query.by, strict=True)
+            _booleans(column) if field.kind == "boolean" else column
+            for column, field in zip(groups.keys.columns, query.by, strict=True)
         ]
-        return replace(groups, keys=keys)
+        return replace(groups, keys=Keys(keys))
+
+
+def _booleans(column: KeyColumn) -> KeyColumn:
+    return KeyColumn.of([None if v is None else bool(v) for v in column.tolist()])
 
 
 def _number(field: Field, taken: set[str]) -> Field:
-    """What is read of a column of text: numbers, beside the text itself, which may be a key."""
+    """Numbers read from a column of text get another name than the text, which may be a key."""
     if not field.kind.startswith("text"):
         return field
     kind = field.kind.removeprefix("text as ")
@@ -127,7 +132,7 @@ def _number(field: Field, taken: set[str]) -> Field:
 
 
 def _input(field: Field) -> str:
-    """What an expression reads of a column: a text as its bytes in UTF-8."""
+    """The input of an expression; text as UTF-8 bytes."""
     if field.kind != "text":
         return _sound(field)
     column = identifier(field.name)
@@ -156,7 +161,7 @@ def _sound(field: Field) -> str:
 
 
 def _field(name: str, declared: str) -> Field:
-    """SQLite's own rules of affinity, by the declared word."""
+    """The kind of a column, by SQLite's affinity rules for the declared type."""
     word = declared.upper()
     if not word:  # an expression, or a column without a type: text, unless parse= declares numbers
         return Field(name, "text", UNDECLARED)
@@ -172,7 +177,7 @@ def _field(name: str, declared: str) -> Field:
 
 
 def _define_functions(connection: Any) -> None:
-    """MD5, and functions that read the bytes of a text; none of them ever fails."""
+    """Define MD5 and functions that read the bytes of a text; none of them can fail."""
     (encoding,) = connection.execute("PRAGMA encoding").fetchone()
 
     def text_of(raw: bytes | None) -> str | None:
@@ -204,18 +209,19 @@ def _define_functions(connection: Any) -> None:
 
 
 def _real(text: str) -> float | None:
-    """The number that a text is by the rule of :mod:`..sql.cells`."""
+    """A text as a number, by the rule of :mod:`..sql.cells`."""
     return float(text) if re.fullmatch(f"{REAL}|{INFINITY}", text) else None
 
 
 def _integer(text: str) -> int | None:
-    """The whole number that a text is; past 64 bits, the last one of its sign."""
+    """A text as a whole number; beyond 64 bits, the extreme of its sign."""
     if not re.fullmatch(INTEGER, text):
         return None
-    digits = text.strip(" +-").lstrip("0")
+    sign, digits = -1 if "-" in text else 1, text.strip(" +-").lstrip("0")
     if len(digits) > 19:
-        return INT64[0] if "-" in text else INT64[1]
-    return min(max(int(text), INT64[0]), INT64[1])
+        return INT64[0] if sign < 0 else INT64[1]
+    # Not int(text): Python refuses a text of more than 4,300 digits, zeros in front included.
+    return min(max(sign * int(digits or "0"), INT64[0]), INT64[1])
 
 
 def _md5(text: Any) -> str | None:

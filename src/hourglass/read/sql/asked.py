@@ -1,11 +1,11 @@
-"""``where`` and expressions as a step of the query: between the table and everything else.
+"""``where`` and expressions as the first step of the query.
 
-    asked       of the rows that the filter keeps: the columns that are asked for by name, and
+        asked       the rows that the filter keeps, with the columns that are asked for by name and
                 those that expressions compute
 
-The columns that filters and expressions read come under names of their own, as an engine hands them
-over for this purpose: numbers as doubles or 64-bit integers, texts that are valid UTF-8 of up to
-4,096 bytes and compare as bytes, dates as integers.
+The columns that filters and expressions read have names of their own, and each engine provides them
+in a common form: numbers as doubles or 64-bit integers, text as valid UTF-8 of up to 4,096 bytes
+that compares as bytes, dates as integers.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .expression.writing import Writer
 
 __all__ = ["Asked", "Input", "inputs_of", "is_ours", "plain_input", "value_alias"]
 
-#: What names of our own in a query start with.
+#: The prefix of names that hourglass adds to a query.
 _OURS: Final = "hourglass \N{SECTION SIGN}"
 
 
 @dataclass(frozen=True)
 class Input:
-    """A column that an expression reads as ``name``: where it comes from, and under which alias."""
+    """A column that an expression reads as ``name``, with its field and its alias."""
 
     name: str
     alias: str
@@ -54,7 +54,7 @@ class Asked:
     def step(
         self, kept: Iterable[Field], computed: Mapping[str, Node], words: Words
     ) -> tuple[str, str]:
-        """The step: the columns that are kept, and computed ones by name."""
+        """The SELECT of this step: the columns to keep, and the computed ones by name."""
         writer = Writer(self._columns, words)
         columns = [identifier(field.name) for field in kept]
         columns += [f"{writer.write(node)} AS {identifier(n)}" for n, node in computed.items()]
@@ -69,17 +69,17 @@ def inputs_of(fields: Mapping[str, Field]) -> tuple[Input, ...]:
 
 
 def is_ours(name: str) -> bool:
-    """Whether a column has a name that a query with filters or expressions uses itself."""
+    """Whether a column's name could clash with the names that hourglass adds to a query."""
     return name.casefold().startswith(_OURS) or name.casefold() == PAIR
 
 
 def value_alias(place: int) -> str:
-    """The name in the query of what an expression computes."""
+    """The name of a computed column in the query."""
     return f"{_OURS} value {place + 1}"
 
 
 def plain_input(field: Field) -> str:
-    """What an expression reads of a column of numbers or booleans, in DuckDB's dialect."""
+    """The input of an expression from a column of numbers or booleans, in DuckDB's dialect."""
     if field.kind == "boolean":
         return identifier(field.name)
     whole = field.kind == "integer" and field.wide is None

@@ -1,7 +1,7 @@
-"""SQL for one value: its cell on the grid, whatever the column holds.
+"""SQL for the cell of a value on the grid, for every kind of column.
 
-The rule is that of :mod:`hourglass.core.grid`, and a column of text is read by a declared rule
-before it: what is no number by that rule is missing.
+The rule is that of :mod:`hourglass.core.grid`. A column of text is first parsed by a declared rule;
+what is not a number by that rule is missing.
 """
 
 from __future__ import annotations
@@ -31,25 +31,26 @@ __all__ = [
     "widened",
 ]
 
-#: What counts as a number in a column of text: a decimal, or an infinity.
-REAL: Final = "^ *[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)? *$"
+#: What counts as a number in a column of text: a decimal, or an infinity. Digits match in one way
+#: only: engines that try all ways would take minutes over a cell of many digits and a letter.
+REAL: Final = "^ *[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)? *$"
 INFINITY: Final = "^ *[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])? *$"
 INTEGER: Final = "^ *[+-]?[0-9]+ *$"
 
 
 def identifier(name: str) -> str:
-    """A name in double quotes: any text is a name, and never anything else."""
+    """A name in double quotes, escaped so that it can never be anything but a name."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(value: Any) -> str:
-    """A public value as SQL."""
+    """A public value as an SQL literal."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int):
-        if abs(value) < 2**31:  # a thousand keys are read in half the time
+        if abs(value) < 2**31:  # without a cast, a thousand keys are parsed in half the time
             return str(value)
         return f"CAST('{value}' AS BIGINT)" if abs(value) < 2**63 else f"CAST('{value}' AS HUGEINT)"
     if isinstance(value, str):
@@ -58,7 +59,7 @@ def literal(value: Any) -> str:
 
 
 def double(value: float) -> str:
-    """A double, exactly: text that every engine reads back to the same bits."""
+    """An exact double: a text that every engine reads back to the same bits."""
     text = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, repr(value))
     return f"CAST('{text}' AS DOUBLE)"
 
@@ -72,7 +73,7 @@ def as_text(name: str) -> str:
 
 
 def cell(field: Field, grid: Grid) -> str:
-    """The cell of a value as a 64-bit integer, NULL where it is missing."""
+    """The cell of a value as a 64-bit integer; NULL if it is missing."""
     if not grid.own:
         return _real_cell(as_double(field), grid)
     field = widened(field, int(grid.bounds.lower), int(grid.bounds.upper))
@@ -80,7 +81,7 @@ def cell(field: Field, grid: Grid) -> str:
 
 
 def widened(field: Field, least: int, most: int) -> Field:
-    """A column of integers in text, wide enough for ``least`` to ``most`` and what is beyond."""
+    """A column of integers in text, with a type wide enough for ``least`` and ``most``."""
     if field.kind != "text as integer" or (INT64[0] < least and most < INT64[1]):
         return field
     return replace(field, wide="HUGEINT", reach=TEXT_REACH)
@@ -92,7 +93,7 @@ def as_integer(field: Field) -> str:
     if field.kind == "boolean":
         return f"CASE WHEN {column} THEN 1 WHEN NOT {column} THEN 0 END"
     if field.kind == "text as integer":
-        # A number outside of the reach counts as its end: the bounds lie within.
+        # A number outside the range counts as its limit; the bounds lie within.
         low, high = (whole(end, field.wide) for end in field.reach)
         last = f"CASE WHEN {column} LIKE '%-%' THEN {low} ELSE {high} END"
         return (
@@ -103,7 +104,7 @@ def as_integer(field: Field) -> str:
 
 
 def as_double(field: Field) -> str:
-    """A column of any kind that has a mean, as a double."""
+    """A column of any kind that can be averaged, as a double."""
     column = identifier(field.name)
     if field.kind == "text as real":
         return (
@@ -118,7 +119,7 @@ def as_double(field: Field) -> str:
     if field.kind == "real":
         return column if field.exact else _cast(column)
     if field.kind == "decimal":
-        # Rounded to a double once: by its text where its digits pass the exact integers.
+        # Rounded to a double once: through text if it has more digits than exact integers.
         return _cast(as_text(column) if field.digits > 15 else column)
     return _cast(as_text(column) if field.wide else as_integer(field))
 
@@ -131,8 +132,8 @@ def _real_cell(x: str, grid: Grid) -> str:
     lower, shrunk, small = grid.lower, x, ""
     if grid.shrink != 1.0:
         lower, shrunk = lower * grid.shrink, f"{x} * {double(grid.shrink)}"
-        # Between -1 and 1 the value vanishes beside such bounds; halved, it could underflow,
-        # which is an error on PostgreSQL.
+        # Between -1 and 1 the value is negligible compared with such bounds; halved, it could
+        # underflow, which is an error on PostgreSQL.
         assert grid.cell(-1.0) == grid.cell(1.0)
         small = f"WHEN {x} >= {double(-1.0)} AND {x} <= {double(1.0)} THEN {grid.cell(0.0)} "
     inner = f"({shrunk} - {double(lower)}) * {double(grid.scale)} + {double(0.5)}"
@@ -144,7 +145,7 @@ def _real_cell(x: str, grid: Grid) -> str:
 
 
 def scaled(field: Field, grid: Grid) -> str:
-    """floor((x - lower) * s + 0.5) of any double; out of bounds it lies outside 0..G."""
+    """floor((x - lower) * s + 0.5) for any double; outside the bounds it is outside 0..G."""
     x, lower = as_double(field), grid.lower
     if grid.shrink != 1.0:
         x, lower = f"{x} * {double(grid.shrink)}", lower * grid.shrink
@@ -154,16 +155,16 @@ def scaled(field: Field, grid: Grid) -> str:
 
 
 def clamped(grid: Grid, y: str = "y", *, balanced: bool = False) -> str:
-    """y clamped to 0..G after the fact: the same cells, without a branch for each row.
+    """y clamped to 0..G: the same cells, without a branch for each row.
 
-    |y| - |y - G| is 2t - G for the clamped y = t, exactly, as long as doubles hold all integers;
-    a CASE whose first branch takes whole vectors costs DuckDB less than one that divides them.
-    ``balanced`` leaves it at that: what a sum of them lacks is put right once, after the sum.
+    |y| - |y - G| is exactly 2t - G for the clamped y = t, as long as doubles represent all
+    integers; in DuckDB, a CASE whose first branch takes whole vectors costs less than one that
+    divides them. With ``balanced`` the result is 2t - G, and the sum is corrected once at the end.
 
-    NaN is NULL by its own arithmetic, not by a comparison: in each branch it makes NaN, and
-    TRY_CAST makes NULL of that. (1 / y adds nothing to a whole number where |y| > 2^52, not even
-    at infinity.) That is the second lock; the first is that DuckDB is kept from folding anything
-    by a file's statistics, see :mod:`.duckdb`.
+    NaN becomes NULL by arithmetic, not by a comparison: in each branch it makes NaN, which
+    TRY_CAST turns into NULL. (1 / y adds nothing to a whole number if |y| > 2^52, not even at
+    infinity.) This is a second safeguard; the first is that DuckDB does not fold expressions with
+    a file's statistics: see :mod:`..engines.duckdb`.
     """
     top = double(float(grid.cells))
     inner, low = f"ABS({y}) - ABS({y} - {top})", double(float(-grid.cells))
@@ -178,12 +179,12 @@ def clamped(grid: Grid, y: str = "y", *, balanced: bool = False) -> str:
 
 
 def is_number(x: str) -> str:
-    """Whether a double is there and not NaN, by arithmetic as in :func:`clamped`."""
+    """Whether a double is neither NULL nor NaN, by arithmetic as in :func:`clamped`."""
     return f"TRY_CAST({double(1.0)} / (ABS({x}) + {double(1.0)}) AS BIGINT) IS NOT NULL"
 
 
 def _integer_cell(x: str, field: Field, grid: Grid) -> str:
-    """clamp(x) - lower, with the bounds cut to what the type reaches."""
+    """clamp(x) - lower, with the bounds cut to the range of the type."""
     lower, upper = int(grid.bounds.lower), int(grid.bounds.upper)
     least, most = field.reach
     low, high = (min(max(end, least), most) for end in (lower, upper))
@@ -199,5 +200,5 @@ def _integer_cell(x: str, field: Field, grid: Grid) -> str:
 
 
 def whole(value: int, wide: str | None = None) -> str:
-    """A whole number, of 64 bits or of a wider type."""
+    """An integer literal of 64 bits or of a wider type."""
     return f"CAST('{value}' AS {wide or 'BIGINT'})"

@@ -1,4 +1,4 @@
-"""The query in other engines' words: SQLGlot, and the few places where it is not enough."""
+"""Translate the query into other dialects with SQLGlot, and correct what it cannot know."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Mend = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class Dialect:
-    """SQLGlot's name of the dialect, and what to mend in the tree before it is written."""
+    """SQLGlot's name of the dialect, and corrections to the tree before it is written."""
 
     name: str
     mend: Mend | None = None
 
     def write(self, text: str) -> str:
-        """DuckDB's dialect in, this dialect out."""
+        """Translate from DuckDB's dialect into this one."""
         return _written(text, self)
 
     def part(self, text: str) -> str:
-        """The same for a part of a SELECT."""
+        """Translate a part of a SELECT."""
         return self.write(f"SELECT {text}").removeprefix("SELECT ")
 
 
@@ -44,7 +44,7 @@ def _written(text: str, dialect: Dialect) -> str:
 
 
 def with_source(native: str, body: str) -> str:
-    """The query over what ``native`` selects; both in the engine's own words."""
+    """The query over what ``native`` selects, both in the engine's dialect."""
     source = f"WITH source AS (\n  {native}\n)"
     return f"{source},\n{body[5:]}" if body.startswith("WITH ") else f"{source}\n{body}"
 

@@ -1,13 +1,13 @@
-"""The question behind private bounds: how many records fall into each bucket of a scale.
+"""The query behind private bounds: how many records fall into each bucket of a scale.
 
     valued      the number x of every row, and the person
-    quantised   its bucket t: a tree of comparisons with public constants, nothing else
-    chosen      a person's part, in the order of a hash of their own rows
+        quantised   its bucket t, by a tree of comparisons with public constants
+    chosen      the rows of a person that count, in the order of a hash of their own rows
     (last)      COUNT by bucket
 
-Comparisons round nothing, so every engine puts every value into the same bucket. Numbers of
-an integer type are compared as integers, all others as doubles; a candidate that the type
-cannot hold is replaced by its nearest neighbours on either side.
+Comparisons do not round, so every engine puts every value into the same bucket. Numbers of an
+integer type are compared as integers, all others as doubles; a candidate that the type cannot
+represent is replaced by its nearest neighbours on either side.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ...core.key_columns import KeyColumn, Keys
 from ...core.scale import (
     Counts,
     Scale,
@@ -42,15 +43,15 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_CANDIDATES", "Histogram"]
 
-#: A longer scale makes a query that some engines take minutes to plan.
+#: With a longer scale, some engines take minutes to plan the query.
 MOST_CANDIDATES: Final = 2000
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """A question to an engine: public through and through.
+    """A query for an engine, made of public values only.
 
-    It has the shape of a :class:`.query.Query` grouped by the bucket.
+    It has the interface of a :class:`.query.Query` grouped by the bucket.
     """
 
     value: Field
@@ -70,7 +71,7 @@ class Histogram:
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What the filter and the expression read, under names of its own."""
+        """The inputs of the filter and the expression, under names of their own."""
         return self.asked.inputs
 
     @property
@@ -90,7 +91,7 @@ class Histogram:
 
     @property
     def sums(self) -> tuple[Sum, ...]:
-        """One, of nothing."""
+        """One empty sum."""
         return CELLS
 
     @cached_property
@@ -102,7 +103,7 @@ class Histogram:
 
     @cached_property
     def _widened(self) -> Field:
-        """The column; integers in text wide enough to be compared with every candidate."""
+        """The column; integers in text get a type wide enough for every candidate."""
         first, *_, last = self.scale.candidates
         return widened(self.value, math.floor(first), math.ceil(last))
 
@@ -110,8 +111,8 @@ class Histogram:
         """The query; NaN is left out."""
         if len(self.scale.candidates) > MOST_CANDIDATES:
             raise BoundsError(
-                f"scale has {len(self.scale.candidates)} candidates; a table takes up to "
-                f"{MOST_CANDIDATES}: leave some out"
+                f"scale has {len(self.scale.candidates)} candidates; for a table at most "
+                f"{MOST_CANDIDATES} are possible: leave some out"
             )
         x = as_integer(self._widened) if self._integers else as_double(self.value)
         where, person = "", ""
@@ -163,10 +164,10 @@ class Histogram:
         """The histogram of a column in memory."""
         column = columns[self.value.name]
         records = histogram_of_chunks(self.scale, column.each_chunk())
-        return Groups([np.arange(len(records))], np.zeros_like(records), records)
+        return Groups.of(Keys([KeyColumn(np.arange(len(records)))]), records)
 
     def counts(self, groups: Groups) -> Counts:
-        """What the answer adds up to."""
-        buckets = (key for (key,) in groups.all_keys())
-        found: dict[Any, int] = dict(zip(buckets, groups.totals.count, strict=True))
+        """The counts by bucket in the result."""
+        buckets = (key for (key,) in groups.keys)
+        found: dict[Any, int] = dict(zip(buckets, groups.count.tolist(), strict=True))
         return counts_from_histogram(self.scale, found)

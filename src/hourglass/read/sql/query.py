@@ -1,19 +1,19 @@
-"""The one query: quantise, take each person's part, aggregate.
+"""The query for totals: quantise, select what counts for each person, aggregate.
 
 Written in DuckDB's dialect as flat common table expressions over a table named ``source``;
-other engines get it through :mod:`.dialects`. Everything in it is an exact integer from the
-first step on, so every engine returns the same totals, bit for bit.
+:mod:`.dialects` translates it for other engines. All values are exact integers from the first step
+on, so every engine returns the same totals, bit for bit.
 
     asked       the rows that a filter keeps, and what expressions compute (:mod:`.asked`)
     quantised   the keys, the person and the cell t of every row (the rule of hourglass.core.grid)
-    complete    the cells of rows that have all of them, NULL in other rows: of several columns
+        complete    for several columns: the cells, or NULL in rows that lack one of them
     persons     each person once: the nearest cell to the mean of their cells
     ranked      or: rows and groups of a person in the order of a hash of their own
     chosen      ... and the first of them
-    (last)      COUNT(t), and each sum that the statistic asks for as 65536 * hi + lo, by group
+        (last)      COUNT(t), and each sum that the statistic needs as 65536 * hi + lo, by group
 
-Of several columns the cells are t1, t2, ... On DuckDB 2t - G takes the place of t where only sums
-are made of it, see :func:`.cells.clamped`.
+With several columns the cells are t1, t2, ... On DuckDB 2t - G replaces t if only its sum is
+needed: see :func:`.cells.clamped`.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ __all__ = ["Query", "Question", "Value"]
 
 @dataclass(frozen=True)
 class Query:
-    """A question to an engine: public through and through.
+    """A query for an engine, made of public values only.
 
     ``values`` are the columns that are added up. They share the count, so a row counts only if
-    each of them has a value there or a cell for missing ones. ``allowed`` holds, for each column
-    of ``by``, the values of the public keys (None where there are too many to list, or the keys
-    are secret); ``nulls`` whether NULL is among them. By default ``sums`` is one of each column.
+    each of them has a value or a cell for missing values. ``allowed`` holds, for each column of
+    ``by``, the values of the public keys (None if there are too many to list, or the keys are
+    secret), and ``nulls`` whether NULL is among them. By default ``sums`` has one sum per column.
     Without ``values`` every row counts.
     """
 
@@ -99,11 +99,11 @@ class Query:
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What the filter and the expressions read, under names of its own."""
+        """The inputs of the filter and the expressions, under names of their own."""
         return self.asked.inputs
 
     def first_steps(self, words: Words) -> list[tuple[str, str]]:
-        """The step that filters and computes, where one is asked for."""
+        """The step that filters and computes, if there is one."""
         computed = {v.field.name: v.expression for v in self.values if v.expression is not None}
         return [self.asked.step(self.fields, computed, words)] if self.asked else []
 
@@ -112,10 +112,10 @@ class Query:
         return "asked" if self.asked else "source"
 
     def handed_over(self) -> str | None:
-        """A query of DuckDB for the values of a row as numbers, each found by its place.
+        """A DuckDB query that returns the values of each row as numbers.
 
-        For where their totals over all rows are all that is asked: the kernel adds them up. None
-        where it cannot.
+        It is used if only totals over all rows are needed: the kernel adds them up. None if that
+        is not possible.
         """
         if self.numbers is None:
             return None
@@ -125,9 +125,9 @@ class Query:
 
     @property
     def numbers(self) -> tuple[str, ...] | None:
-        """The values of a row as numbers, where their totals over all rows are all that is asked.
+        """The values of a row as numbers, for the kernel to add up.
 
-        This is what the kernel adds up; None where it cannot.
+        None if more than totals over all rows is needed, or a value is not a plain number.
         """
         if self.by or self.person or not self.values:
             return None
@@ -141,7 +141,7 @@ class Query:
 
     @property
     def balance(self) -> tuple[int, ...]:
-        """For each sum G where the "huge" one is of 2t - G for each record, else 0."""
+        """For each sum, G if the "huge" form sums 2t - G for each record, else 0."""
         return tuple(
             self.values[each.column].grid.cells
             if not each.side and self._balanced(each.column)
@@ -150,13 +150,13 @@ class Query:
         )
 
     def _balanced(self, column: int) -> bool:
-        """Whether 2t - G takes the place of t: a person's mean and powers are of t."""
+        """Whether 2t - G replaces t; the means of persons and powers need t itself."""
         plain = all(each.power == 1 for each in self.sums if each.column == column)
         return plain and not self.values[column].grid.own and not self.person
 
     @property
     def outside(self) -> tuple[int, ...]:
-        """The columns of which the values outside the bounds are counted."""
+        """The columns whose values outside the bounds are counted."""
         return tuple(dict.fromkeys(each.column for each in self.sums if each.side))
 
     @property
@@ -170,10 +170,10 @@ class Query:
         return ["t"] if len(self.values) < 2 else [f"t{i + 1}" for i in range(len(self.values))]
 
     def text(self, sums: str = "huge", words: Words = DUCKDB) -> str:
-        """The query; ``sums`` is what SUM of 64-bit integers is on the engine.
+        """The query; ``sums`` is the type of SUM of 64-bit integers on the engine.
 
-        "huge" if a 128-bit integer (DuckDB), "numeric" if a number of any length
-        (PostgreSQL), else "halves": it could overflow, and high and low halves are summed.
+        "huge" for a 128-bit integer (DuckDB), "numeric" for a number of any length (PostgreSQL),
+        otherwise "halves": SUM could overflow, so high and low halves are summed separately.
         """
         rest = self._person_steps(sums) if self.person else self._complete_steps()
         steps = [*self.first_steps(words), *self._quantised(sums), *rest]
@@ -202,7 +202,7 @@ class Query:
 
     @property
     def targets(self) -> list[Target]:
-        """What the kernel makes of each column."""
+        """How the kernel adds up each column."""
         asked = [[each for each in self.sums if each.column == i] for i in range(len(self.values))]
         return [
             Target(value.grid, value.missing, tuple(sums))
@@ -210,7 +210,7 @@ class Query:
         ]
 
     def of_sums(self, sums: list[list[int]], count: int) -> Groups:
-        """The totals of one group, from what the kernel found for the targets."""
+        """The totals of one group, from the kernel's sums for the targets."""
         found = [iter(of_column) for of_column in sums]
         cells, *more = (next(found[each.column]) for each in self.sums)
         return Groups.of_total(Totals(cells, count, tuple(more)))
@@ -248,10 +248,10 @@ class Query:
         ]
 
     def _complete_steps(self) -> list[tuple[str, str]]:
-        """A row that lacks a cell has none: NULL spreads by arithmetic.
+        """A row that lacks a cell gets none at all: NULL propagates through arithmetic.
 
-        A test for NULL would do as well, but engines move it to where the cells are made, and make
-        them twice.
+        A test for NULL would work as well, but engines move it to where the cells are computed, and
+        compute them twice.
         """
         if len(self.values) < 2:
             return []
@@ -270,7 +270,9 @@ class Query:
             column, nulls = key_column(field), bool(self.nulls and self.nulls[i])
             allowed = self.allowed[i] if self.allowed else None
             if allowed is None:
-                if self.person and not nulls:  # rows alone: dropped by group, see below
+                if (
+                    self.person and not nulls
+                ):  # only rows are grouped: NULL keys are dropped by group, see below
                     tests.append(f"{column} IS NOT NULL")
                 continue
             listed = ", ".join(literal(value) for value in allowed if value is not None)
@@ -282,7 +284,8 @@ class Query:
             tests.append(f"{key_column(self.person)} IS NOT NULL")
         return " AND ".join(tests)
 
-    # --- a person's part --------------------------------------------------------------------
+    # --- what counts for a person
+    # --------------------------------------------------------------------
 
     def _person_steps(self, sums: str) -> list[tuple[str, str]]:
         keys = "".join(f"{key}, " for key in self.keys)
@@ -327,7 +330,7 @@ class Query:
         return select + (f" GROUP BY {', '.join(self.keys)}{self._having()}" if self.by else "")
 
     def _having(self) -> str:
-        """Without a name there is no group, unless NULL is declared as one."""
+        """Leave out the group NULL, unless it is among the public keys."""
         if self.person:
             return ""
         unnamed = [

@@ -1,4 +1,4 @@
-"""What an engine can be asked."""
+"""The interface of queries for engines."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Question"]
 
 
 class Question(Protocol):
-    """What an engine can be asked: by group a number of records n, and sums 65536 * hi + lo.
+    """A query for an engine: by group, a number of records n and sums 65536 * hi + lo.
 
-    The columns of the answer are the keys, n, and a pair hi, lo for each sum.
+    The columns of the result are the keys, n, and a pair hi, lo for each sum.
     """
 
     @property
@@ -28,7 +28,7 @@ class Question(Protocol):
 
     @property
     def by(self) -> tuple[Field, ...]:
-        """What the answer is grouped by."""
+        """The columns that the result is grouped by."""
 
     @property
     def fields(self) -> list[Field]:
@@ -36,22 +36,22 @@ class Question(Protocol):
 
     @property
     def keys(self) -> list[str]:
-        """The names of the key columns in the answer."""
+        """The names of the key columns in the result."""
 
     @property
     def balance(self) -> Sequence[int]:
-        """For each sum G where the "huge" one is of 2t - G for each record, else 0."""
+        """For each sum, G if the "huge" form sums 2t - G for each record, else 0."""
 
     @property
     def sums(self) -> tuple[Sum, ...]:
-        """The sums in the answer."""
+        """The sums in the result."""
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """What filters and expressions read, under names of its own."""
+        """The inputs of filters and expressions, under names of their own."""
 
     def text(self, sums: str = "huge", words: Words = DUCKDB) -> str:
-        """The question over a table named ``source``, in DuckDB's dialect."""
+        """The query over a table named ``source``, in DuckDB's dialect."""
 
     def of_columns(self, columns: Mapping[str, Column]) -> Groups:
-        """The same of columns in memory, by their names."""
+        """The same totals from columns in memory, by name."""

@@ -1,9 +1,8 @@
-"""Whether a SELECT works row by row: each row of a table makes at most one row of the result,
-and no row has a say in what another one makes.
+"""Check that a SELECT works row by row: each row of a table makes at most one row of the result.
 
-The privacy promise is about rows of the table that is asked. Over a SELECT with LIMIT, a join, a
-window or an aggregate, one row of the base table can change any number of rows of the result, and
-the promise is void. SQLGlot reads the text; what is not on the lists below is refused.
+The privacy promise is about rows of the base table. In a SELECT with LIMIT, a join, a window or an
+aggregate, one row of the base table can change any number of rows of the result, so the promise
+would not hold. SQLGlot parses the text; whatever is not on the lists below is refused.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from typing import Any, Final
 
 __all__ = ["not_row_by_row"]
 
-#: What a SELECT, a subquery and a table may consist of. ORDER BY alone changes no row.
+#: What a SELECT, a subquery and a table may consist of. ORDER BY without LIMIT changes no row.
 _SELECT: Final = {"expressions", "from", "where", "with", "order"}
 _SUBQUERY: Final = {"this", "alias"}
 _TABLE: Final = {"this", "alias", "db", "catalog", "only", "indexed", "hints"}
-#: Functions of one row's values alone, as SQLGlot names them ...
+#: Row-wise functions, by SQLGlot's names ...
 _TYPED: Final = """
 Abs Acos And Array ArrayContains ArraySize Ascii Asin Atan Atan2 Bracket Case Cast Cbrt Ceil Chr
 Coalesce Concat ConcatWs Cos Date DateAdd DateDiff DateSub DateTrunc Day DayOfMonth DayOfWeek
@@ -28,7 +27,7 @@ Round SHA SHA2 Sign Sin Split SplitPart Sqrt StartsWith StrPosition StrToDate St
 Tan TimeToStr TimestampTrunc ToBase64 ToChar ToNumber Translate Trim Trunc TryCast TsOrDsToDate
 TsOrDsToTimestamp Unhex Unicode Upper Week WidthBucket Xor Year
 """
-#: ... and as databases do; not all versions of SQLGlot have names for these.
+#: ... and by their names in databases; not all versions of SQLGlot know these.
 _NAMED: Final = """
 bit_length btrim cardinality ceiling char char_length character_length date_bin date_part datetime
 decode degrees div encode format get_byte glob hex ifnull iif instr isfinite json_extract
@@ -39,7 +38,11 @@ trunc typeof unixepoch unlikely
 """
 _FUNCTIONS: Final = frozenset(_TYPED.split())
 _NAMES: Final = frozenset(_NAMED.split())
-#: Words that stand for the time of asking where a time is expected.
+#: PostgreSQL reads t.count as count(t) where t has no such column: its aggregates of whole rows.
+_OF_ROWS: Final = frozenset(
+    "any_value array_agg count json_agg json_agg_strict jsonb_agg jsonb_agg_strict max min".split()  # noqa: SIM905
+)
+#: Literals that mean the current time.
 _NOW: Final = frozenset({"now", "today", "tomorrow", "yesterday", "localtime"})
 _WORDS: Final = {
     "distinct": "DISTINCT",
@@ -56,7 +59,7 @@ _WORDS: Final = {
 
 
 def not_row_by_row(query: str, dialect: str) -> str | None:
-    """What in the query is not row by row, in SQL's words; None if nothing is."""
+    """The first part of the query that is not row by row, in terms of SQL, or None."""
     import sqlglot
     from sqlglot import expressions
     from sqlglot.errors import SqlglotError
@@ -64,17 +67,17 @@ def not_row_by_row(query: str, dialect: str) -> str | None:
     try:
         trees = [tree for tree in sqlglot.parse(query, read=dialect) if tree is not None]
     except SqlglotError:
-        return "something that SQLGlot cannot read"
+        return "something that SQLGlot cannot parse"
     if len(trees) != 1:
         return "more than one statement"
-    return next(_Check(expressions).query(trees[0]), None)
+    return next(_Check(expressions, dialect).query(trees[0]), None)
 
 
 class _Check:
     """Yields what is not row by row, the outermost first."""
 
-    def __init__(self, expressions: Any) -> None:
-        self.sql = expressions
+    def __init__(self, expressions: Any, dialect: str) -> None:
+        self.sql, self.dialect = expressions, dialect
 
     def query(self, node: Any) -> Iterator[str]:
         sql = self.sql
@@ -90,7 +93,7 @@ class _Check:
         elif isinstance(node, sql.Query):
             yield "UNION or another set operation"
         else:
-            yield f"a part of kind {node.key.upper()}"
+            yield f"the construct {node.key.upper()}"
 
     def _select(self, node: Any) -> Iterator[str]:
         yield from _others(node, _SELECT)
@@ -123,20 +126,33 @@ class _Check:
                 yield f"the aggregate {part.sql_name()}"
             elif isinstance(part, sql.Func):
                 yield from self._function(part)
+            else:
+                yield from self._operator(part)
+
+    def _operator(self, part: Any) -> Iterator[str]:
+        """What an engine treats as a subquery or a function, but SQLGlot as a column."""
+        sql = self.sql
+        if isinstance(part, sql.In) and part.args.get("field") and self.dialect != "duckdb":
+            yield "a table after IN, which is a subquery"
+        if self.dialect != "postgres":
+            return
+        qualified = isinstance(part, sql.Column) and part.table and part.name.lower() in _OF_ROWS
+        if qualified or (isinstance(part, sql.Dot) and not isinstance(part.expression, sql.Star)):
+            yield f".{part.name}, which can be a call of a function"
 
     def _function(self, part: Any) -> Iterator[str]:
         sql = self.sql
         names = [part.name] if isinstance(part, sql.Anonymous) else part.sql_names()
         name = names[0]
         if type(part).__name__ not in _FUNCTIONS and not {n.lower() for n in names} & _NAMES:
-            yield f"{name}(), which is not on the list of functions of one row's values"
+            yield f"{name}(), which is not on the list of row-wise functions"
         texts = (t for t in part.find_all(sql.Literal) if t.is_string and t.parent is part)
         if any(text.name.strip().lower() in _NOW for text in texts):
-            yield f"the time of asking in {name}()"
+            yield f"the current time in {name}()"
 
 
 def _part(node: Any, name: str) -> Any:
-    """A part of a node; SQLGlot has named some with an underscore since version 28."""
+    """A part of a node; since version 28, SQLGlot names some with an underscore."""
     found = node.args.get(name)
     return node.args.get(f"{name}_") if found is None else found
 

@@ -1,8 +1,8 @@
-"""SQL for values outside the bounds: the side of a row, and how many rows are on one.
+"""SQL for values outside the bounds: the side of a row, and the number of rows on a side.
 
 The side ``o`` of a row is -1 if its value lies below the lower bound, 1 if it lies above the upper
-one, and 0 otherwise, also where there is no value. The comparison is of the value that is
-quantised: an integer on a grid of its own, else a double.
+one, and 0 otherwise, also if the value is missing. The value is compared in the type in which it is
+quantised: as an integer on its own grid, otherwise as a double.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def side_of(field: Field, grid: Grid, sums: str) -> str:
     lower, upper = int(grid.bounds.lower), int(grid.bounds.upper)
     field = widened(field, lower, upper)
     x, (least, most) = as_integer(field), field.reach
-    # A bound beyond the type's reach is compared with nothing: all values are on one side of it.
+    # A bound beyond the range of the type needs no comparison: all values are on one side of it.
     tests = []
     if lower > most or upper < least:
         tests.append(f"WHEN {x} IS NOT NULL THEN {-1 if lower > most else 1}")
@@ -38,7 +38,7 @@ def side_of(field: Field, grid: Grid, sums: str) -> str:
 
 
 def _real_side(x: str, grid: Grid, sums: str) -> str:
-    """NaN is on neither side: by a comparison, or by arithmetic as in :mod:`.cells`."""
+    """The side of a real value; NaN, found as in :mod:`.cells`, is on neither."""
     below, above = f"WHEN {x} < {double(grid.lower)} THEN -1", f"{x} > {double(grid.upper)}"
     if sums == "huge":
         return f"CASE {below} WHEN {above} AND {is_number(x)} THEN 1 ELSE 0 END"
@@ -46,10 +46,10 @@ def _real_side(x: str, grid: Grid, sums: str) -> str:
 
 
 def person_side(o: str) -> str:
-    """The side of a person: the one on which more of their rows lie, and 0 if none has more."""
+    """The side of a person: the one on which more of their rows lie, or 0 in a tie."""
     return f"CASE WHEN SUM({o}) < 0 THEN -1 WHEN SUM({o}) > 0 THEN 1 ELSE 0 END"
 
 
 def side_count(t: str, o: str, side: int) -> str:
-    """1 for a record on that side, else 0; a row without a cell is no record."""
+    """1 for a record on that side, else 0; a row without a cell is not a record."""
     return f"CASE WHEN {t} IS NOT NULL AND {o} = {side} THEN 1 ELSE 0 END"

@@ -1,4 +1,4 @@
-"""Pieces of the one query: a person's part, names of groups and persons, halves of sums."""
+"""Parts of the query: what counts for a person, keys and person ids, halves of sums."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = [
     "key_column", "rounded_mean", "with_steps",
 ]  # fmt: skip
 
-#: The cell of a row where rows alone are counted.
+#: The cell of a row if only rows are counted.
 ROW: Final = "CAST(1 AS BIGINT)"
 
 _SHIFT: Final = HALF.bit_length() - 1
 
 
 def columns_of(listed: Iterable[str]) -> str:
-    """The columns that are read of a table, or a constant where none are needed."""
+    """The columns to read from a table, or a constant if none are needed."""
     return ", ".join(listed) or "1 AS hourglass_row"
 
 
 def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
-    """Common table expressions, one after the other, and what is selected from them."""
+    """Join common table expressions and the final SELECT."""
     clauses = ",\n".join(f"{name} AS (\n  {body}\n)" for name, body in steps)
     return f"WITH {clauses}\n{last}"
 
@@ -39,10 +39,10 @@ def kept_rows(
     groups: int = 1,
     group_hash: str = "",
 ) -> list[tuple[str, str]]:
-    """The steps that keep up to so many rows of a person in a group, in up to so many groups.
+    """The steps that keep up to ``rows`` rows of a person in each of up to ``groups`` groups.
 
-    From ``quantised`` (person, keys and cells), in the order of a hash of the person's own rows.
-    Rows of a person with the same cells are alike: their copies are numbered.
+    They read ``quantised`` (person, keys and cells) in the order of a hash of the person's own
+    rows. Rows of a person with the same cells are interchangeable; their copies are numbered.
     """
     t, present = ", ".join(cells), " AND ".join(f"{t} IS NOT NULL" for t in cells)
     listed, by_keys = "".join(f"{k}, " for k in keys), "".join(f", {k}" for k in keys)
@@ -66,7 +66,7 @@ def kept_rows(
 
 
 def key_column(field: Field) -> str:
-    """A column to group by, or that names persons, as a value of its kind.
+    """A column that names groups or persons, as a value of its kind.
 
     Dates outside Python's range, the years 1 to 9999, are treated as NULL. Text is already clean:
     see :mod:`.text`.
@@ -79,14 +79,14 @@ def key_column(field: Field) -> str:
 
 
 def checked_names(fields: Mapping[str, Field | None]) -> str:
-    """On DuckDB a person's names are checked once a group, and not in every row."""
+    """On DuckDB, names are checked once per group of a person instead of in every row."""
     texts = (name for name, field in fields.items() if field and field.kind == "text")
     tests = [f"({name} IS NULL OR TRY(DECODE(ENCODE({name}))) IS NOT NULL)" for name in texts]
     return f" HAVING {' AND '.join(tests)}" if tests else ""
 
 
 def halves(term: str, sums: str) -> tuple[str, str]:
-    """High and low half of the sum of a term."""
+    """The high and low halves of the sum of a term."""
     if sums == "huge":
         return f"SUM({term}) >> {_SHIFT}", f"SUM({term}) & {HALF - 1}"
     if sums == "numeric":
@@ -96,7 +96,7 @@ def halves(term: str, sums: str) -> tuple[str, str]:
 
 
 def hash_of(*parts: str) -> str:
-    """The same hexadecimal digits on every engine, of text that is the same on every engine."""
+    """A hash, equal on every engine, of text that is equal on every engine."""
     joined = " || '|' || ".join(parts)
     return f"MD5('hourglass|' || {joined})"
 
@@ -117,13 +117,13 @@ def rounded_mean(t: str, sums: str) -> str:
     whole = f"(2 * SUM({t}) + COUNT({t})) // (2 * COUNT({t}))"
     if sums == "numeric":
         return f"CAST({whole} AS BIGINT)"
-    if sums == "huge":  # 64 bits hold all but the longest lists of rows, and are faster
+    if sums == "huge":  # 64 bits suffice except for very many rows, and are faster
         return (
             f"CASE WHEN COUNT({t}) < {2**29} "
             f"THEN (2 * CAST(SUM({t}) AS BIGINT) + COUNT({t})) // (2 * COUNT({t})) "
             f"ELSE CAST({whole} AS BIGINT) END"
         )
-    # With SUM(t) = HALF * h + l: divide h first, then what is left with l.
+    # With SUM(t) = HALF * h + l: divide h first, then the remainder together with l.
     (h, low), n = halves(t, sums), f"COUNT({t})"
     rest = f"(2 * {HALF} * ({h} % {n}) + 2 * {low} + {n}) // (2 * {n})"
     return f"{HALF} * ({h} // {n}) + {rest}"

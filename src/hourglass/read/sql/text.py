@@ -1,8 +1,8 @@
 """Text that names groups and persons: the same names on every engine.
 
-Names compare as bytes, whatever collation a column declares. What cannot be a name is missing:
-bytes that are no UTF-8, and texts of more than ``LONGEST`` bytes, which some engines cannot hash,
-join or hand over. An engine sees to both before the query proper starts, see its ``sql``.
+Names compare as bytes, whatever collation a column declares. Text that is not valid UTF-8, or is
+longer than ``LONGEST`` bytes, which some engines cannot hash, join or return, is missing. Each
+engine ensures both before the query proper: see its ``sql``.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def with_fields(
     changed: Callable[[Field], Field],
     of_numbers: Callable[[Field], Field] | None = None,
 ) -> Question:
-    """The same question with other fields: renamed, or of another kind.
+    """The same query with other fields: renamed, or of another kind.
 
-    ``of_numbers`` changes the columns of numbers, where these change in another way.
+    ``of_numbers`` is for numeric columns, if they change in another way.
     """
     assert isinstance(query, Query | Histogram)
     numbers = of_numbers or changed

@@ -1,4 +1,4 @@
-"""A column of numbers in a question, and its pieces of SQL."""
+"""A numeric column of a query, and its SQL."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Value"]
 
 @dataclass(frozen=True)
 class Value:
-    """A column of the question: how it is read, and the grid that its cells lie on.
+    """A column of the query: how it is read, and the grid of its cells.
 
-    ``missing`` is the cell that a missing value counts as; with None a row without a value is
-    left out. With an ``expression`` the column is the one that it computes.
+    ``missing`` is the cell that replaces a missing value; with None a row without a value is left
+    out. With an ``expression`` the column is computed.
     """
 
     field: Field
@@ -27,14 +27,14 @@ class Value:
 
     @property
     def cell(self) -> str:
-        """Its cell as SQL, NULL where a row without it is left out."""
+        """Its cell as SQL; NULL if it is missing and not replaced."""
         return _or(cell(self.field, self.grid), self.missing)
 
     @property
     def number(self) -> str | None:
-        """A double or an integer of up to 64 bits as SQL, NULL where it is missing.
+        """A double or an integer of up to 64 bits as SQL; NULL if it is missing.
 
-        None where 64 bits do not hold it.
+        None if 64 bits are not enough.
         """
         if not self.grid.own:
             return as_double(self.field)

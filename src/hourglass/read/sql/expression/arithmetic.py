@@ -1,17 +1,17 @@
 """+ - * / and FLOOR on doubles: total, and the same bits on every engine.
 
-Engines compute with doubles in the same way, but treat the ends of their range in ways of their
-own: PostgreSQL raises an error on overflow, on underflow and on division by zero, Spark on the
-last, SQLite makes it NULL; -0.0 sorts below 0.0 on DataFusion, and SQLite does not store it. So the
-ends are decided by comparisons, in the same order everywhere:
+Engines compute with doubles in the same way, but differ at the extremes: PostgreSQL raises an error
+on overflow, underflow and division by zero, Spark on division by zero, and SQLite returns NULL for
+it; -0.0 sorts below 0.0 on DataFusion, and SQLite does not store it. So comparisons handle the
+extremes, in the same order everywhere:
 
-- what would be NaN is NULL (0/0, infinity minus infinity, 0 times infinity);
-- zero has no sign, and a number other than zero over zero is infinity with the number's sign;
-- what overflows is infinity;
-- what is nearer to zero than 2^-1022 is zero: there are no subnormal numbers.
+- a result that would be NaN is NULL (0/0, infinity minus infinity, 0 times infinity);
+- zero has no sign, and a nonzero number divided by zero is infinity with the sign of the number;
+- overflow gives infinity;
+- results closer to zero than 2^-1022 are zero: there are no subnormal numbers.
 
-A formula names its operands p.a and p.b, p being :data:`PAIR`. They are neither NaN, nor -0.0, nor
-subnormal, and neither is its result. Each engine has a way to compute the operands once, see
+A formula refers to its operands as p.a and p.b, where p is :data:`PAIR`. Neither the operands nor
+the result are NaN, -0.0 or subnormal. Each engine has a way to evaluate the operands once: see
 :mod:`.words`.
 """
 
@@ -31,7 +31,7 @@ _TINY: Final = 2.0**-1022
 _SHIFT: Final = 2.0**-513
 _INF, _MINUS_INF, _ZERO, _ONE = map(double, (math.inf, -math.inf, 0.0, 1.0))
 
-#: What each operator is called among engines' functions.
+#: The name of the function for each operator.
 NAMES: Final = {
     "+": "HOURGLASS_ADD",
     "-": "HOURGLASS_SUBTRACT",
@@ -50,7 +50,7 @@ def tidy(x: str) -> str:
 
 
 def _sum(sign: str, below: str, above: str) -> str:
-    """a + b or a - b; b lies strictly ``below`` or ``above`` the infinity that would cancel a's."""
+    """a + b or a - b; ``above`` and ``below`` test that b does not cancel an infinite a."""
     half = f"p.a * {double(0.5)} {sign} p.b * {double(0.5)}"
     return (
         f"CASE WHEN p.a = {_INF} THEN CASE WHEN {above} THEN {_INF} END "
@@ -61,13 +61,13 @@ def _sum(sign: str, below: str, above: str) -> str:
     )
 
 
-#: Infinity with the sign of a product or a quotient, NULL if an operand is missing.
+#: Infinity with the sign of a product or a quotient; NULL if an operand is missing.
 _SIGNED: Final = (
     f"CASE WHEN (p.a > {_ZERO}) = (p.b > {_ZERO}) THEN {_INF} "
     f"WHEN (p.a > {_ZERO}) <> (p.b > {_ZERO}) THEN {_MINUS_INF} END"
 )
-# Where both factors are 1 or more, the product scaled down by 2^-1026 neither overflows nor
-# underflows, and it is rounded as the product is: it reaches 1/4 if and only if that overflows.
+# If both factors are at least 1, the product scaled down by 2^-1026 neither overflows nor
+# underflows, and is rounded like the product: it reaches 1/4 if and only if the product overflows.
 _PRODUCT: Final = (
     f"CASE WHEN p.a = {_ZERO} OR p.b = {_ZERO} "
     f"THEN CASE WHEN ABS(p.a) < {_INF} AND ABS(p.b) < {_INF} THEN {_ZERO} END "
@@ -100,7 +100,7 @@ _BY_OPERATOR: Final = {
     "/": _QUOTIENT,
     "floor": _FLOOR,
 }
-#: What the operands belong to in a formula: a name that no column of a question may have.
+#: The name that qualifies the operands in a formula; no column of a question may have it.
 PAIR: Final = "hourglass_pair"
 #: The operators as SQL in DuckDB's dialect.
 FORMULAS: Final = {

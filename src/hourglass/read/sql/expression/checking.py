@@ -1,7 +1,7 @@
-"""The types of an expression, from the schema alone: every part fits before anything is charged.
+"""Check the types of an expression against the schema, before anything is charged.
 
-A column of a text file declares no type. It is read as what the expression takes it for, a number
-or a text, and as one of these throughout.
+A column of a text file declares no type. It is read as a number or as a string, depending on how
+the expression uses it, and as the same type throughout.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .nodes import Node
 
 __all__ = ["MOMENTS", "OPEN", "kind_of", "moment", "settled", "type_of"]
 
-#: The type of a column that declares none; of a NULL, which fits everywhere; the kinds of times.
+#: The type of a column that declares none; that of NULL, which fits everywhere; the date types.
 OPEN: Final = "open"
 _NULL: Final = "null"
 MOMENTS: Final = ("date", "timestamp")
@@ -48,20 +48,20 @@ _TYPES: Final = {
 
 
 def kind_of(field: Field) -> str | None:
-    """The type that a declared column has in an expression; None where it has none."""
+    """The type of a declared column in an expression; None if it cannot be used there."""
     return _TYPES.get(field.kind)
 
 
 def type_of(node: Node, types: Mapping[str, str]) -> str:
-    """The type of a part of an expression that was checked."""
+    """The type of a part of an expression that has been checked."""
     return _Checker("", dict(types)).check(node)
 
 
 def settled(asked: Mapping[str, tuple[Node, str | None]], types: dict[str, str]) -> dict[str, str]:
-    """The types of all columns, those of text files settled by their use.
+    """The types of all columns; those of text files are inferred from their use.
 
-    ``asked`` has the trees by the option that each was given as, and the type that it must have
-    (None for a number or a condition). An error names the option and the place.
+    ``asked`` has each tree with the option that it was given as, and the type that it must have
+    (None for a number or a condition). An error gives the option and the position.
     """
     known = dict(types)
     before: dict[str, str] = {}
@@ -75,13 +75,13 @@ def settled(asked: Mapping[str, tuple[Node, str | None]], types: dict[str, str])
 
 
 def moment(text: str, kind: str) -> int | None:
-    """Days or microseconds since 1970 of a date in ISO form; None where it is none."""
+    """Days or microseconds since 1970 of a date in ISO form; None if it is not a date."""
     if not (_DATE if kind == "date" else _TIME).fullmatch(text):
         return None
     try:
         time = datetime.fromisoformat(text)
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except (OverflowError, ValueError):  # 30 February, or outside of the years 1 to 9999
+    except (OverflowError, ValueError):  # such as 30 February, or outside the years 1 to 9999
         return None
     passed = time - datetime(1970, 1, 1, tzinfo=UTC)
     if kind == "date":
@@ -90,7 +90,7 @@ def moment(text: str, kind: str) -> int | None:
 
 
 class _Checker:
-    """Finds the type of each part; ``strict`` takes a column that is still open as text."""
+    """Finds the type of each part; with ``strict``, a column of undetermined type is a string."""
 
     def __init__(self, option: str, types: dict[str, str], *, strict: bool = True) -> None:
         self.option, self.types, self.strict = option, types, strict
@@ -107,7 +107,8 @@ class _Checker:
             if found not in ("number", "boolean"):
                 self.fail(
                     node,
-                    f"this is {_WORDS[found]}, which has no mean; give a number or a condition",
+                    f"this is {_WORDS[found]}, which cannot be averaged; give a number or a "
+                    "condition",
                 )
             return
         self.need(node, wanted)
@@ -120,7 +121,7 @@ class _Checker:
         elif found not in (wanted, _NULL):
             self.fail(
                 node,
-                f"{_WORDS[wanted]} is expected here, and this is {_WORDS[found]}"
+                f"{_WORDS[wanted]} is expected here, but this is {_WORDS[found]}"
                 + self.remedy(node, wanted, found),
             )
         return wanted
@@ -133,7 +134,7 @@ class _Checker:
         return ""
 
     def settle(self, node: Node, wanted: str) -> None:
-        """Take the columns of a text file that make up a part as of this type."""
+        """Give this type to the columns of a text file that make up a part."""
         if isinstance(node, nodes.Column):
             if wanted not in ("number", "text"):
                 self.fail(
@@ -153,7 +154,7 @@ class _Checker:
         return [*(result for _, result in node.branches), node.otherwise]
 
     def common(self, node: Node, parts: list[Node]) -> str:
-        """The one type that several parts have, open columns settled by the others."""
+        """The common type of several parts; undetermined columns take it from the others."""
         found: dict[str, Node] = {}
         for part in parts:
             found.setdefault(self.check(part), part)
@@ -162,9 +163,9 @@ class _Checker:
             if self.strict and OPEN in found and len(parts) > 1:
                 self.fail(
                     node,
-                    "the columns of a text file are read as what they are compared "
-                    "with, and here both sides are such columns; to compare numbers, write "
-                    "a - b > 0 for a > b",
+                    "a column of a text file takes the type of what it is compared "
+                    "with, but here both sides are such columns; to compare numbers, write "
+                    "a - b > 0 instead of a > b",
                 )
             return OPEN if OPEN in found else _NULL
         kind, *others = known
@@ -174,7 +175,7 @@ class _Checker:
             part = known[others[0]]
             self.fail(
                 part,
-                f"{_WORDS[others[0]]} beside {_WORDS[kind]}: both must be of one type"
+                f"{_WORDS[others[0]]} and {_WORDS[kind]}: both must have the same type"
                 + self.remedy(part, kind, others[0]),
             )
         if kind in MOMENTS or OPEN not in found:
@@ -184,7 +185,7 @@ class _Checker:
         return kind
 
     def moments(self, parts: list[Node], kind: str) -> str:
-        """Texts beside dates are dates."""
+        """Strings that are compared with dates are dates."""
         for part in parts:
             if self.check(part) == "text" and (
                 not isinstance(part, nodes.Text) or moment(part.value, kind) is None
@@ -236,13 +237,13 @@ class _Checker:
             case nodes.Compare():
                 kind = self.common(node, [node.left, node.right])
                 if kind == "boolean" and node.sign not in ("=", "<>"):
-                    self.fail(node, "conditions are compared with = and <> alone")
+                    self.fail(node, "conditions can be compared only with = and <>")
             case nodes.In():
                 if self.common(node, [node.operand, *node.items]) == "boolean":
-                    self.fail(node, "IN is for numbers, texts and dates")
+                    self.fail(node, "IN takes numbers, strings and dates")
             case nodes.Between():
                 if self.common(node, [node.operand, node.low, node.high]) == "boolean":
-                    self.fail(node, "BETWEEN is for numbers, texts and dates")
+                    self.fail(node, "BETWEEN takes numbers, strings and dates")
 
     def case(self, node: nodes.Case) -> str:
         for condition, _ in node.branches:
@@ -250,13 +251,13 @@ class _Checker:
         return self.value(node, self.results(node))
 
     def value(self, node: Node, parts: list[Node]) -> str:
-        """The type of a result that is one of several."""
+        """The common type of several possible results."""
         kind = self.common_or_open(node, parts)
         if kind in MOMENTS:
             self.fail(
                 node,
-                "dates are compared, tested with IS NULL and taken apart by YEAR and "
-                "the like, not handed on",
+                "a date cannot be a result; it can be compared, tested with IS NULL, and "
+                "passed to YEAR and the like",
             )
         if kind == _NULL:
             self.fail(node, "every result is NULL; give a value in one THEN or ELSE")

@@ -1,4 +1,4 @@
-"""``hg.expression``: a column that is computed from others, in words of SQL."""
+"""``hg.expression``: a column that is computed from others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Expression", "expression"]
 
 @dataclass(frozen=True)
 class Expression:
-    """A computed column; ``text`` is the same for the same expression, however it was spelled."""
+    """A computed column; ``text`` is its canonical spelling."""
 
     text: str
     tree: Node = field(repr=False)
@@ -26,11 +26,12 @@ def expression(text: str) -> Expression:
     """A column that is computed row by row from others, for ``hg.mean`` and ``hg.find_bounds``.
 
     ``text`` is a number (``"arr_delay - dep_delay"``) or a condition (``"dep_delay > 15"``, whose
-    mean with ``bounds=(0, 1)`` is the share of rows for which it holds). Offered are comparisons,
-    AND, OR, NOT, + - * /, IN, BETWEEN, LIKE, IS NULL, CASE, ABS, COALESCE, FLOOR, GREATEST, LEAST,
-    LENGTH, LOWER, YEAR, MONTH, DAY, WEEKDAY and HOUR; docs/questions.md says what each does.
+    mean with ``bounds=(0, 1)`` is the share of rows for which it holds). The language has
+    comparisons, AND, OR, NOT, + - * /, IN, BETWEEN, LIKE, IS NULL, CASE, ABS, COALESCE, FLOOR,
+    GREATEST, LEAST, LENGTH, LOWER, YEAR, MONTH, DAY, WEEKDAY and HOUR; docs/questions.md describes
+    it.
     """
     tree = parsed(text, "expression")
     if not columns_of(tree):
-        raise OptionError("expression: no column is read; name one")
+        raise OptionError("expression: it uses no column; name one")
     return Expression(text_of(tree), tree)

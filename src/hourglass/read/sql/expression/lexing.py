@@ -1,4 +1,4 @@
-"""The words of an expression: a closed set of characters, each with its place."""
+"""The lexer of expressions: tokens with their positions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from ....errors import OptionError
 
 __all__ = ["Word", "refused", "words_of"]
 
-#: A longer text is refused before it is looked at, and so are more words.
+#: Limits on the length of a text and on its number of tokens.
 _LONGEST: Final = 10_000
 _MOST_WORDS: Final = 2_000
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SPACE: Final = re.compile(r"[ \t\r\n]+")
 _TOKEN: Final = re.compile(
     r"(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?![\w.])"
@@ -24,13 +25,13 @@ _TOKEN: Final = re.compile(
 
 
 def refused(option: str, place: int, what: str) -> OptionError:
-    """The error for a text that is refused, with the place of what is wrong."""
+    """The error for a text that is refused, with the position of the problem."""
     return OptionError(f"{option}, character {place}: {what}")
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word, name, text, number or sign, and the character at which it starts."""
+    """A token (word, name, string, number or sign) and the position at which it starts."""
 
     kind: str
     text: str
@@ -38,16 +39,20 @@ class Word:
 
     @property
     def upper(self) -> str:
-        """A word of ASCII in capitals; anything else as it is."""
+        """An ASCII word in capitals; anything else unchanged."""
         return self.text.upper() if self.kind == "word" and self.text.isascii() else self.text
 
 
 def words_of(option: str, text: str) -> list[Word]:
-    """The words of a text, with one for its end; an error names the place."""
+    """The tokens of a text, followed by one for its end; an error gives the position."""
     if len(text) > _LONGEST:
         raise OptionError(
-            f"{option} has {len(text)} characters; at most {_LONGEST} are read. Store what it "
-            "computes as a column"
+            f"{option} has {len(text)} characters, and at most {_LONGEST} are allowed; store its "
+            "result as a column"
+        )
+    if half := _SURROGATE.search(text):
+        raise refused(
+            option, half.start() + 1, "half of a surrogate pair is not a character; leave it out"
         )
     found, at = [], 0
     while at < len(text):
@@ -55,16 +60,16 @@ def words_of(option: str, text: str) -> list[Word]:
             at = space.end()
             continue
         if text.startswith(("--", "/*"), at):
-            raise refused(option, at + 1, "a comment is not offered; leave it out")
+            raise refused(option, at + 1, "comments are not supported; leave it out")
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             raise refused(option, at + 1, _unknown(text, at))
         word = Word(match.lastgroup, match.group(), at + 1)
         if "\0" in word.text:
-            raise refused(option, at + 1, "a text or a name cannot hold the character NUL")
+            raise refused(option, at + 1, "a string or a name cannot contain the character NUL")
         found.append(word)
         if len(found) > _MOST_WORDS:
-            raise refused(option, at + 1, f"there are more than {_MOST_WORDS} words and signs")
+            raise refused(option, at + 1, f"there are more than {_MOST_WORDS} tokens")
         at = match.end()
     end = Word("end", "", len(text) + 1)
     if not found:
@@ -75,15 +80,15 @@ def words_of(option: str, text: str) -> list[Word]:
 def _unknown(text: str, at: int) -> str:
     character = text[at]
     if character == "'":
-        return "a text has no closing quote; a quote inside a text is written twice"
+        return "a string has no closing quote; a quote inside a string is written twice"
     if character == '"':
         return "a name has no closing quote, or is empty"
     if (character.isascii() and character.isdigit()) or character == ".":
-        return "this is not a number; write one such as 12, 0.5 or 1e6"
+        return "this is not a number; write it like 12, 0.5 or 1e6"
     if character in "`[]":
         return 'a name with other characters is written in double quotes, as in "dep delay"'
     if character == ";":
-        return "a semicolon is not offered; give one condition"
+        return "a semicolon is not supported; give one condition"
     if character in "‘’“”„´«»":
-        return "this is not a quote of SQL; put texts in ' and names in \""
-    return "this character is not offered outside of quotes"
+        return "this is not an SQL quote; put strings in ' and names in \""
+    return "this character is not supported outside quotes"

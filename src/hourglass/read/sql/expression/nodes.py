@@ -1,4 +1,4 @@
-"""What an expression consists of: a closed set of frozen nodes, and the one text of each tree."""
+"""The syntax tree of an expression: a closed set of frozen nodes, and their canonical text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [
     "columns_of", "text_of",
 ]  # fmt: skip
 
-#: The functions, and how many arguments each takes: the least and the most.
+#: The functions, with the least and the most arguments that each takes.
 FUNCTIONS: Final = {
     "ABS": (1, 1),
     "COALESCE": (2, 100),
@@ -28,7 +28,7 @@ FUNCTIONS: Final = {
     "WEEKDAY": (1, 1),
     "YEAR": (1, 1),
 }
-#: Words with a meaning of their own: a column of such a name is written in double quotes.
+#: Keywords: a column with such a name is written in double quotes.
 RESERVED: Final = frozenset(
     "AND BETWEEN CASE ELSE END ESCAPE FALSE IN IS LIKE NOT NULL OR THEN TRUE WHEN".split()  # noqa: SIM905
 )
@@ -36,7 +36,7 @@ RESERVED: Final = frozenset(
 
 @dataclass(frozen=True)
 class Node:
-    """A part of an expression; ``place`` is the character at which it starts, counted from 1."""
+    """A part of an expression; ``place`` is the position at which it starts, counted from 1."""
 
     place: int = field(default=1, compare=False, repr=False, kw_only=True)
 
@@ -72,7 +72,7 @@ class Number(Node):
 
 @dataclass(frozen=True)
 class Text(Node):
-    """A constant text; beside a date it is a date or a time."""
+    """A string constant; compared with a date, it is a date or a timestamp."""
 
     value: str
 
@@ -161,7 +161,7 @@ class Between(Node):
 
 @dataclass(frozen=True)
 class Like(Node):
-    r"""Whether a text matches a pattern, in which \%, \_ and \\ stand for the characters."""
+    r"""Whether a string matches a pattern, in which \%, \_ and \\ are the characters themselves."""
 
     operand: Node
     pattern: str
@@ -184,7 +184,7 @@ class Call(Node):
 
 
 def columns_of(node: Node) -> dict[str, Column]:
-    """The columns that an expression reads, by name, in the order in which they come."""
+    """The columns that an expression reads, by name, in order of appearance."""
     found: dict[str, Column] = {}
     waiting = [node]
     while waiting:
@@ -195,14 +195,15 @@ def columns_of(node: Node) -> dict[str, Column]:
     return found
 
 
-# --- the one text of a tree -----------------------------------------------------------------------
+# --- the canonical text of a tree
+# -----------------------------------------------------------------------
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OR, _AND, _NOT, _COMPARE, _ADD, _TIMES, _MINUS, _WHOLE = range(1, 9)
 
 
 def text_of(node: Node) -> str:
-    """The expression as text: the same for the same tree, however it was spelled."""
+    """The canonical text of an expression, equal for equal trees."""
     return _written(node)[0]
 
 

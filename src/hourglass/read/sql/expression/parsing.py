@@ -1,7 +1,7 @@
-"""Text to tree: the grammar of the language, by recursive descent.
+"""A recursive-descent parser: from text to a tree.
 
-What is not in the grammar is refused with the place at which it stands. Messages name words of
-SQL's own and the names of columns; other parts of the text are not repeated.
+What is not in the grammar is refused with its position. Messages name keywords of SQL and columns;
+other parts of the text are not repeated.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from .nodes import FUNCTIONS, RESERVED, Node
 
 __all__ = ["OFFERED", "parsed"]
 
-#: Brackets, NOT, CASE and the like within each other: each costs some calls of a function.
+#: The greatest nesting depth of brackets, NOT, CASE and the like: each takes several calls.
 _DEEPEST: Final = 30
-#: So many steps of one computation, each of which takes the result of the one before.
+#: The most steps of one computation, each of which uses the result of the one before.
 _TALLEST: Final = 40
-#: Patterns with more of these take some engines longer than a query may depend on one cell.
+#: The most % in a pattern: with more, some engines could take very long for one cell.
 _MOST_MANY: Final = 2
 OFFERED: Final = (
     "comparisons, AND, OR, NOT, + - * /, IN, BETWEEN, LIKE, IS NULL, CASE and "
     + ", ".join(FUNCTIONS)
 )
-#: Words of SQL that people may look for here: a message says that they are not offered.
+#: Keywords of SQL that users may expect: a message says that they are not supported.
 _WORDS: Final = """
 ALL ANY ARRAY AS AT AVG CAST COLLATE CONCAT CONVERT COUNT CREATE CROSS CURRENT_DATE
 CURRENT_TIMESTAMP DATE DELETE DISTINCT DROP EXISTS EXP EXTRACT FETCH FILTER FROM GLOB GROUP HAVING
@@ -41,30 +41,30 @@ _COMPARISONS: Final = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", "
 
 
 def parsed(text: object, option: str) -> Node:
-    """The tree of an expression that ``option`` was given."""
+    """The tree of an expression that was given as ``option``."""
     if type(text) is not str:
         raise OptionError(
-            f"{option}={shown(text)} is not text; write the condition as text with the names of "
-            "columns in it, such as \"month = 12 AND origin = 'JFK'\""
+            f"{option}={shown(text)} is not a string; write the condition as a string, such as "
+            "\"month = 12 AND origin = 'JFK'\""
         )
     return _Parser(option, words_of(option, text)).whole()
 
 
 class _Parser:
-    """One pass over the words; each method reads one rule of the grammar."""
+    """One pass over the tokens; each method parses one rule of the grammar."""
 
     def __init__(self, option: str, words: list[Word]) -> None:
         self.option, self.words = option, words
         self.at = self.depth = 0
 
-    # --- words ------------------------------------------------------------------------------
+    # --- tokens ------------------------------------------------------------------------------
 
     @property
     def here(self) -> Word:
         return self.words[self.at]
 
     def next_is(self, *words: str) -> bool:
-        """Whether these words or signs follow."""
+        """Whether these tokens follow."""
         ahead = self.words[self.at : self.at + len(words)]
         return len(ahead) == len(words) and all(
             found.kind in ("word", "sign") and found.upper == word
@@ -72,7 +72,7 @@ class _Parser:
         )
 
     def take(self, *words: str) -> bool:
-        """Skip these words if they follow."""
+        """Skip these tokens if they follow."""
         if not self.next_is(*words):
             return False
         self.at += len(words)
@@ -100,7 +100,7 @@ class _Parser:
         while level:
             height += 1
             if height > _TALLEST:
-                self.fail(f"more than {_TALLEST} steps build one upon another", level[0].place)
+                self.fail(f"more than {_TALLEST} operations depend on one another", level[0].place)
             level = [part for each in level for part in each.parts]
         return node
 
@@ -109,10 +109,10 @@ class _Parser:
         if word.kind == "end":
             self.fail("the text ends where a value is expected")
         if word.kind == "word" and word.upper in _SQL:
-            self.fail(f"{word.upper} is not offered. Offered are {OFFERED}")
+            self.fail(f"{word.upper} is not supported. The language has {OFFERED}")
         if (word.kind == "word" and word.upper in RESERVED) or word.kind == "sign":
-            self.fail(f"{word.upper} is not expected here. Offered are {OFFERED}")
-        self.fail(f"this word is not expected here. Offered are {OFFERED}")
+            self.fail(f"{word.upper} is not expected here. The language has {OFFERED}")
+        self.fail(f"this word is not expected here. The language has {OFFERED}")
 
     def unclosed(self) -> NoReturn:
         if self.here.kind == "end":
@@ -151,7 +151,7 @@ class _Parser:
         elif self.take("IS"):
             negated = self.take("NOT")
             if not self.take("NULL"):
-                self.fail("NULL is expected here: IS NULL and IS NOT NULL are offered")
+                self.fail("NULL is expected here, as in IS NULL or IS NOT NULL")
             found = nodes.IsNull(left, place=place)
             found = nodes.Not(found, place=place) if negated else found
         else:
@@ -163,7 +163,7 @@ class _Parser:
                 return left
             found = nodes.Not(tested, place=place) if negated else tested
         if self.here.kind == "sign" and self.here.text in _COMPARISONS:
-            self.fail("a second comparison is not offered; join comparisons with AND")
+            self.fail("comparisons cannot be chained; join them with AND")
         return found
 
     def rest_of_test(self, left: Node, place: int) -> Node | None:
@@ -192,11 +192,11 @@ class _Parser:
             return self.number(place, minus)
         if self.here.kind == "text" and not minus:
             return self.string()
-        self.fail("a number or a text in quotes is expected: IN takes a list of constants")
+        self.fail("a number or a string in quotes is expected: IN takes a list of constants")
 
     def pattern(self) -> str:
         if self.here.kind != "text":
-            self.fail("a pattern in quotes is expected: LIKE takes a fixed one")
+            self.fail("a pattern in quotes is expected: LIKE takes a constant pattern")
         place = self.here.place
         pattern, escape = self.string().value, ""
         if self.take("ESCAPE"):
@@ -209,13 +209,16 @@ class _Parser:
             if character == escape:
                 character = next(characters, "")
                 if character not in ("%", "_", escape):
-                    self.fail("the escape of a pattern stands before %, _ or itself", place)
+                    self.fail(
+                        "the escape character of a pattern must precede %, _ or itself", place
+                    )
                 found += "\\" + character if character in "%_\\" else character
             else:
                 found += "\\\\" if character == "\\" else character
         if many > _MOST_MANY:
             self.fail(
-                f"a pattern takes up to {_MOST_MANY} %, since engines try every way to match more; "
+                f"a pattern may have at most {_MOST_MANY} %, since engines can be very slow with "
+                "more; "
                 "join two patterns with AND",
                 place,
             )
@@ -274,7 +277,8 @@ class _Parser:
             return nodes.Truth(word.upper == "TRUE", place=word.place)
         if self.take("NULL"):
             self.fail(
-                "NULL stands in THEN and ELSE alone; a comparison with it is IS NULL", word.place
+                "NULL is allowed only in THEN and ELSE; to compare with it, write IS NULL",
+                word.place,
             )
         if word.upper in RESERVED:
             self.unexpected()
@@ -290,7 +294,7 @@ class _Parser:
     def call(self, word: Word) -> Node:
         if word.upper not in FUNCTIONS:
             name = f"{word.upper}()" if word.upper in _SQL else "this function"
-            self.fail(f"{name} is not offered. Offered are {OFFERED}", word.place)
+            self.fail(f"{name} is not supported. The language has {OFFERED}", word.place)
         self.expect("(")
         found = [self.any()]
         while self.take(","):
@@ -306,7 +310,7 @@ class _Parser:
     def case(self, place: int) -> Node:
         self.deeper()
         if not self.next_is("WHEN"):
-            self.fail("WHEN is expected here: CASE WHEN condition THEN result ... END is offered")
+            self.fail("WHEN is expected here, as in CASE WHEN condition THEN result ... END")
         branches = []
         while self.take("WHEN"):
             condition = self.any()

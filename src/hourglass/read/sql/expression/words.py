@@ -1,8 +1,8 @@
-"""What engines say in ways of their own: operators that use an operand twice, and texts.
+"""Engine-specific SQL of expressions: operators that use an operand twice, and strings.
 
-The SQL of an expression is made in DuckDB's dialect, and SQLGlot turns it into the others. An
-operand is computed once, however often a formula names it: in a lambda of DuckDB and Spark, in a
-subquery of PostgreSQL, in a function of ours on SQLite and DataFusion.
+The SQL of an expression is generated in DuckDB's dialect, and SQLGlot translates it. An operand is
+evaluated once, however often a formula uses it: in a lambda on DuckDB and Spark, in a subquery on
+PostgreSQL, in a user-defined function on SQLite and DataFusion.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Words:
-    """Operators as functions of ours, patterns with a backslash as the default escape.
+    """The default: operators as function calls, patterns with a backslash as the escape.
 
-    An engine has functions of these names, or puts a formula in their place.
+    An engine defines functions of these names, or replaces them by formulas.
     """
 
     def compute(self, operator: str, operands: Sequence[str]) -> str:
@@ -31,11 +31,11 @@ class Words:
         return f"{NAMES[operator]}({', '.join(operands)})"
 
     def extreme(self, name: str, operands: Sequence[str]) -> str:
-        """LEAST or GREATEST; operands that are missing are passed over."""
+        """LEAST or GREATEST; missing operands are ignored."""
         return f"{name}({', '.join(operands)})"
 
     def text(self, value: str) -> str:
-        """A constant text."""
+        """A string constant."""
         return literal(value)
 
     def length(self, text: str) -> str:
@@ -43,16 +43,16 @@ class Words:
         return f"LENGTH({text})"
 
     def lower(self, text: str) -> str:
-        """A to Z in lower case; engines do not agree about other letters."""
+        """Turns A to Z into lower case; engines disagree about other letters."""
         return f"TRANSLATE({text}, '{_UPPER}', '{_UPPER.lower()}')"
 
     def like(self, text: str, pattern: str) -> str:
-        """Whether a text matches a pattern whose escape is the backslash."""
+        """Whether a string matches a pattern whose escape is the backslash."""
         return f"({text} LIKE {literal(pattern)})"
 
 
 class _Escaping(Words):
-    """PostgreSQL: the escape is named."""
+    """PostgreSQL, where the escape must be explicit."""
 
     def like(self, text: str, pattern: str) -> str:
         escape = " ESCAPE '\\'" if "\\" in pattern else ""
@@ -67,7 +67,7 @@ class _DuckDB(_Escaping):
 
 
 class _SQLite(Words):
-    """Texts are their bytes in UTF-8, which compare as such whatever the database's encoding."""
+    """SQLite: strings are UTF-8 bytes, which compare as bytes whatever the database's encoding."""
 
     def extreme(self, name: str, operands: Sequence[str]) -> str:
         return f"HOURGLASS_{name}({', '.join(operands)})"
@@ -96,9 +96,9 @@ _OPERATORS: Final = {name: operator for operator, name in NAMES.items()}
 def expanded(
     node: Any, expressions: Any, formula: Callable[[str], str], template: str, dialect: str
 ) -> Any:
-    """A call of one of our functions with its formula in its place; other nodes as they are.
+    """Replace a call of one of our functions by its formula; other nodes are unchanged.
 
-    ``formula`` turns SQL of DuckDB into the engine's, ``template`` binds the operands.
+    ``formula`` translates DuckDB's SQL into the engine's dialect, ``template`` binds the operands.
     """
     if not isinstance(node, expressions.Anonymous) or node.name not in _OPERATORS:
         return node
@@ -116,19 +116,40 @@ def expanded(
 
 
 @lru_cache(maxsize=64)
-def _pattern(pattern: str) -> re.Pattern[str]:
-    found, characters = "", iter(pattern)
+def _pieces(pattern: str) -> tuple[tuple[re.Pattern[str], int], ...]:
+    """The parts before, between and after the % of a pattern, each with its length."""
+    found, characters = [("", 0)], iter(pattern)
     for character in characters:
+        if character == "%":
+            found.append(("", 0))
+            continue
+        one = "." if character == "_" else re.escape(character)
         if character == "\\":
-            found += re.escape(next(characters))
-        else:
-            found += {"%": ".*", "_": "."}.get(character) or re.escape(character)
-    return re.compile(found, re.DOTALL)
+            one = re.escape(next(characters))
+        piece, length = found.pop()
+        found.append((piece + one, length + 1))
+    return tuple((re.compile(piece, re.DOTALL), length) for piece, length in found)
 
 
 def _matches(text: str, pattern: str) -> bool:
-    """Whether a text matches a pattern whose escape is the backslash."""
-    return _pattern(pattern).fullmatch(text) is not None
+    """Whether a string matches a pattern whose escape is the backslash.
+
+    Each piece is looked for once, at the first place where it can be. A regular expression with
+    ``.*`` for % would try every combination of places.
+    """
+    (first, start), *middle = _pieces(pattern)
+    if not middle:
+        return first.fullmatch(text) is not None
+    last, length = middle.pop()
+    end = len(text) - length
+    if end < start or not first.match(text) or not last.match(text, end):
+        return False
+    for piece, _ in middle:
+        here = piece.search(text, start, end)
+        if here is None:
+            return False
+        start = here.end()
+    return True
 
 
 def _like(raw: bytes | None, pattern: str) -> bool | None:

@@ -1,8 +1,8 @@
-"""An expression as SQL, put together from its tree: no text of the asker's is pasted.
+"""Generate SQL from the tree of an expression; the user's text is never pasted.
 
-Numbers are doubles that are never NaN; whole numbers of 64 bits are compared with one another
-exactly. Dates are days and dates with times are microseconds since 1970, as integers, so that no
-engine's calendar has a say.
+Numbers are doubles that are never NaN; 64-bit integers are compared with each other exactly. Dates
+are days and timestamps are microseconds since 1970, as integers, so that the result does not depend
+on an engine's calendar.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .words import Words
 
 __all__ = ["FIRST_DAY", "LAST_DAY", "MICROSECONDS", "Writer"]
 
-#: The first and the last day of the years 1 to 9999 since 1970, and the microseconds of a day.
+#: The first day of the year 1 and the last of 9999, in days since 1970; the microseconds of a day.
 FIRST_DAY: Final = -719_162
 LAST_DAY: Final = 2_932_896
 MICROSECONDS: Final = 86_400_000_000
@@ -28,14 +28,14 @@ _HOUR: Final = 3_600_000_000
 
 
 class Writer:
-    """Writes trees over ``columns``: for each name its field, and the SQL that reads it."""
+    """Writes trees over ``columns``, which has the field and the SQL of each name."""
 
     def __init__(self, columns: Mapping[str, tuple[Field, str]], words: Words) -> None:
         self.columns, self.words = columns, words
         self.types = {name: kind_of(field) or "" for name, (field, _) in columns.items()}
 
     def write(self, node: Node) -> str:
-        """The SQL of a part, of whatever type it is."""
+        """The SQL of a part of any type."""
         if isinstance(node, nodes.Null):
             return "NULL"
         kind = type_of(node, self.types)
@@ -88,7 +88,7 @@ class Writer:
     # --- texts --------------------------------------------------------------------------------
 
     def text(self, node: Node) -> str:
-        """A text, which compares as bytes."""
+        """A string, which compares as bytes."""
         match node:
             case nodes.Column():
                 return self.columns[node.name][1]
@@ -129,7 +129,7 @@ class Writer:
         return self._comparison(node)
 
     def present(self, column: nodes.Column) -> str:
-        """A column, NULL where it has no value in an expression."""
+        """A column; NULL if it has no value that an expression can use."""
         is_moment = self.types[column.name] in MOMENTS
         return self.columns[column.name][1] if is_moment else self.write(column)
 
@@ -146,7 +146,7 @@ class Writer:
         return f"({operand} IN ({', '.join(items)}))"
 
     def alike(self, parts: list[Node]) -> list[str]:
-        """Parts that are compared, in one type."""
+        """Parts that are compared, converted to one type."""
         kinds = {type_of(part, self.types) for part in parts}
         for kind in MOMENTS:
             if kind in kinds:
@@ -189,7 +189,7 @@ _PARTS: Final = ("DAY", "HOUR", "MONTH", "WEEKDAY", "YEAR")
 
 
 def _part(name: str, sql: str, kind: str) -> str:
-    """A part of a date, from integers that are never negative: // and % agree there."""
+    """A field of a date, from non-negative integers, for which engines agree on // and %."""
     since = f"({sql} - {whole(FIRST_DAY)})"  # days since the first of January of the year 1
     if kind == "timestamp":
         passed = f"({sql} - {whole(FIRST_DAY * MICROSECONDS)})"
@@ -198,7 +198,7 @@ def _part(name: str, sql: str, kind: str) -> str:
         since = f"({passed} // {whole(MICROSECONDS)})"
     if name == "WEEKDAY":  # that day was a Monday
         return f"({since} % 7 + 1)"
-    # Years that start in March, in eras of 400: a leap day is the last of its year.
+    # Years that start in March, in eras of 400 years: a leap day is the last day of its year.
     z = f"({since} + 306)"
     era = f"({z} // 146097)"
     of_era = f"({z} - {era} * 146097)"

@@ -1,0 +1,194 @@
+"""Groups of options that belong together, each as a dataclass.
+
+A command that takes one of these dataclasses as a parameter has each of its fields as an option:
+see :func:`.command.spread_out`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ..core.unit import Unit, per_person, per_row
+from ..errors import OptionError
+from ..estimate.interval import check_confidence
+from ..read.database import file_url, sql
+from ..read.files import multiline
+from . import options
+from .output import FORMATS, check_targets
+
+if TYPE_CHECKING:
+    from .delivery import Account
+
+__all__ = ["Charge", "Groups", "Persons", "Place", "Wanted"]
+
+_URLS: Final = ("postgresql://", "postgres://", "sqlite://", "duckdb://")
+
+
+@dataclass(frozen=True)
+class Place:
+    """The source of the rows, and the engine that reads them."""
+
+    source: options.Source
+    table: options.Table = None
+    trusted: options.Trusted = False
+    multiline: options.Multiline = False
+    engine: options.EngineName = None
+    master: options.Master = None
+
+    @property
+    def data(self) -> Any:
+        """A path, or a table of a database."""
+        source = self.source
+        if not source.startswith(_URLS):
+            source = file_url(source) or source
+        if source.startswith(_URLS):
+            if self.multiline:
+                raise OptionError(
+                    "--multiline applies to CSV and TSV files, but the source is a database; leave "
+                    "it out"
+                )
+            if self.table is None:
+                raise OptionError("a database needs --table: a table's name, or a SELECT")
+            return sql(source, self.table, trusted=self.trusted)
+        if self.trusted:
+            raise OptionError(
+                "--trusted applies to a SELECT in --table, but the source is a file; leave it out"
+            )
+        if self.table is not None:
+            raise OptionError(
+                "--table applies to databases, but the source is a file; leave it out"
+            )
+        return multiline(source) if self.multiline else source
+
+    def start(self) -> None:
+        """Start the Spark session that the engine will use, if --master asks for one."""
+        if not self.master:
+            return
+        if self.engine != "spark":
+            raise OptionError("--master applies to Spark; add --engine spark")
+        from ..read.engines.spark import session
+
+        session(self.master)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The columns to group by, and the names of the groups."""
+
+    by: options.By = None
+    keys: options.Keys = None
+    keys_from: options.KeysFrom = None
+    delta: options.Delta = None
+
+    @property
+    def public(self) -> Any:
+        """The public names of the groups: a list, or the file that has them."""
+        keys = self.keys
+        if keys is not None and self.keys_from is not None:
+            raise OptionError("give either --keys or --keys-from, not both")
+        if keys is None:
+            return self.keys_from
+        if os.path.isfile(keys):  # False for a text too long for a file name
+            raise OptionError(f"keys={keys!r} is a file; give it as --keys-from")
+        names = [key.strip() for key in keys.split(",")]
+        if "" in names:
+            raise OptionError(
+                f"keys={keys!r} contains an empty name; if that is intended, use --keys-from"
+            )
+        return names
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """These options as keyword arguments of the library."""
+        return {"by": self.by or None, "keys": self.public, "delta": self.delta}
+
+
+@dataclass(frozen=True)
+class Persons:
+    """Whose presence is hidden."""
+
+    person: options.Person = None
+    rows: options.Rows = None
+    groups: options.GroupsOf = 1
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of privacy."""
+        if self.person is None:
+            if self.rows is not None or self.groups != 1:
+                raise OptionError(
+                    "--rows and --groups need persons; name the column of their ids with --person"
+                )
+            return per_row()
+        return per_person(self.person, rows=self.rows, groups=self.groups)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """The budget to charge, and the request key of the question."""
+
+    budget: options.BudgetName = None
+    ledger: options.LedgerPlace = None
+    request: options.RequestName = None
+
+    @property
+    def place(self) -> str | None:
+        """The ledger that the option names, or else the environment variable."""
+        return self.ledger or os.environ.get("HOURGLASS_LEDGER")
+
+    def account(self) -> Account | None:
+        """Open the budget to charge; a ledger that cannot be trusted is refused here."""
+        ledger = self.ledger if self.budget is None else self.place
+        if self.budget is None and ledger is None:
+            if self.request is not None:
+                raise OptionError(
+                    "--request needs a budget to store the answer in; add --budget and --ledger"
+                )
+            return None
+        if self.budget is None or ledger is None:
+            raise OptionError(
+                "--budget NAME and --ledger FILE_OR_URL (or HOURGLASS_LEDGER) must be given "
+                "together"
+            )
+        from .delivery import Account
+
+        return Account(ledger, self.budget)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The formats and the files in which an answer is wanted."""
+
+    format_: options.Format = "table"
+    output: options.Output = None
+    plot: options.Plot = None
+    statement: options.StatementTo = None
+    confidence: options.Confidence = None
+    fewest: options.Fewest = 1
+
+    def check(self, by: Any, inputs: Iterable[Any]) -> None:
+        """Raise an error, before anything is charged, if an answer could not be written this
+        way."""
+        if self.format_ not in FORMATS:
+            raise OptionError(f"format={self.format_!r} is not one of {', '.join(FORMATS)}")
+        if self.format_ == "parquet" and self.output is None:
+            raise OptionError("format='parquet' is binary; name a file with --output")
+        names = by or ()
+        if self.format_ == "parquet" and len({name.casefold() for name in names}) < len(names):
+            raise OptionError(
+                "format='parquet' needs column names that differ in more than case, and two of "
+                "--by do not; choose csv or json"
+            )
+        if self.plot:
+            from ..release.plot import check_picture
+
+            check_picture(self.plot)
+        targets = {"output": self.output, "plot": self.plot, "statement": self.statement}
+        check_targets(targets, inputs)
+        if self.confidence is not None:
+            check_confidence(self.confidence)
+        if self.fewest < 1:
+            raise OptionError(f"fewest={self.fewest} is not a whole number of 1 or more")
