@@ -206,7 +206,8 @@ CASES = [
 def test_coverage_of_pairs(kind: Any, case: Any, of: str) -> None:
     """Without the part for sampling, a population's interval would hold a fifth of them."""
     samples = 40 if of == "population" else 80
-    assert held(kind, *case, of, samples) >= enough(samples)
+    grid, epsilon, sizes = case
+    assert held(kind, grid, epsilon, sizes, of, samples) >= enough(samples)
 
 
 @pytest.mark.statistical
@@ -328,6 +329,7 @@ def test_of_a_column_of_several() -> None:
         assert half(release.column(name).difference("a", "b").interval()) < 0.03
 
 
+@pytest.mark.slow
 def test_of_answers_with_their_spread() -> None:
     releases = by_month(spread=True)
     assert half(releases.total().interval()) < 1
