@@ -25,7 +25,10 @@ def test_a_request_is_answered_once_wherever_the_table_lives(place: Place, tmp_p
         )  # fmt: skip
 
     def bounds() -> Any:
-        return hg.find_bounds(**there, column="x", epsilon="0.3", budget=budget, request="bounds")
+        return hg.find_bounds(
+            **there, column="x", epsilon="0.3", scale=(0, 1, 2.5, 10), budget=budget,
+            request="bounds",
+        )  # fmt: skip
 
     first, found = ask(), bounds()
     assert ask().to_dict() == first.to_dict()
