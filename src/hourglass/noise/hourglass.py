@@ -58,9 +58,10 @@ class Hourglass:
             x, k = in_blocks(self._draw, size, bits)
             return x, k
         if self._levels.is_short(bits.width):
-            return self._placed(self._levels.sample_one(bits), sample_scaled_one, bits)
-        x, k = self._draw(1, bits)
-        return int(x[0]), int(k[0])
+            x, k = self._placed(self._levels.sample_one(bits), sample_scaled_one, bits)
+        else:
+            (x,), (k,) = self._draw(1, bits)
+        return int(x), int(k)
 
     def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """By regions, two words or three a pair; by parts if L's table would be too long."""
@@ -85,11 +86,11 @@ class Hourglass:
         else:
             m = below(level + 1, bits, largest=reach + 1)
             place = below(side, bits, largest=widest)
-        return place - (self.c + self.grid * m), level - 2 * m
+        return place - self.grid * m - self.centre, level - 2 * m
 
     def _side(self, level: Any) -> Any:
         """2c + 1 + GL: how many cells a region R(a, m) with a + m = L has.  [H9]"""
-        return 2 * self.c + 1 + self.grid * level
+        return self.grid * level + (2 * self.centre + 1)
 
     @cached_property
     def _levels(self) -> Radial:

@@ -13,7 +13,6 @@ Two exact samplers, chosen by the rate, never by a draw:
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -154,12 +153,12 @@ def invert(
 
 def invert_one(
     table: Words, bits: Bits, threshold: Callable[[int, int], int], reach: int | None = None
-) -> int:
-    """The same of the next word, in Python integers."""
-    word, thresholds = next_word(bits), table.data
-    found = bisect_left(thresholds, word)
-    if found < len(thresholds) and thresholds[found] == word:
-        return _settle(word, found, bits, threshold, reach)
+) -> np.int64:
+    """The same of the next word. All of the table is compared, so the time says nothing of it."""
+    words = bits.words(1)
+    found: np.int64 = np.add.reduce(table < words)
+    if found < len(table) and table[found] == words[0]:
+        return np.int64(_settle(int(words[0]), int(found), bits, threshold, reach))
     return found
 
 

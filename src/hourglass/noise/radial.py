@@ -105,8 +105,8 @@ class Radial:
         plan = self._plan(bits.width)
         return invert(plan.thresholds, words, bits, self.threshold, plan.reach)
 
-    def sample_one(self, bits: Bits) -> int:
-        """One draw by table, in Python integers: the same of the next word as in an array."""
+    def sample_one(self, bits: Bits) -> np.int64:
+        """One draw by table, the same of the next word as in an array."""
         plan = self._plan(bits.width)
         return invert_one(plan.thresholds, bits, self.threshold, plan.reach)
 

@@ -20,6 +20,7 @@ __all__ = ["MAX_INT64_BOUND", "ONE_WORD", "sample_scaled", "sample_scaled_one"]
 _HALF: Final = np.uint64(32)
 _LOW: Final = np.uint64((1 << 32) - 1)
 _ZERO: Final = np.uint64(0)
+_ONE: Final = np.uint64(1)
 #: If bounds can be above this, one word leaves too many cases open: a second is read for all.
 ONE_WORD: Final = 1 << 52
 #: Bounds stay below this in int64; beyond it they are Python integers.
@@ -35,13 +36,14 @@ def sample_scaled(bounds: npt.NDArray[Any], bits: Bits, *, largest: int) -> npt.
     if largest >= MAX_INT64_BOUND:
         return _sample_integers(bounds, bits, largest)
     each = bounds.astype(np.int64, copy=False).view(np.uint64)
-    shift = np.uint64(64 - bits.width)
     words = bits.words(each.size)
-    whole, rest = _product(words << shift, each, largest)
     if bits.width < 64:
+        shift = np.uint64(64 - bits.width)
+        whole, rest = _product(words << shift, each, largest)
         open_still = (each >> np.uint64(bits.width) != _ZERO) | (rest > _ZERO - (each << shift))
         return _settled(whole, open_still, [words], each, bits)
-    if _words_read(largest, bits.width) == 1:
+    whole, rest = _product(words, each, largest)
+    if largest <= ONE_WORD:
         return _settled(whole, rest > _ZERO - each, [words], each, bits)
     more = bits.words(each.size)
     carried, last = _product(more, each, largest)
@@ -51,39 +53,38 @@ def sample_scaled(bounds: npt.NDArray[Any], bits: Bits, *, largest: int) -> npt.
     return _settled(whole, open_still, [words, more], each, bits)
 
 
-def sample_scaled_one(bound: int, bits: Bits, *, largest: int) -> int:
-    """The same below one bound, from the same words, in Python integers."""
-    prefix, count = 0, _words_read(largest, bits.width)
-    for _ in range(count):
-        prefix = prefix << bits.width | next_word(bits)
-    return _read_on(prefix, count * bits.width, bound, bits)
+def sample_scaled_one(bound: np.int64, bits: Bits, *, largest: int) -> np.int64:
+    """The same below one bound, from the same word, if ``largest`` is at most ONE_WORD.
+
+    NumPy's integers are all of one size; Python's take the longer the larger they are.
+    """
+    word, each = bits.words(1)[0], np.uint64(bound)
+    if bits.width == 64:
+        whole, rest = _product(word, each, largest)
+        if ~rest >= each - _ONE:
+            return np.int64(whole)
+    return np.int64(_read_on(int(word), bits.width, int(bound), bits))
 
 
-def _words_read(largest: int, width: int) -> int:
-    """How many words every draw takes; more are read where these do not settle it."""
-    if width < 64 or largest <= ONE_WORD:
-        return 1
-    if largest < MAX_INT64_BOUND:
-        return 2
-    return -(-(largest.bit_length() + 24) // width)
-
-
-def _product(words: Words, each: Words, largest: int) -> tuple[Words, Words]:
-    """The high and the low 64 digits of words * each, by halves of 32 digits."""
+def _product(words: Any, each: Any, largest: int) -> tuple[Any, Any]:
+    """The high and the low 64 digits of words * each, by halves of 32 digits; nothing wraps."""
     top, bottom = words >> _HALF, words & _LOW
     if largest <= 1 << 32:
-        return (top * each + (bottom * each >> _HALF)) >> _HALF, words * each
+        first = bottom * each
+        middle = (first >> _HALF) + top * each
+        return middle >> _HALF, middle << _HALF | first & _LOW
     each_top, each_bottom = each >> _HALF, each & _LOW
-    middle = bottom * each_bottom
-    middle >>= _HALF
-    middle += top * each_bottom  # at most (2^32 - 1) 2^32: none of these sums wraps
+    first = bottom * each_bottom
+    middle = first >> _HALF
+    middle += top * each_bottom
     lower = middle & _LOW
     lower += bottom * each_top
     middle >>= _HALF
-    lower >>= _HALF
-    middle += lower
+    middle += lower >> _HALF
     middle += top * each_top
-    return middle, words * each
+    lower <<= _HALF
+    lower |= first & _LOW
+    return middle, lower
 
 
 def _settled(
@@ -100,7 +101,7 @@ def _settled(
 
 def _read_on(prefix: int, digits: int, bound: int, bits: Bits) -> int:
     """floor(U bound), reading U until its first ``digits`` decide."""
-    while prefix * bound >> digits != (prefix * bound + bound - 1) >> digits:
+    while (prefix * bound & (1 << digits) - 1) + bound > 1 << digits:
         prefix = prefix << bits.width | next_word(bits)
         digits += bits.width
     return prefix * bound >> digits
@@ -108,7 +109,7 @@ def _read_on(prefix: int, digits: int, bound: int, bits: Bits) -> int:
 
 def _sample_integers(bounds: npt.NDArray[Any], bits: Bits, largest: int) -> npt.NDArray[Any]:
     """The same in Python integers, with at least 24 digits more than the largest bound has."""
-    count = _words_read(largest, bits.width)
+    count = -(-(largest.bit_length() + 24) // bits.width) if bits.width == 64 else 1
     prefixes = [0] * bounds.size
     for _ in range(count):
         drawn = bits.words(bounds.size).tolist()
