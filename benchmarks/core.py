@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,8 +33,8 @@ from hourglass.read.sql.query import Query, Value
 from .figures import Figure, printed
 from .peers.environments import ROOT, Environment, Process
 
-#: Releases that are timed at once.
-COUNT = 500
+#: Where benchmarks.peers installs the peers, each in an environment of its own.
+PEERS: Final = ROOT / "build" / "peers"
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -81,16 +82,54 @@ def randomness() -> Iterator[Figure]:
     yield Figure("SHAKE-128 of a fresh key", system / stream, "x system")
 
 
-def release() -> Iterator[Figure]:
-    """One release of a small column; PyDP's in the same run, where `make peers` installed it."""
+def small(peers: Path) -> Iterator[Figure]:
+    """One release of 1,000 values, and of a million, beside what others take in the same run."""
+    dice = np.random.default_rng(1)
+    values, many = dice.random(1000), dice.random(1_000_000)
+
+    def ours(epsilon: str = "1") -> float:
+        return _each(lambda: hg.mean(values, bounds=(0.0, 1.0), epsilon=epsilon).mean)
+
+    def clipped() -> float:
+        return _each(lambda: np.clip(many, 0.1, 0.9).mean())
+
+    def million() -> float:
+        return _each(lambda: hg.mean(many, bounds=(0.1, 0.9), epsilon=1).mean)
+
+    one, weak, plain, ours_of_million = interleaved([ours, lambda: ours("0.01"), clipped, million])
+    yield Figure("one release, n = 1,000, epsilon 1", one * 1e3, "ms", 0.064)
+    yield Figure("one release, n = 1,000, epsilon 0.01", weak * 1e3, "ms")
+    yield Figure("one release, n = 1,000,000", ours_of_million / plain, "x clip and mean", 1.5)
+    python = peers / "pydp" / "bin" / "python"
+    if not python.exists():  # `make peers` installs it
+        return
+    peer = Process(Environment("pydp", python))
+    try:
+        peer.ask("hold", rows=1000)
+        one, theirs = interleaved([ours, lambda: float(peer.ask("time", rows=1000))])
+    finally:
+        peer.close()
+    told = f"x PyDP ({theirs * 1e3:.3f} ms)"
+    yield Figure("one release, n = 1,000, epsilon 1", one / theirs, told, 1.0)
+
+
+def interleaved(clocks: Sequence[Callable[[], float]], turns: int = 9) -> list[float]:
+    """The median of what each clock says, all of them taking turns; the first is thrown away."""
+    found = [[clock() for clock in clocks] for _ in range(turns + 1)][1:]
+    return [statistics.median(times) for times in zip(*found, strict=True)]
+
+
+def _each(work: Callable[[], Any], least: float = 0.05) -> float:
+    """The seconds of one call, from as many as take a while."""
+    times, start = 0, time.perf_counter()
+    while (spent := time.perf_counter() - start) < least or not times:
+        work()
+        times += 1
+    return spent / times
+
+
+def intervals() -> Iterator[Figure]:
     values = np.random.default_rng(1).random(1000)
-
-    def many(epsilon: str) -> Callable[[], None]:
-        def work() -> None:
-            for _ in range(COUNT):
-                hg.mean(values, bounds=(0.0, 1.0), epsilon=epsilon).mean  # noqa: B018
-
-        return work
 
     def interval() -> None:
         hg.mean(values, bounds=(0.0, 1.0), epsilon=1).interval()
@@ -100,37 +139,14 @@ def release() -> Iterator[Figure]:
     cells = (sizes * (law.grid.cells // 3)).astype(np.int64)
     noisy = NoisyTotals(cells, sizes * law.grid.cells - cells, law.grid.cells)
 
-    def intervals() -> None:
+    def of_groups() -> None:
         reaches_of.cache_clear()
         mean_ends(law, noisy, 0.95, exact=False)
 
-    (one, small), peer = small_releases([many("1"), many("0.01")])
-    yield Figure("one release, n = 1,000, epsilon 1", one, "ms", peer or 0.064)
-    if peer is not None:
-        yield Figure("the same by PyDP", peer, "ms")
-    yield Figure("one release, n = 1,000, epsilon 0.01", small, "ms")
     (with_interval,) = medians([interval], turns=15)
-    (by_group,) = medians([intervals], turns=3)
+    (by_group,) = medians([of_groups], turns=3)
     yield Figure("release and its exact interval", with_interval * 1e3, "ms")
     yield Figure(f"exact intervals of {groups:,} groups", by_group, "s")
-
-
-def small_releases(works: list[Callable[[], None]]) -> tuple[list[float], float | None]:
-    """Milliseconds of each, and PyDP's for the same mean, in turns; None if it is not installed."""
-    python = ROOT / "build" / "peers" / "pydp" / "bin" / "python"
-    if not python.exists():
-        return [taken / COUNT * 1e3 for taken in medians(works, turns=5)], None
-    peer = Process(Environment("pydp", python))
-    try:
-        peer.ask("hold", rows=1000)
-        turns = [
-            [*(seconds(work) / COUNT for work in works), peer.ask("time", rows=1000)]
-            for _ in range(10)
-        ]
-    finally:
-        peer.close()
-    *ours, theirs = (statistics.median(times) * 1e3 for times in zip(*turns[1:], strict=True))
-    return ours, theirs
 
 
 def kernel(rows: int) -> Iterator[Figure]:
@@ -152,15 +168,6 @@ def kernel(rows: int) -> Iterator[Figure]:
     own = Grid.choose(Bounds(0, 120), integers=True)
     plain, ours = medians([lambda: ages.mean(), lambda: total_of_array(ages, own, threads=1)], 5)
     yield Figure("integers on their own grid, one thread", ours / plain, "x np.mean")
-    million = values[: 10**6]
-    clipped, ours = medians(
-        [
-            lambda: np.clip(million, 0.1, 0.9).mean(),
-            lambda: hg.mean(million, bounds=(0.1, 0.9), epsilon=1),
-        ],
-        turns=25,
-    )
-    yield Figure("a whole release of 1,000,000 doubles", ours / clipped, "x clip and mean", 1.5)
 
 
 def several_columns(rows: int) -> Iterator[Figure]:
@@ -223,7 +230,8 @@ def figures(rows: int = 100_000_000) -> Iterator[Figure]:
     """Every figure."""
     yield from samples()
     yield from randomness()
-    yield from release()
+    yield from small(PEERS)
+    yield from intervals()
     yield from kernel(rows)
     yield from several_columns(rows // 5)
     yield from start_up()

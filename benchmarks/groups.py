@@ -1,9 +1,8 @@
-"""Many groups with public names, end to end, beside DuckDB's AVG: python -m benchmarks.groups
+"""Many groups beside DuckDB's AVG, by kind of key: python -m benchmarks.groups
 
-The whole release is timed: from the call of ``hg.mean`` on a Parquet file until its means are at
-hand. AVG is fetched as NumPy's arrays from a connection that is there already. Both read the same
-file in the same process, turn by turn; the figures are medians, their ratio, and the peak memory
-of a process that does nothing else.
+A whole release is timed, from the call of ``hg.mean`` on a Parquet file until its means are at
+hand, and AVG until it is fetched as NumPy arrays. Both read the same file in the same process, in
+turns; the figures are ratios of median times. Peak memory is that of a process of its own.
 """
 
 from __future__ import annotations
@@ -13,93 +12,97 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 
 import hourglass as hg
 
-from .engines import Work, in_turns, ratio
+from .engines import BOUNDS, Work, in_turns, ratio
 from .figures import Figure, printed
 
-BOUNDS = (0, 100)
-#: How many groups there are, and the largest ratio that is wanted.
-GOALS = {100_000: 2.0, 1_000_000: 1.8}
-#: How SQL makes a name of the number of a group.
-NAMES = {"integer": "k", "text": "'group ' || k"}
+#: The numbers of groups, and the largest ratios that are wanted for integer keys.
+GOALS: Final = {100_000: 2.0, 1_000_000: 1.8}
+#: For each kind of key: the SQL that makes it of the number of a group, and whether it is public.
+KINDS: Final = {
+    "integer": ("k", True),
+    "distant integer": ("CAST(k AS BIGINT) * 1000003", True),
+    "text": ("'group ' || k", True),
+    "secret integer": ("k", False),
+    "secret text": ("'group ' || k", False),
+}
 
 
-def written(folder: Path, kind: str, rows: int, groups: int) -> Path:
+def written(folder: Path, key: str, rows: int, groups: int) -> Path:
     """Random doubles, some out of bounds, in so many groups."""
-    path = folder / f"{kind}-{rows}-{groups}.parquet"
+    path = folder / f"groups-{rows}-{groups}-{len(key)}.parquet"
     if not path.exists():
         duckdb.connect().execute(
-            f"COPY (SELECT {NAMES[kind]} AS g, x FROM (SELECT random() * 102 - 1 AS x, "
+            f"COPY (SELECT {key} AS g, x FROM (SELECT random() * 102 - 1 AS x, "
             f"CAST(floor(random() * {groups}) AS INTEGER) AS k FROM range({rows}))) "
             f"TO '{path}' (FORMAT parquet)"
         )
     return path
 
 
-def names(kind: str, groups: int) -> Any:
-    """The public names of all groups."""
-    return range(groups) if kind == "integer" else [f"group {i}" for i in range(groups)]
+def options(kind: str, groups: int) -> dict[str, Any]:
+    """How the groups are asked for."""
+    key, public = KINDS[kind]
+    if not public:
+        return {"delta": 1e-6}
+    if "group" in key:
+        return {"keys": [f"group {i}" for i in range(groups)]}
+    return {"keys": range(0, groups * 1_000_003, 1_000_003) if "*" in key else range(groups)}
 
 
-def compared(path: Path, kind: str, groups: int, turns: int) -> Figure:
-    """The release and AVG, turn by turn."""
-    keys = names(kind, groups)
-
-    def release() -> Work:
-        return lambda: hg.mean(path, "x", bounds=BOUNDS, epsilon=1, by="g", keys=keys).means
-
-    def average() -> Work:
-        connection = duckdb.connect()
-        text = f"SELECT g, AVG(x) FROM read_parquet('{path}') GROUP BY g"
-        return lambda: connection.sql(text).fetchnumpy()
-
-    ours, theirs = in_turns(release, average, turns)
-    goal = GOALS[groups] if kind == "integer" else None
-    what = f"whole release, {groups:,} public groups, {kind} keys"
-    return ratio(what, ours, theirs, goal)
+def release(path: Path, more: dict[str, Any]) -> Work:
+    """The means of all groups."""
+    return lambda: hg.mean(path, "x", bounds=BOUNDS, epsilon=1, by="g", **more).means
 
 
-def memory(path: Path, kind: str, groups: int) -> Figure:
-    """Peak memory: of the release, and in brackets of AVG."""
-    call = f"hg.mean({str(path)!r}, 'x', bounds={BOUNDS}, epsilon=1, by='g', keys=keys).means"
+def average(path: Path) -> Work:
+    """The averages of all groups, from a connection that is there already."""
+    connection = duckdb.connect()
     text = f"SELECT g, AVG(x) FROM read_parquet('{path}') GROUP BY g"
-    peaks = []
-    for work in (call, f"duckdb.connect().sql({text!r}).fetchnumpy()"):
-        program = (
-            "import re, duckdb, hourglass as hg\nfrom benchmarks.groups import names\n"
-            f"keys = names({kind!r}, {groups})\n{work}\n"
-            "print(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1])"
-        )
-        told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-        peaks.append(int(told.stdout) // 1024)
-    ours, theirs = peaks
-    return Figure(f"peak memory, {groups:,} groups, {kind} keys", ours, f"MB (AVG {theirs})")
+    return lambda: connection.sql(text).fetchnumpy()
+
+
+def memory(path: Path, kind: str, groups: int) -> int:
+    """The peak of a process that makes one release, in megabytes."""
+    program = (
+        "import re\nfrom pathlib import Path\nfrom benchmarks.groups import options, release\n"
+        f"release(Path({str(path)!r}), options({kind!r}, {groups}))()\n"
+        "print(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1])"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    return int(told.stdout) // 1024
 
 
 def figures(folder: Path, rows: int, turns: int, kinds: Sequence[str]) -> Iterator[Figure]:
-    """Every number of groups, with each kind of keys."""
+    """The ratio and the memory of each kind and number of groups."""
     for kind in kinds:
-        for groups in GOALS:
-            path = written(folder, kind, rows, groups)
-            yield compared(path, kind, groups, turns)
-            yield memory(path, kind, groups)
+        for groups, goal in GOALS.items():
+            path = written(folder, KINDS[kind][0], rows, groups)
+            ours, theirs = in_turns(
+                partial(release, path, options(kind, groups)), partial(average, path), turns
+            )
+            what = f"{groups:,} groups, {kind} keys"
+            yield ratio(f"whole release, {what}", ours, theirs, goal if kind == "integer" else None)
+            yield Figure(f"peak memory, {what}", memory(path, kind, groups), "MB")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--rows", type=int, default=10**7)
-    options.add_argument("--turns", type=int, default=5)
-    options.add_argument("--kinds", nargs="*", choices=list(NAMES), default=list(NAMES))
-    options.add_argument("--folder", type=Path, default=None)
-    chosen = options.parse_args(arguments)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10**7)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--kinds", nargs="*", choices=list(KINDS), default=list(KINDS))
+    parser.add_argument("--folder", type=Path, default=None)
+    chosen = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:
         folder = chosen.folder or Path(temporary)
+        print(f"{chosen.rows:,} rows")
         list(printed(figures(folder, chosen.rows, chosen.turns, chosen.kinds)))
 
 

@@ -7,8 +7,10 @@ import os
 import shutil
 import tempfile
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +240,21 @@ def engines_of(item: pytest.Item) -> set[str]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     item.config.stash[NEEDED] = engines_of(item)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """After a run of minutes: which files took most of it, so that the suite stays quick."""
+    spent: dict[str, float] = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                spent[report.nodeid.partition("::")[0]] += report.duration
+    total = sum(spent.values())
+    if total < 100:
+        return
+    terminalreporter.section(f"{total:.0f} s in {len(spent)} files, most of it in")
+    for file, seconds in sorted(spent.items(), key=itemgetter(1), reverse=True)[:15]:
+        terminalreporter.write_line(f"{seconds:7.1f} s {seconds / total:6.1%}  {file}")
 
 
 def check_needed(config: pytest.Config, engine: str) -> None:

@@ -85,6 +85,7 @@ def total(placed: dict[str, Any], **more: Any) -> tuple[int, int]:
     return int(found.totals.cells[0]), int(found.count[0])
 
 
+@pytest.mark.slow
 def test_every_pair_of_types(tmp_path: Path, engine: str) -> None:
     """The totals of both files are those of each; or it is refused, and both are named."""
     alone = {}
@@ -93,9 +94,11 @@ def test_every_pair_of_types(tmp_path: Path, engine: str) -> None:
         if kind not in ("text", "boolean"):
             alone[kind] = total(placed)
     pairs = list(product(TYPES, repeat=2))
-    if engine == "spark":  # a query takes seconds there: each type beside one of each family
+    if engine != "duckdb":  # each type beside one of each family, on Spark in one order
         kept = {"int32", "double", "decimal"}
-        pairs = [(one, two) for one, two in pairs if one < two and {one, two} & kept]
+        pairs = [pair for pair in pairs if set(pair) & kept]
+    if engine == "spark":
+        pairs = [(one, two) for one, two in pairs if one < two]
     for one, two in pairs:
         tables = columns(one, swapped=False), columns(two, swapped=True)
         placed = write(tmp_path / f"{one} {two}", engine, *tables)
@@ -109,6 +112,7 @@ def test_every_pair_of_types(tmp_path: Path, engine: str) -> None:
             assert total(placed) == (a + b, n + m), (one, two)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["parquet", "feather"])
 def test_every_pair_of_types_in_a_dataset(tmp_path: Path, format: str) -> None:
     """A user's dataset has the first file's types: it is refused or correct, and never fails."""
@@ -149,6 +153,7 @@ def test_a_dataset_of_text_is_refused(tmp_path: Path) -> None:
                 hg.mean(given, "x", bounds=(0, 1), epsilon=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [4, 2**40, -1])
 def test_a_value_that_the_first_file_could_not_hold(
     tmp_path: Path, engine: str, value: int

@@ -330,6 +330,7 @@ def test_of_a_column_of_several() -> None:
         assert half(release.column(name).difference("a", "b").interval()) < 0.03
 
 
+@pytest.mark.slow
 def test_of_answers_with_their_spread() -> None:
     releases = by_month(spread=True)
     assert half(releases.total().interval()) < 1

@@ -20,7 +20,7 @@ from ..read.sql.expression.given import Expression
 __all__ = [
     "WrittenOptions",
     "asked_columns", "asked_statistic", "bounds_of_each", "check_algorithm", "check_parse",
-    "epsilon_per_record",
+    "check_width", "epsilon_per_record",
     "exact_delta_of", "missing_cell", "names_of", "of_each", "outside_share",
     "written_options",
 ]  # fmt: skip
@@ -198,6 +198,15 @@ def bounds_of_each(value: Any, columns: tuple[Any, ...], several: bool) -> list[
                 raise BoundsError(f"column {name!r}: {error}") from None
             raise
     return found
+
+
+def check_width(bounds: Bounds) -> None:
+    """Refuse bounds so far apart that a variance could be larger than any double."""
+    if bounds.width > 2**511:
+        raise BoundsError(
+            f"bounds=({bounds.lower}, {bounds.upper}) are more than 6e153 apart: with spread=True "
+            "the square of the width must be a double; give narrower bounds"
+        )
 
 
 def of_each(

@@ -34,6 +34,7 @@ from .options import (
     bounds_of_each,
     check_algorithm,
     check_parse,
+    check_width,
     epsilon_per_record,
     exact_delta_of,
     missing_cell,
@@ -182,6 +183,8 @@ def _checked(
     if not isinstance(by, str):
         schema.check_listed(names, "by")
     ranges = bounds_of_each(by_name(bounds), columns, several)
+    if spread:
+        check_width(ranges[0])
     fills = of_each("missing", by_name(missing), columns, several, "drop")
     rules = of_each("parse", by_name(parse), columns, several)
     cuts = of_each("grid", by_name(grid), columns, several)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from ..errors import OptionError, shown
+from ..errors import BudgetError, OptionError, SourceError, shown
 from ..noise.bits import SECURE, Bits
 from ..release.rendering import label
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ..ledger import Budget, Reservation
 
 __all__ = ["Answer", "Question", "explained", "run"]
+
+#: Stored in place of an answer that could not be completed.
+_FAILED: Final = "failed"
 
 
 class Answer(Protocol):
@@ -83,25 +86,50 @@ def run(
     which the question can be asked again at no further cost.
     """
     reservation = _reserved(question, budget, request)
-    if reservation is not None and reservation.answer is not None:
-        return question.restore(reservation.answer)
+    if reservation is None:
+        return question.answer(question.noise(question.read(), bits), private=bits.private)
+    if reservation.answer is not None:
+        return _restored(question, reservation.answer)
     try:
-        secret = question.read()
-        noisy = question.noise(secret, bits)
-        found = question.answer(noisy, private=bits.private)
-        if reservation is None:
-            return found
-        written = found.to_dict()
-        stored = reservation.settle(written)
+        return _settled(question, question.read(), bits, reservation)
     except BaseException as error:
-        if reservation is not None:
+        if reservation.answer is None:
             error.add_note(
                 f"The charge stands. The same question with request={reservation.request!r} "
                 "costs nothing more."
             )
         raise
+
+
+def _settled(
+    question: Question[Found_co], secret: Any, bits: Bits, reservation: Reservation
+) -> Found_co:
+    """The answer, stored.
+
+    A failure here may depend on the noise. If the question could be asked again, it would be
+    answered with new noise, and the number of failures would reveal something about the data at no
+    charge. So the failure is stored in place of the answer, unless it is the ledger's own.
+    """
+    try:
+        found = question.answer(question.noise(secret, bits), private=bits.private)
+        written = found.to_dict()
+        stored = reservation.settle(written)
+    except BudgetError:
+        raise
+    except Exception:
+        reservation.settle({_FAILED: True})
+        raise
     # If another process stored an answer to the same request first, return that answer.
-    return found if stored == written else question.restore(stored)
+    return found if stored == written else _restored(question, stored)
+
+
+def _restored(question: Question[Found_co], stored: Mapping[str, Any]) -> Found_co:
+    if _FAILED in stored:
+        raise SourceError(
+            "request: an error ended this question after its noise was drawn, so it is not "
+            "answered again; the charge stands. Ask under another key, which is charged anew"
+        )
+    return question.restore(stored)
 
 
 def explained(question: Question[Any]) -> str:

@@ -92,7 +92,7 @@ class BoundsQuestion:
         """Search empty data, so that failures happen before the charge."""
         nobody = (0,) * len(self.scale.candidates)
         noisy = self.search.sample(Counts(nobody, nobody), SeededBits(0))
-        self.answer(noisy, private=False).to_dict()
+        json.dumps(self.answer(noisy, private=False).to_dict(), allow_nan=False)
 
     def restore(self, stored: Mapping[str, Any]) -> FoundBounds:
         """Rebuild a stored answer."""

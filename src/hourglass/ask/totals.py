@@ -98,4 +98,4 @@ class TotalsQuestion:
         one = Totals(nothing, nothing + 1, (nothing,) * (len(self.query.sums) - 1))
         keys = Keys.of([(None,) * len(self.by)], len(self.by))
         noisy = self._noised(one, SeededBits(0))
-        self.answer((keys, noisy), private=False).to_dict()
+        json.dumps(self.answer((keys, noisy), private=False).to_dict(), allow_nan=False)

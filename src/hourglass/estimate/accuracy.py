@@ -8,6 +8,7 @@ sampling error; :func:`plan` can include sampling error.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -134,7 +135,8 @@ def sum_error(mechanism: MeanMechanism) -> float:
     lower, upper = (float(end) for end in mechanism.grid.bounds)
     most = max(abs(lower), abs(upper))
     low, high = lower / most, upper / most
-    return most * math.sqrt(max(0.0, high**2 * V1 + low**2 * V2 + 2 * high * low * C))
+    error = most * math.sqrt(max(0.0, high**2 * V1 + low**2 * V2 + 2 * high * low * C))
+    return min(error, sys.float_info.max)  # an answer is stored as JSON, which has no infinity
 
 
 def _mechanism(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -90,16 +89,26 @@ def next_word(bits: Bits) -> int:
     return int(bits.words(1)[0])
 
 
-def in_blocks(
-    draw: Callable[[int, Bits], tuple[npt.NDArray[Any], ...]], size: int, bits: Bits
-) -> tuple[npt.NDArray[Any], ...]:
-    """``size`` draws of a law that draws arrays, made a block at a time."""
-    first = draw(min(size, BLOCK), bits)
-    if size <= BLOCK:
-        return first
-    whole = tuple(np.empty((size, *part.shape[1:]), part.dtype) for part in first)
-    for start in range(0, size, BLOCK):
-        block = draw(min(size - start, BLOCK), bits) if start else first
-        for room, part in zip(whole, block, strict=True):
-            room[start : start + len(part)] = part
-    return whole
+def blocks(size: int) -> list[int]:
+    """The sizes of the blocks in which ``size`` samples are drawn; at least one."""
+    return [min(BLOCK, size - start) for start in range(0, size, BLOCK)] or [0]
+
+
+class Filled:
+    """Arrays of ``size`` samples, filled block by block."""
+
+    def __init__(self, size: int) -> None:
+        self.arrays: tuple[npt.NDArray[Any], ...] = ()
+        self._size, self._end = size, 0
+
+    def add(self, block: tuple[npt.NDArray[Any], ...]) -> None:
+        """Put the next block behind the others."""
+        count = len(block[0])
+        if count == self._size:
+            self.arrays = block
+            return
+        if not self.arrays:
+            self.arrays = tuple(np.empty((self._size, *b.shape[1:]), b.dtype) for b in block)
+        for array, part in zip(self.arrays, block, strict=True):
+            array[self._end : self._end + count] = part
+        self._end += count

@@ -20,7 +20,7 @@ from ..core.exact import DEFAULT_BITS, Enclosure
 from ..core.grid import check_grid
 from ..core.numbers import Exact, exact_epsilon
 from ..errors import GridError
-from .bits import SECURE, Bits, in_blocks
+from .bits import SECURE, Bits, Filled, blocks
 from .least import least_ratio
 from .radial import Radial
 from .regions import Regions
@@ -79,7 +79,10 @@ class HourglassBox:
         if size is None:
             x, k = self._draw(1, bits)
             return tuple(int(value) for value in x[0]), int(k[0])
-        x, k = in_blocks(self._draw, size, bits)
+        filled = Filled(size)
+        for n in blocks(size):
+            filled.add(self._draw(n, bits))
+        x, k = filled.arrays
         return x, k
 
     def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

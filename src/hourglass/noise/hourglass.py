@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
 from ..core.grid import check_centre, check_grid
 from ..core.numbers import Exact, exact_epsilon
-from .bits import SECURE, Bits, in_blocks
+from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
 from .radial import Radial
 from .scaled import ONE_WORD, sample_scaled, sample_scaled_one
@@ -55,7 +55,10 @@ class Hourglass:
     def sample(self, size: int | None = None, *, bits: Bits = SECURE) -> tuple[Any, Any]:
         """``size`` independent pairs as two int64 arrays (X in cells, K), or two integers."""
         if size is not None:
-            x, k = in_blocks(self._draw, size, bits)
+            filled = Filled(size)
+            for n in blocks(size):
+                filled.add(self._draw(n, bits))
+            x, k = filled.arrays
             return x, k
         if self._levels.is_short(bits.width):
             x, k = self._placed(self._levels.sample_one(bits), sample_scaled_one, bits)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
 from ..core.numbers import Exact, exact_rate
-from .bits import SECURE, Bits, in_blocks
+from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
 
 __all__ = ["DiscreteLaplace"]
@@ -37,7 +37,10 @@ class DiscreteLaplace:
         """``size`` independent draws as an array, or one integer."""
         if size is None:
             return int(self.sample(1, bits=bits)[0])
-        return in_blocks(self._draw, size, bits)[0]
+        filled = Filled(size)
+        for n in blocks(size):
+            filled.add(self._draw(n, bits))
+        return filled.arrays[0]
 
     def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[Any]]:
         magnitude = self._magnitude.sample(size, bits)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus
 from ..core.grid import check_centre, check_grid
 from ..core.numbers import Exact, exact_epsilon
-from .bits import SECURE, Bits, in_blocks
+from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
 from .uniform import sample_below
 
@@ -57,7 +57,10 @@ class Staircase:
         """``size`` independent draws as an array, or one integer."""
         if size is None:
             return int(self.sample(1, bits=bits)[0])
-        return in_blocks(lambda n, source: self.draw(n, source)[:1], size, bits)[0]
+        filled = Filled(size)
+        for n in blocks(size):
+            filled.add(self.draw(n, bits)[:1])
+        return filled.arrays[0]
 
     def draw(
         self, size: int, bits: Bits

@@ -17,7 +17,7 @@ from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus
 from ..core.grid import check_centre, check_grid
 from ..core.numbers import Exact, exact_epsilon
 from .bernoulli import Bernoulli
-from .bits import SECURE, Bits, in_blocks
+from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
 from .uniform import MAX_BOUND, sample_below_each
 
@@ -69,7 +69,10 @@ class Staircase2D:
         if size is None:
             x, y = self._draw(1, bits)
             return int(x[0]), int(y[0])
-        x, y = in_blocks(self._draw, size, bits)
+        filled = Filled(size)
+        for n in blocks(size):
+            filled.add(self._draw(n, bits))
+        x, y = filled.arrays
         return x, y
 
     def _draw(self, size: int, bits: Bits) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

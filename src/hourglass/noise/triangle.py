@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..core.exact import DEFAULT_BITS, Enclosure
 from ..core.numbers import Exact, exact_epsilon
 from ..errors import GridError
-from .bits import SECURE, Bits, in_blocks
+from .bits import SECURE, Bits, Filled, blocks
 from .least import least_ratio, times
 from .pieces import Pieces
 from .regions import Regions
@@ -68,7 +68,10 @@ class HourglassTriangle:
         if size is None:
             u, k = self._pieces.draw(1, bits)
             return tuple(int(value) for value in u[0]), int(k[0])
-        u, k = in_blocks(self._pieces.draw, size, bits)
+        filled = Filled(size)
+        for n in blocks(size):
+            filled.add(self._pieces.draw(n, bits))
+        u, k = filled.arrays
         return u, k
 
     @cached_property
