@@ -65,7 +65,7 @@ def test_many_groups_have_the_intervals_of_each() -> None:
     table = pa.table({"k": keys, "x": np.ones(len(keys))})
     found = hg.sum(table, "x", by="k", keys=keys, bounds=(-1.5, 1e6), epsilon=1)
     columns = found.columns(0.9)
-    for place in (0, 77, 10_000):
+    for place in range(0, 10_001, 100):
         low, high = found[place].interval(0.9)
         assert columns["sum_low"][place] <= low
         assert columns["sum_high"][place] >= high

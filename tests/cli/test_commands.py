@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import quote
 
 import duckdb
 import pyarrow as pa
@@ -22,7 +23,8 @@ import typer.main
 import hourglass as hg
 from hourglass.cli import app
 from hourglass.cli.command import EXAMPLES
-from hourglass.cli.output import as_options
+from hourglass.cli.output import as_options, check_targets
+from hourglass.errors import OptionError
 
 from .running import ASK, run, spawn
 
@@ -426,3 +428,15 @@ def test_an_interruption_is_json_where_answers_are(
     told = run("mean", visits, "x", *ASK, "--format", "json")
     assert (told.returncode, told.stdout) == (130, "")
     assert json.loads(told.stderr.splitlines()[-1])["error"]["message"] == "interrupted"
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
+@pytest.mark.parametrize("name", ["t.db", "t 1.db", "t%201.db", "a#b?.db"])
+def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> None:
+    """However its file is named in the URL."""
+    path = tmp_path / name
+    path.write_bytes(b"rows")
+    with pytest.raises(OptionError, match="is read by this command"):
+        check_targets({"output": path}, [f"{scheme}:///{quote(str(path))}"])
+    check_targets({"output": tmp_path / "other"}, [f"{scheme}:///{quote(str(path))}"])
+    assert path.read_bytes() == b"rows"

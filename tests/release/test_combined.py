@@ -355,7 +355,7 @@ def test_what_is_refused() -> None:
             releases.total(keys)
     with pytest.raises(OptionError, match="same group"):
         releases.difference(1, 1)
-    with pytest.raises(OptionError, match="'x' is not among"):
+    with pytest.raises(OptionError, match="'x' is not a group of this answer"):
         releases.ratio("x", 1)
     with pytest.raises(OptionError, match="mean, population"):
         releases.difference(1, 2).interval(of="sum")

@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 import hourglass as hg
+from hourglass.ask.question import MeanQuestion
 from hourglass.ledger import Budget
 from hourglass.serve.api import ROUTES
 from hourglass.serve.openapi import document
@@ -256,3 +257,34 @@ def test_the_whole_way_on_postgres(postgres: object, tmp_path: object) -> None:
         assert ben.post("/releases", json=asking("k0", epsilon="0.5")).status_code == 200
         assert ben.post("/releases", json=asking("k1", epsilon="1/100")).status_code == 402
     assert spent(place) == 1
+
+
+def test_a_question_that_failed_is_told_as_such_ever_after(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error after the noise was drawn: charged once, never answered, and never noised again."""
+    place = Place(tmp_path, f"{tmp_path}/budget.db")  # type: ignore[arg-type]
+
+    def fails(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    with serving(place), place.client("ana") as ana:
+        with monkeypatch.context() as patch:
+            patch.setattr(MeanQuestion, "answer", fails)
+            patch.setattr(MeanQuestion, "rehearse", lambda self: None)
+            first = ana.post("/releases", json=asking("fails"))
+        again = ana.post("/releases", json=asking("fails"))
+        read = ana.get("/releases/fails")
+        page = ana.get("/answers/ana/fails")
+        spelled = "what=minutes&epsilon=0.1&key=fails"
+        confirm = ana.get(f"/ask/clinic/confirm?{spelled}")
+        history = ana.get("/history")
+        other = ana.post("/releases", json=asking("another"))
+    assert first.json()["error"]["code"] == "internal"
+    for reply in (again, read):
+        assert (reply.status_code, reply.json()["error"]["code"]) == (410, "failed_before")
+    assert page.status_code == confirm.status_code == 410
+    assert "Ask under another key" in page.text
+    assert history.status_code == 200
+    assert other.status_code == 200
+    assert spent(place) == Fraction(2, 10)

@@ -222,3 +222,27 @@ def test_narrow_screens_do_not_scroll_sideways(browser: Any, place: Place, path:
     page = page_of(browser, place, "olga", viewport={"width": 400, "height": 800})
     page.goto(f"{place.url}{path}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_groups_with_secret_names(browser: Any, place: Place) -> None:
+    """What will be shown is told before it is paid for, in the preview that follows the choice."""
+    page = page_of(browser, place, color_scheme="dark", bypass_csp=True)
+    page.goto(f"{place.url}/ask/clinic")
+    assert page.get_by_text("Which groups you will see").count() == 0
+    page.get_by_label("For each").select_option("town")
+    page.get_by_text("Which groups you will see").wait_for()
+    violations = {"question": axe(page)}
+    assert "over 99.9 %" in page.locator("#preview").inner_text()
+    page.get_by_role("button", name="Review the question").click()
+    assert "epsilon 0.5 and delta 1e-9" in page.locator(".facts").inner_text()
+    violations["confirm"] = axe(page)
+    page.get_by_role("button", name="Spend").click()
+    page.wait_for_url("**/answers/ana/*")
+    assert page.locator("tbody th").all_inner_texts() == ["north", "south"]
+    assert "a group is shown if its noisy count is at least" in page.locator("main").inner_text()
+    page.goto(f"{place.url}/ask/clinic/confirm?what=minutes&by=town&epsilon=0.01")
+    page.get_by_role("button", name="Spend").click()
+    page.wait_for_url("**/answers/ana/*")
+    assert "No group is large enough" in page.locator("main").inner_text()
+    violations["answer"] = axe(page)
+    assert not any(violations.values()), violations

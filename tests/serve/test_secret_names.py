@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -198,6 +199,11 @@ def test_nobody_spends_more_delta_than_there_is(
         replies = list(pool.map(ask, range(18)))
         with place.client("ana") as ana:
             poor = ana.get("/ask/clinic/confirm", params=spelled(key="poor"))
+            ana.headers.pop("Authorization")
+            ana.post("/login", data={"token": place.tokens["ana"]})
+            form = re.findall('name="form_key" value="([0-9a-f]+)"', ana.get("/").text)[0]
+            told = ana.post("/ask/clinic", data=spelled(key="poor", form_key=form))
+            ana.headers["Authorization"] = f"Bearer {place.tokens['ana']}"
             still = ana.post("/releases", json=asking("still", by="ward"))
     assert sorted(reply.status_code for reply in replies) == [200] * 5 + [402] * 13
     for reply in replies:
@@ -208,6 +214,8 @@ def test_nobody_spends_more_delta_than_there_is(
     assert spent_delta(place) == 5 * DELTA
     assert "does not cover" in poor.text
     assert "Change the question" in poor.text
+    assert told.status_code == 402
+    assert "You asked for delta 1e-9, and 0 is left." in told.text
     assert still.status_code == 200  # public names cost no delta
     with pytest.raises(hg.GatewayError, match=r"Asked for delta 1e-9, left 0\."):
         gateway_of(replies)

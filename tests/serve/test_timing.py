@@ -143,7 +143,7 @@ def test_the_beat_hides_what_would_be_seen_without_it(tmp_path: Path) -> None:
     question = holding(tmp_path, 300, "a").question(Choice(("minutes",)), Fraction(1))
     plain = [question, Slower(question)]
     bare = [partial(lambda each: each.noise(each.read(), SECURE), each) for each in plain]
-    on_beat = [Paced(each, 1, 0.002) for each in plain]
+    on_beat = [Paced(each, 1, 0.006) for each in plain]
     beaten = [partial(lambda each: each.noise(each.read(), SECURE), each) for each in on_beat]
     assert abs(correlation(bare, 300)) > 0.5
     assert abs(correlation(beaten, 1_000)) < 0.17  # passed with a probability of 1e-7
@@ -214,7 +214,7 @@ def test_who_is_stopped_anywhere_ends_on_a_beat(monkeypatch: pytest.MonkeyPatch)
     for at in np.arange(0, 0.0052, 0.0001):
         for lasting in (0.0, 3e-5, 0.0003, 0.004, 0.0049, 0.012):
             ends = []
-            for step in (1e-4, 0.0006):
+            for step in (1e-4, 4e-4):
                 clock = Stopped(at, lasting)
                 monkeypatch.setattr(pacing, "time", clock)
                 question = Paced(Working(clock, step), 0, slot)

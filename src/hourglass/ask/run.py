@@ -17,7 +17,7 @@ from ..release.rendering import label
 if TYPE_CHECKING:
     from ..ledger import Budget, Reservation
 
-__all__ = ["Answer", "Question", "explained", "run"]
+__all__ = ["Answer", "Question", "explained", "is_failure", "run"]
 
 #: Stored in place of an answer that could not be completed.
 _FAILED: Final = "failed"
@@ -123,8 +123,13 @@ def _settled(
     return found if stored == written else _restored(question, stored)
 
 
+def is_failure(stored: Mapping[str, Any]) -> bool:
+    """Whether a failure is stored in place of an answer."""
+    return _FAILED in stored
+
+
 def _restored(question: Question[Found_co], stored: Mapping[str, Any]) -> Found_co:
-    if _FAILED in stored:
+    if is_failure(stored):
         raise SourceError(
             "request: an error ended this question after its noise was drawn, so it is not "
             "answered again; the charge stands. Ask under another key, which is charged anew"

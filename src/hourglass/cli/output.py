@@ -16,6 +16,7 @@ from glob import glob
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
+from urllib.parse import unquote
 
 from .. import __version__
 from ..core.urls import shown_url
@@ -69,7 +70,7 @@ def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[str | Pat
     """Raise an error if an answer cannot be written, or would overwrite a file that is read."""
     if sys.stdout is None and targets.get("output") is None:
         raise OptionError("standard output is closed; name a file with --output")
-    names = [str(name).removeprefix("sqlite:///") for name in inputs if name]
+    names = [file for name in inputs if name for file in _files_of(str(name))]
     read = [file for name in names for file in [name, *glob(name, recursive=True)]]
     seen: dict[str, str] = {}
     for option, path in targets.items():
@@ -82,6 +83,14 @@ def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[str | Pat
         if first != option:
             raise OptionError(f"--{first} and --{option} name the same file; give each its own")
         _check_writable(option, path)
+
+
+def _files_of(name: str) -> list[str]:
+    """The files that a path or the URL of a database may mean."""
+    scheme, _, path = name.partition(":///")
+    if scheme not in ("sqlite", "duckdb"):
+        return [name]
+    return [path, unquote(re.split("[?#]", path)[0])]
 
 
 def make_printable() -> None:

@@ -150,8 +150,8 @@ def sum_ends(
     sizes = noisy.weight.astype(np.float64) / (noisy.parts * noisy.grid)
     most = np.maximum(sizes + count_reach(mechanism, miss), 1.0)
     largest = max(abs(grid.lower), abs(grid.upper))
-    lost = LOST * largest * (np.abs(sizes) + np.abs(middles) / largest)
-    reach = to_double(grid.step * sum_reach(mechanism, miss)) + to_double(grid.slack) * most + lost
+    reach = to_double(grid.step * sum_reach(mechanism, miss)) + to_double(grid.slack) * most
+    reach += LOST * largest * (np.abs(sizes) + (np.abs(middles) + reach) / largest)
     return middles - reach, middles + reach
 
 

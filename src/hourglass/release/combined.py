@@ -24,7 +24,16 @@ from ..estimate.lines import count_reach, tail
 from ..estimate.population import Seen, population, records_mean
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.tails import Line
-from .rendering import counted, decimals_for, label, number, text_table
+from .rendering import (
+    NOT_PRIVATE,
+    counted,
+    decimals_for,
+    label,
+    marked,
+    number,
+    paragraphs,
+    text_table,
+)
 
 if TYPE_CHECKING:
     from .releases import Releases
@@ -45,6 +54,7 @@ class Total:
     keys: tuple[Any, ...]
     noisy_totals: NoisyTotals
     _algorithm: MeanMechanism
+    private: bool = True
 
     @property
     def mean(self) -> float:
@@ -113,7 +123,7 @@ class Total:
             for of in places
         ]
         head = [f"total of {counted(len(self.keys), 'group')}", "private", *_percent(confidence)]
-        return f"{text_table(head, rows)}\n\n{_OF_RECORDS}"
+        return f"{text_table(head, rows)}\n\n{_notes(self.private)}"
 
     def _ends(self, of: str, confidence: float) -> tuple[float, float]:
         found = self.interval(confidence, of=of)
@@ -126,6 +136,7 @@ class Total:
             "groups": [_plain(key) for key in self.keys],
             **{of: getattr(self, of) for of in parts},
             "intervals": {of: stored(self.interval(confidence, of=of)) for of in parts},
+            **marked(self.private),
         }
 
 
@@ -137,6 +148,7 @@ class _Pair:
     means: tuple[float, float]
     noisy_totals: tuple[NoisyTotals, NoisyTotals]
     _algorithm: MeanMechanism
+    private: bool = True
 
     def _seen(self, confidence: float, of: str) -> tuple[Seen, Seen]:
         check_confidence(confidence)
@@ -167,7 +179,7 @@ class _Pair:
         places = decimals_for(abs(finite) / 4)
         row = [self._named(), *(number(v, places) for v in (self.value, found.low, found.high))]
         table = text_table(["", "private", *_percent(confidence)], [row])
-        return f"{table}\n\n{_OF_RECORDS}"
+        return f"{table}\n\n{_notes(self.private)}"
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
         """The figure and its interval as JSON values; an infinite end is None."""
@@ -175,6 +187,7 @@ class _Pair:
             "groups": [_plain(key) for key in self.keys],
             type(self).__name__.lower(): self.value,
             "interval": stored(self.interval(confidence)),
+            **marked(self.private),
         }
 
 
@@ -262,7 +275,7 @@ def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
     noisy = releases.noisy_totals.take(np.array(places))
     cells, rest = (sum(int(v) for v in part) for part in (noisy.cells, noisy.rest))
     whole = NoisyTotals(cells, rest, noisy.grid, noisy.parts)
-    return Total(tuple(chosen), whole, releases._algorithm)
+    return Total(tuple(chosen), whole, releases._algorithm, releases.private)
 
 
 def compared(kind: Any, releases: Releases, a: Any, b: Any) -> Any:
@@ -278,6 +291,7 @@ def compared(kind: Any, releases: Releases, a: Any, b: Any) -> Any:
         (first.mean, second.mean),
         (first.noisy_totals, second.noisy_totals),
         releases._algorithm,
+        releases.private,
     )
 
 
@@ -295,6 +309,10 @@ def stored(found: Interval) -> dict[str, Any]:
     """An interval as JSON values."""
     ends = [end if math.isfinite(end) else None for end in (found.low, found.high)]
     return {"confidence": found.confidence, "low": ends[0], "high": ends[1], "kind": found.kind}
+
+
+def _notes(private: bool) -> str:
+    return paragraphs([_OF_RECORDS, *([] if private else [NOT_PRIVATE])])
 
 
 def _percent(confidence: float) -> list[str]:

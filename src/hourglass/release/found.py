@@ -12,7 +12,7 @@ from ..core.grid import Bounds
 from ..core.scale import Scale
 from ..errors import OptionError, shown
 from ..mechanisms.scan import Ends, Scan
-from .rendering import counted, decimal, html_paragraphs, label, paragraphs
+from .rendering import NOT_PRIVATE, counted, decimal, html_paragraphs, label, paragraphs
 
 __all__ = ["FoundBounds"]
 
@@ -49,7 +49,8 @@ class FoundBounds:
         where: str | None = None,
     ) -> FoundBounds:
         """The bounds at which a search stopped; ``epsilon`` is the price for a whole unit."""
-        origin = f"found privately, for an epsilon of {decimal(epsilon)} charged apart"
+        how = "privately" if private else "NOT PRIVATELY, with seeded bits"
+        origin = f"found {how}, for an epsilon of {decimal(epsilon)} charged apart"
         scans = ends.lower_scan, ends.upper_scan
         target = scans[0][0].target, scans[1][0].target
         edges = ends.lower == 0, ends.upper == len(scale.candidates) - 1
@@ -163,7 +164,7 @@ class FoundBounds:
         if self.unit != "row":
             notes.append(f"Hidden is one {self.unit}; a record is a row of theirs that counts.")
         if not self.private:
-            notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
+            notes.append(NOT_PRIVATE)
         return notes
 
 

@@ -7,11 +7,13 @@ from typing import Any, ClassVar, Final
 
 from ..core.unit import hidden
 from .rendering import (
+    NOT_PRIVATE,
     counted,
     decimal,
     html_paragraphs,
     html_table,
     label,
+    marked,
     paragraphs,
     text_table,
 )  # fmt: skip
@@ -41,6 +43,7 @@ class Presented:
 
     def _terms(self: Any, rows: int) -> dict[str, list[Any]]:
         told = {"unit": self.unit, "epsilon": str(self.epsilon), "delta": str(self.delta)}
+        told |= marked(self.private)
         return {name: [term] * rows for name, term in told.items()}
 
     @property
@@ -91,7 +94,7 @@ class Presented:
         if self.adjacency == "swap":
             notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
         if not self.private:
-            notes.append("NOT PRIVATE: the noise came from a seeded source of bits.")
+            notes.append(NOT_PRIVATE)
         return notes
 
     def _notes(self: Any) -> list[str]:

@@ -204,8 +204,9 @@ class Release(Answer):
             else f"about {100 * min(1.0, left / self.count):.2g} %"
             for left in self.bounds.leaves
         ]
+        how = "with seeded bits" if "NOT PRIVATELY" in self.bounds.origin else "privately"
         return [
-            f"The bounds were found privately, to leave {parts[0]} of the values below and "
+            f"The bounds were found {how}, to leave {parts[0]} of the values below and "
             f"{parts[1]} above."
         ]
 

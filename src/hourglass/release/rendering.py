@@ -13,8 +13,8 @@ from itertools import chain, zip_longest
 from typing import Any, Final
 
 __all__ = [
-    "counted", "decimal", "decimals_for", "html_paragraphs", "html_table", "label", "number",
-    "paragraphs",
+    "NOT_PRIVATE", "counted", "decimal", "decimals_for", "html_paragraphs", "html_table", "label",
+    "marked", "number", "paragraphs",
     "sentence_table", "text_table", "yaml_text",
 ]  # fmt: skip
 
@@ -24,6 +24,15 @@ WIDTH: Final = 80
 NARROWEST: Final = 12
 #: Words that YAML reads as booleans or null.
 _RESERVED: Final = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
+
+
+#: What everything says that is made of seeded bits.
+NOT_PRIVATE: Final = "NOT PRIVATE: the noise came from a seeded source of bits."
+
+
+def marked(private: bool) -> dict[str, bool]:
+    """What is added to figures that stand apart from the answer that they come from."""
+    return {} if private else {"private": False}
 
 
 def decimal(value: Fraction) -> str:

@@ -37,6 +37,11 @@ FAILURES: Final[dict[str, tuple[int, str]]] = {
     "method_not_allowed": (405, "This address does not take that method."),
     "too_slow": (408, "The request took too long to arrive."),
     "key_reused": (409, "This request key belongs to another question. Choose another key."),
+    "failed_before": (
+        410,
+        "This question failed after its noise was drawn, so it is never answered. The charge "
+        "stands. Ask under another key, which is charged again.",
+    ),
     "too_large": (413, "The request is too large."),
     "not_json": (400, "Send a JSON object, with the content type application/json."),
     "bad_fields": (422, "A field is missing, unknown or of the wrong type; see /openapi.json."),

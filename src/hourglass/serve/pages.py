@@ -211,7 +211,9 @@ def confirm(call: Call) -> Response:
     worth = _worth(call, asked, fields)
     try:
         answered = call.found(fields["key"])
-    except Failure:
+    except Failure as failure:
+        if failure.code != "no_such_answer":
+            raise
         answered = None
     return _page(
         call,

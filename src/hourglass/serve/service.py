@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from ..ask.run import run
+from ..ask.run import is_failure, run
 from ..core.numbers import exact_number
-from ..errors import OptionError
+from ..errors import OptionError, SourceError
 from ..ledger import Amount, Budget, Charge
 from ..ledger.values import shown_number
 from .accounts import Account, Standing, owner_of, prefix_of
@@ -144,10 +144,17 @@ class State:
         for name in self.catalogue.budgets_of(person):
             settled = self.budgets[name].settled(prefix_of(whose) + key)
             if settled is not None:
-                found = Found(settled[0], restored(settled[1]), name)
-                if found.dataset in self.catalogue.datasets_of(person):
-                    return found
+                charge, stored = settled
+                if dataset_of(charge) in self.catalogue.datasets_of(person):
+                    if is_failure(stored):
+                        raise Failure("failed_before")
+                    return Found(charge, restored(stored), name)
         raise Failure("no_such_answer")
+
+    def failed_before(self, person: Person, asked: Asked, key: str) -> bool:
+        """Whether a failure is stored under the person's key in place of an answer."""
+        found = self.budgets[asked.dataset.budget].settled(prefix_of(person.name) + key)
+        return found is not None and is_failure(found[1])
 
     def history(self, person: Person, *, everyone: bool = False) -> list[tuple[str, Charge]]:
         """The charges of a person, or of all, each with its budget's name, the latest first."""
@@ -224,6 +231,8 @@ class Service:
             answer = run(paced, account, key)
         except Exception as error:
             failure = failure_of(error)
+            if isinstance(error, SourceError) and state.failed_before(person, asked, key):
+                failure = Failure("failed_before")
             self.journal.write("refused", person.name, key=key, code=failure.code)
             raise failure from None
         self.journal.write("answered", person.name, key=key)

@@ -27,7 +27,7 @@ log = logging.getLogger("hourglass.serve")
 _GENEROUS: Final = 20
 #: The most requests that are processed at once. More would slow down the thread that holds the
 #: ledger's lock, for which all others wait.
-_THREADS: Final = 8
+_THREADS: Final = 16
 
 
 @dataclass
