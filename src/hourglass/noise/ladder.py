@@ -157,7 +157,7 @@ def invert_one(
     """The same of the next word. All of the table is compared, so the time says nothing of it."""
     words = bits.words(1)
     found: np.int64 = np.add.reduce(table < words)
-    if found < len(table) and table[found] == words[0]:
+    if np.count_nonzero(table == words):  # table[found] would take longer for a larger index
         return np.int64(_settle(int(words[0]), int(found), bits, threshold, reach))
     return found
 
