@@ -18,6 +18,8 @@ __all__ = ["BLOCK", "SECURE", "Bits", "SecureBits", "SeededBits", "Words"]
 
 Words = npt.NDArray[np.uint64]
 
+_WORD: Final = np.dtype(np.uint64)
+
 #: Samplers work in blocks of this many values, so that their buffers stay in cache.
 BLOCK: Final = 1 << 14
 
@@ -48,7 +50,7 @@ class SecureBits:
 
     def words(self, size: int) -> Words:
         """``size`` fresh 64-bit words."""
-        return np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+        return np.frombuffer(os.urandom(8 * size), dtype=_WORD)
 
     def __repr__(self) -> str:
         return "SecureBits()"

@@ -86,12 +86,10 @@ class Column:
 
 def column(values: Any) -> Column:
     """``values`` as a column, by its type; no element is read."""
+    if isinstance(values, np.ndarray):
+        return _masked(values) if isinstance(values, np.ma.MaskedArray) else _numpy(values)
     if isinstance(values, str | bytes | bytearray | memoryview | dict) or np.isscalar(values):
         raise DataError(f"values of type {type(values).__name__} are not a column; {_REMEDY}")
-    if isinstance(values, np.ma.MaskedArray):
-        return _masked(values)
-    if isinstance(values, np.ndarray):
-        return _numpy(values)
     for library, reader in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
         if library in sys.modules and (found := reader(values, sys.modules[library])):
             return found
