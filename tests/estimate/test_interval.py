@@ -223,6 +223,7 @@ def test_merging_neighbours_only_widens_and_hardly(
     assert widest > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("of", ["mean", "sum", "count"])
 def test_wider_confidence_wider_interval_around_the_estimate(algorithm: str, of: str) -> None:
