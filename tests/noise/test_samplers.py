@@ -272,3 +272,13 @@ def test_blocks_change_nothing_but_the_size() -> None:
     assert x.dtype == k.dtype == np.int64
     x, k = law.sample(0)
     assert x.shape == k.shape == (0,)
+
+
+def test_blocks_follow_one_another() -> None:
+    """Many draws are those of one block after the other, from the same stream of words."""
+    for law in (hg.Hourglass(1, 10), hg.HourglassBox(1, [3, 7])):
+        stream, again = hg.SeededBits(1), hg.SeededBits(1)
+        whole = law.sample(BLOCK * 2 + 3, bits=stream)
+        parts = [law.sample(size, bits=again) for size in (BLOCK, BLOCK, 3)]
+        for array, blocks in zip(whole, zip(*parts, strict=True), strict=True):
+            assert np.array_equal(array, np.concatenate(blocks))

@@ -109,6 +109,11 @@ class Halves:
         """The sums of ``size`` groups; see :meth:`Groups.placed`."""
         return Halves(_placed(self.hi, places, size), _placed(self.lo, places, size), self.balance)
 
+    def only(self, count: int) -> int:
+        """The sum of t of the only group, which has so many records, as a Python integer."""
+        whole = HALF * int(self.hi[0]) + int(self.lo[0])
+        return (whole + self.balance * count) // 2 if self.balance else whole
+
     def whole(self, count: Wide) -> Any:
         """The sums of t."""
         whole = Wide.of_halves(self.hi, self.lo, HALF.bit_length() - 1)
@@ -165,13 +170,15 @@ class Groups:
     def of_total(cls, totals: Totals) -> Groups:
         """One group without a name."""
         halves = (half for part in totals.sums for half in divmod(part, HALF))
-        return cls.of(NAMELESS, [totals.count], *([half] for half in halves))
+        count, *parts = np.array([totals.count, *halves], dtype=np.int64)[:, None]
+        return cls(NAMELESS, count, tuple(map(Halves, parts[::2], parts[1::2])))
 
     @property
     def only(self) -> Totals:
         """The totals of the only group, as Python integers."""
-        cells, *more = (part[0] for part in self.totals.sums)
-        return Totals(cells, int(self.count[0]), tuple(more))
+        count = int(self.count[0])
+        cells, *more = [part.only(count) for part in self.halves] or [0]
+        return Totals(cells, count, tuple(more))
 
     @classmethod
     def of_arrow(cls, table: Any, keys: int, balance: Sequence[int] = ()) -> Groups:

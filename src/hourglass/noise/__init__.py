@@ -2,12 +2,12 @@
 
 Read in this order: ``bits`` (the only source of randomness), ``bernoulli`` and ``uniform``
 (exact sampling from words), ``ladder`` (the geometric staircase on which everything is built),
-then the laws: ``laplace``, ``staircase``, ``hourglass``, ``staircase2d``. The privacy proof is in
-``hourglass.proof.md``.
+then the laws: ``laplace``, ``staircase``, ``hourglass``, ``staircase2d``. The hourglass is sampled
+with ``radial`` (a polynomial times a geometric) and ``scaled`` (uniform integers below many
+bounds). The privacy proof is in ``hourglass.proof.md``.
 
 The laws for several columns and for a column with its spread generalise the hourglass: ``box``
-and ``triangle``. They use ``series`` and ``radial`` (a polynomial times a geometric, summed and
-sampled), ``scaled`` (uniform integers below many bounds), ``regions`` (the law of the count),
+and ``triangle``. They also use ``series`` (sums of such laws), ``regions`` (the law of the count),
 ``pieces`` (the triangle's sampler) and ``least`` (the optimal centre). Their proof is
 ``body.proof.md``, whose part on privacy is checked by Coq: ``make proof``.
 """

@@ -1,0 +1,33 @@
+"""The totals of one group: in Python's integers, as those of many groups say."""
+
+from __future__ import annotations
+
+import pytest
+
+from hourglass.core.key_columns import NAMELESS
+from hourglass.core.totals import HALF, Groups, Totals
+
+SUMS = [0, 1, HALF - 1, HALF, 2**53 + 1, 2**62 + 12345, 2**78 + 7]
+
+
+@pytest.mark.parametrize("first", SUMS)
+def test_one_total_comes_back(first: int) -> None:
+    for totals in (Totals(first, 9), Totals(first, 0, (3, 2**70))):
+        found = Groups.of_total(totals).only
+        assert found == totals
+        assert [type(part) for part in (found.count, *found.sums)] == [int] * (2 + len(totals.more))
+
+
+@pytest.mark.parametrize("balance", [0, 7, 2**32])
+@pytest.mark.parametrize("whole", SUMS)
+def test_the_only_group_is_the_first_of_many(whole: int, balance: int) -> None:
+    """``balance`` G: what was summed is 2t - G for each of three records."""
+    summed = 2 * whole - 3 * balance if balance else whole
+    hi, lo = divmod(summed, HALF)
+    groups = Groups.of(NAMELESS, [3], [hi], [lo], balance=(balance,))
+    assert groups.only.cells == whole
+    assert [int(part) for part in groups.totals.cells] == [whole]
+
+
+def test_a_count_without_sums() -> None:
+    assert Groups.of(NAMELESS, [5]).only == Totals(0, 5)
