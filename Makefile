@@ -9,6 +9,8 @@ DEMO := $(if $(wildcard $(STAMP)),$(VENV),build/demo)
 SERVE := $(if $(wildcard $(STAMP)),$(VENV),build/serve)
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+# The tests start hundreds of processes, which would each compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo serve-demo test test-fast test-long test-lowest check format bench peers test-peers paper docs proof clean
 

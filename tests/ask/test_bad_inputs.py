@@ -108,6 +108,7 @@ def test_a_tenth_is_a_tenth(visits: Path, budget: Budget) -> None:
     assert budget.balance().spent.epsilon == Fraction(1, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
 def test_bounds(bounds: tuple[str, str], visits: Path, budget: Budget) -> None:
     told = ask(visits, bounds=bounds)
@@ -410,6 +411,7 @@ def test_two_columns_of_one_name(tmp_path: Path, budget: Budget) -> None:
     assert ask(tmp_path / "twice.parquet", "y").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ['"; DROP TABLE t; --', "🙂", "a b", "x'y", "select"])
 def test_odd_names_are_quoted(name: str, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
@@ -434,6 +436,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         assert len(told.err.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["age\n1\n2,3,4\n5\n", "\ufeffage\n1\n2\n", "age\n1\nbad\x00row\n2\n", "age\n", "age\n\n\n"],
@@ -454,6 +457,7 @@ def test_keys(visits: Path) -> None:
     assert [line.split(",")[0] for line in told.out.splitlines()] == ["clinic", "north", "west"]
 
 
+@pytest.mark.slow
 def test_a_missing_key_only_if_declared(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"age": [1.0, 2.0], "clinic": ["north", None]}), path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from scipy import stats
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.ask.run import run
-from tests.tools import command
+from tests.tools import command, long
 
 RNG = np.random.default_rng(20)
 ROWS = 4000
@@ -149,6 +150,7 @@ def test_lists_of_columns() -> None:
 # --- what is refused ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -202,6 +204,7 @@ def test_bounds_are_found_for_one_column_at_a_time() -> None:
 # --- budgets --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [{}, {"by": "carrier", "keys": ["UA", "AA"]}])
 def test_a_request_is_charged_once_and_answered_the_same(tmp_path: Path, groups: Any) -> None:
     budget = hg.create_budget(str(tmp_path / "b.db"), "b", epsilon=10)
@@ -263,6 +266,7 @@ def measured(d: int, epsilon: str, draws: int) -> tuple[float, float, float]:
     return each.mean(), each.std() / draws**0.5, wanted
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize(("d", "epsilon"), [(2, "1"), (3, "4"), (10, "0.1")])
 def test_the_error_is_the_closed_form(d: int, epsilon: str) -> None:
@@ -291,14 +295,24 @@ def test_the_gain_over_separate_questions(d: int, gain: float) -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("n", [0, 1, 5, 50, 5000])
-@pytest.mark.parametrize("d", [2, 5])
-def test_coverage_is_at_least_nominal(n: int, d: int) -> None:
-    """200 releases at 90 %: below nominal with p < 1e-6 fails; a 60 % interval is rejected.
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("d", "n", "runs"),
+    [
+        (2, 0, 60),
+        (2, 5, 60),
+        (5, 1, 30),
+        (2, 5000, 200),
+        (5, 5000, 200),
+        *long(*product([2, 5], [0, 1, 5, 50], [400])),
+    ],
+)
+def test_coverage_is_at_least_nominal(d: int, n: int, runs: int) -> None:
+    """Releases at 90 %: below nominal with p < 1e-6 fails; of 200 a 60 % interval is rejected.
 
     Of the simultaneous intervals all have to hold at once.
     """
-    runs, mean = 200, 0.3
+    mean = 0.3
     found = answers(d, "1", n, mean, runs)
     for of, truth in (("mean", mean), ("sum", n * mean), ("count", n)):
         covered = sum(truth in r["1"].interval(0.9, of=of) for r in found)

@@ -38,6 +38,7 @@ def counted(data: Any, **options: Any) -> Any:
     return found.only.count if question.keys is None else question.keys.pick(found).count.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [
@@ -58,6 +59,7 @@ def test_the_same_counts_in_every_place(place: Place, options: dict[str, Any], w
     assert counted(placed["data"], engine=placed.get("engine"), **options) == wanted
 
 
+@pytest.mark.slow
 def test_a_person_counts_in_as_many_groups_as_the_unit_allows(place: Place) -> None:
     placed = place(TABLE)
     unit = hg.per_person("who")

@@ -11,6 +11,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
+from hourglass.estimate.point import EXACT
 from hourglass.noise.bits import BLOCK
 
 pytestmark = pytest.mark.enumeration
@@ -63,6 +64,10 @@ def test_each_public_key_gets_its_totals_and_its_noise(kind: str) -> None:
     x, k = (np.concatenate(part) for part in zip(*drawn, strict=True))
     assert found.noisy_totals.cells.tolist() == (rows * cells + x).tolist()
     assert found.noisy_totals.sizes.tolist() == (rows + k).tolist()
+    assert len(chosen) > EXACT  # computed in doubles, in blocks; one alone from exact integers
+    for place in (0, EXACT, BLOCK - 1, BLOCK, len(chosen) - 1):
+        alone = found._release(place).mean
+        assert found.means[place] == pytest.approx(alone, rel=1e-12, abs=1e-12)
     assert found[keys[7] if len(by) > 1 else keys[7][0]].noisy_totals == found.noisy_totals.take(7)
 
 

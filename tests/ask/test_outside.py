@@ -71,6 +71,7 @@ def asked(place: Place) -> Callable[..., Any]:
     return of
 
 
+@pytest.mark.slow
 def test_the_same_numbers_in_every_place(place: Place) -> None:
     of = asked(place)
     rows, whole = TABLE["x"].to_pylist(), TABLE["n"].to_pylist()
@@ -88,6 +89,7 @@ def test_the_same_numbers_in_every_place(place: Place) -> None:
     assert by_group == [[a[0], 0, b[0]], [a[1], 0, b[1]]]
 
 
+@pytest.mark.slow
 def test_the_same_persons_in_every_place(place: Place) -> None:
     """A person who counts once is on one side: the one where more of their rows lie."""
     of, once = asked(place), hg.per_person("who")
@@ -155,6 +157,7 @@ def test_the_price_is_divided_exactly() -> None:
     assert question.mechanism.epsilon == Fraction(27, 20)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_intervals_have_their_nominal_coverage() -> None:
     """4,000 answers: below 0.95 less four standard errors with a probability below 1e-4 each if
@@ -202,6 +205,7 @@ def test_the_answer_says_how_clamping_biases_it() -> None:
     assert several.to_dict()["columns"]["y"]["outside"]["above"]["count"] == 0
 
 
+@pytest.mark.slow
 def test_groups_frames_and_stored_answers(tmp_path: Path) -> None:
     found = hg.mean(DELAYS, "x", by="g", keys=["a", "b", "none"], **SURE)
     true = [int(((DELAYS["x"] > 60) & (DELAYS["g"] == key)).sum()) for key in ["a", "b", "none"]]
@@ -247,6 +251,7 @@ def test_where_it_is_not_offered() -> None:
         assert hg.mean([5.0], algorithm=algorithm, **SURE).outside.above == 0
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(pa.Table.from_pandas(DELAYS), path)
@@ -279,6 +284,7 @@ def departures() -> pd.DataFrame:
     return pd.DataFrame({"dep_delay": minutes, "month": np.arange(21_000) % 12 + 1})
 
 
+@pytest.mark.slow
 def test_the_story_of_the_flights(tmp_path: Path) -> None:
     """If the interval is right for the clamped mean but far from the true mean, the answer says
     so."""

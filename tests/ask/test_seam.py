@@ -92,6 +92,7 @@ def squares(data: Any, column: str | None, *, by: str | None = None, **more: Any
     return SquaresQuestion(Fraction(1), source, query, source.sql(query, GRID.bounds), keys)
 
 
+@pytest.mark.slow
 def test_the_same_squares_on_every_engine(place: Place) -> None:
     table = pa.table({"x": pa.array(VALUES, pa.float64()), "g": pa.array(NAMES, pa.string())})
     placed = place(table)

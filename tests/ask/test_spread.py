@@ -16,7 +16,7 @@ import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.core.totals import MOST_SQUARE
 from tests.read.places import Place
-from tests.tools import command
+from tests.tools import command, long
 
 RNG = np.random.default_rng(19)
 TABLE = pd.DataFrame({
@@ -86,6 +86,7 @@ def test_missing_values_are_dropped_or_filled() -> None:
     assert filled.std == pytest.approx(np.std([0, 10, 5, 5, 10, 0]), abs=0.05)
 
 
+@pytest.mark.slow
 def test_the_same_sums_of_squares_on_every_engine(place: Place) -> None:
     """On the finest grid, where doubles could not add up the squares exactly."""
     values = [0.0, 1.0, 0.999999, 1e9, -1e9, None, float("nan"), 1 / 3, 0.7, 5e-324]
@@ -123,6 +124,7 @@ def test_squares_of_long_columns_do_not_wrap(size: int) -> None:
 # --- what is stored, shown and refused ------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [{}, {"by": "g", "keys": ["a", "b"]}])
 def test_stored_answers_come_back(tmp_path: Path, groups: dict[str, Any]) -> None:
     budget = hg.create_budget(str(tmp_path / "b.db"), "b", epsilon=5)
@@ -193,10 +195,14 @@ def answers(values: Any, bounds: Any, epsilon: str, runs: int) -> list[hg.Releas
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("n", [0, 1, 5, 50, 5000])
-def test_intervals_hold_the_mean_and_the_count(n: int) -> None:
-    """120 releases at 90 %: below nominal with p < 1e-6 fails; a 50 % interval is rejected."""
-    runs, mean = 120, 0.3
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "runs"),
+    [(1, 40), (5000, 120), *long((0, 400), (5, 400), (50, 400))],
+)
+def test_intervals_hold_the_mean_and_the_count(n: int, runs: int) -> None:
+    """Releases at 90 %: below nominal with p < 1e-6 fails; of 120 a 50 % interval is rejected."""
+    mean = 0.3
     found = answers(np.full(n, mean), (0.0, 1.0), "1", runs)
     covered = sum(mean in release.interval(0.9) for release in found)
     assert stats.binom.cdf(covered, runs, 0.9) > 1e-6
@@ -218,16 +224,17 @@ def test_intervals_hold_the_mean_and_the_count(n: int) -> None:
         ("body_mass_g", (2500, 6500)),
     ],
 )
-@pytest.mark.parametrize("epsilon", ["1", "4"])
+@pytest.mark.slow
+@pytest.mark.parametrize(("epsilon", "runs"), [("1", 40), ("4", 150), *long(("1", 400))])
 def test_the_standard_deviation_of_real_columns(
-    column: str, bounds: tuple[int, int], epsilon: str
+    column: str, bounds: tuple[int, int], epsilon: str, runs: int
 ) -> None:
-    """Its 90 % interval holds it in 90 % of 150 releases: fewer with p < 1e-6 fails.
+    """Its 90 % interval holds it in 90 % of the releases: fewer with p < 1e-6 fails.
 
     It is approximate, and allowed to be 2 % short.
     """
     values = pd.read_csv(PENGUINS)[column].dropna().to_numpy()
-    truth, runs = values.clip(*bounds).std(), 150
+    truth = values.clip(*bounds).std()
     found = answers(values, bounds, epsilon, runs)
     covered = sum(truth in release.interval(0.9, of="std") for release in found)
     assert stats.binom.cdf(covered, runs, 0.88) > 1e-6
@@ -236,6 +243,7 @@ def test_the_standard_deviation_of_real_columns(
         assert stats.binom.cdf(narrow, runs, 0.88) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_the_error_of_the_mean_is_the_closed_form() -> None:
     """Within 6 standard errors; an error 30 % larger is rejected. False-alarm rate: 1e-8."""

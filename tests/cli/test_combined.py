@@ -41,6 +41,7 @@ def test_in_the_json(visits: Path) -> None:
     assert low < answer["difference"]["difference"] < high
 
 
+@pytest.mark.slow
 def test_of_several_columns_each(visits: Path) -> None:
     words = ["--by", "site", "--keys", "a,b,c", "--total", "--difference", "b", "a"]
     found = run("mean", visits, "x", "y", *ASK, *words, "--format", "json")

@@ -9,6 +9,7 @@ import os
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -37,6 +38,7 @@ def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_table_a_chart_and_every_format(visits: Path, tmp_path: Path) -> None:
     groups = ["--by", "g", "--keys", "n,s,west"]
     told = run("mean", visits, "x", *ASK, *groups, "--plot", tmp_path / "chart.png")
@@ -68,6 +70,7 @@ def test_one_answer_in_every_format(visits: Path) -> None:
     assert "one person (up to 2 rows of each u count)" in " ".join(once.stdout.split())
 
 
+@pytest.mark.slow
 def test_bounds_go_from_one_command_to_the_next(visits: Path, tmp_path: Path) -> None:
     found, claim = tmp_path / "found.json", tmp_path / "claim.yaml"
     asked = run("bounds", visits, "x", "--epsilon", "0.3", "--format", "json", "--output", found)
@@ -110,6 +113,7 @@ def test_nothing_that_is_read_is_written_over(visits: Path, tmp_path: Path) -> N
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_a_picture_of_names_with_dollars(tmp_path: Path) -> None:
     names = ["$10-$20", "$\\foo$", "_^{"] * 300
     pq.write_table(pa.table({"$x^": [1.0] * 900, "g": names}), tmp_path / "t.parquet")
@@ -129,6 +133,7 @@ def test_a_terminal_that_lacks_characters(visits: Path) -> None:
     assert json.loads(told.stdout)["groups"][0]["g"] == "zürich"
 
 
+@pytest.mark.slow
 def test_keys_that_were_meant_as_a_file(visits: Path, tmp_path: Path) -> None:
     keys = tmp_path / "keys.txt"
     keys.write_text("n")
@@ -196,6 +201,7 @@ def test_a_checked_output_is_left_as_it_was(visits: Path, tmp_path: Path) -> Non
     assert out.read_text() == "kept"
 
 
+@pytest.mark.slow
 def test_bounds(visits: Path) -> None:
     told = run("bounds", visits, "x", "--epsilon", "2")
     assert told.returncode == 0, told.stderr
@@ -229,6 +235,7 @@ def test_a_scale_from_a_file_and_an_answer_to_a_file(visits: Path, tmp_path: Pat
     assert set(json.loads(out.read_text())["bounds"]) <= {0, 2.5, 9}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
@@ -300,6 +307,7 @@ def test_errors_name_command_line_options() -> None:
         assert as_options(message) == told
 
 
+@pytest.mark.slow
 def test_the_module_is_the_command() -> None:
     run = [sys.executable, "-m", "hourglass", "--version"]
     told = subprocess.run(run, capture_output=True, text=True, check=True)
@@ -309,6 +317,7 @@ def test_the_module_is_the_command() -> None:
 # --- help, and errors for programs ---------------------------------------------------------------
 
 
+@cache
 def commands() -> dict[str, Any]:
     root: Any = typer.main.get_command(app)
     inner: Any = root.commands["budget"]
@@ -322,6 +331,7 @@ def test_help_is_for_people(name: str) -> None:
     assert all(len(line) <= 200 for line in told.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in commands() if commands()[n].name in EXAMPLES])
 def test_examples_in_the_help_are_commands(name: str) -> None:
     """Each parses as the command that it is an example of, and fits a terminal."""
@@ -379,6 +389,7 @@ def test_errors_are_json_where_answers_are(words: list[str], kind: str, code: in
     assert told["message"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["mean {} x --bounds 0 9", "mean {} x u --bounds 0 9", "sum {} x --bounds 0 9", "count {}"])  # fmt: skip # noqa: E501
 @pytest.mark.parametrize("groups", ["", "--by g --keys n,s"])
 def test_what_is_kept_tells_where_it_is_from(

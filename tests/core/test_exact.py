@@ -12,6 +12,7 @@ from hourglass.core.exact import PRECISIONS, Enclosure, exp_minus, floor_scaled
 rationals = st.fractions(min_value=0, max_value=3000, max_denominator=10**12)
 
 
+@pytest.mark.slow
 @given(rationals, st.sampled_from([8, 64, 160, 400]))
 def test_exp_is_enclosed(x: Fraction, bits: int) -> None:
     found = exp_minus(x, bits)
@@ -39,6 +40,7 @@ def test_exp_refuses_negative_arguments() -> None:
 ends = st.fractions(min_value=-50, max_value=50, max_denominator=50)
 
 
+@pytest.mark.slow
 @given(ends, ends, ends, ends, st.fractions(0, 1), st.fractions(0, 1))
 def test_arithmetic_keeps_the_promise(
     a: Fraction, b: Fraction, c: Fraction, d: Fraction, s: Fraction, t: Fraction

@@ -43,6 +43,7 @@ def tables(draw: st.DrawFn) -> tuple[int, list[Any], list[Any]]:
     return len(kinds), found[0], found[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(tables())
 def test_places_are_those_of_a_dictionary(case: tuple[int, list[Any], list[Any]]) -> None:

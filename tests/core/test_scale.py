@@ -77,6 +77,7 @@ def test_every_type_is_counted_exactly(candidates: list[Any], name: str, data: A
     assert count_chunks(scale, [(values, 0)]) == plain_counts(scale, values.tolist())
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(allow_nan=False)), st.floats(allow_nan=False))
 def test_one_record_moves_the_counts_by_one_beyond_its_place(
     values: list[float], record: float

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hourglass.data import PENGUINS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -36,6 +38,7 @@ for language, block in json.load(sys.stdin):
 """
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs(tmp_path: Path) -> None:
     """From the first line to the last, except for the installation."""
     import json

@@ -24,6 +24,7 @@ from hourglass.mechanisms import tails
 from hourglass.mechanisms.base import ALGORITHMS, MeanMechanism, make
 from hourglass.mechanisms.hourglass import HourglassMean, HourglassTails
 from hourglass.mechanisms.tails import Line
+from hourglass.noise.bits import SeededBits
 from tests.tools import long
 
 pytestmark = pytest.mark.enumeration
@@ -223,6 +224,7 @@ def test_merging_neighbours_only_widens_and_hardly(
     assert widest > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("of", ["mean", "sum", "count"])
 def test_wider_confidence_wider_interval_around_the_estimate(algorithm: str, of: str) -> None:
@@ -243,7 +245,7 @@ def test_small_epsilon_is_quick_and_covers_everything() -> None:
     import time
 
     start = time.perf_counter()
-    release = hg.mean([0.5] * 20, bounds=(0, 1), epsilon="0.01")
+    release = hg.mean([0.5] * 20, bounds=(0, 1), epsilon="0.01", bits=SeededBits(1))
     for of in ("mean", "sum", "count"):
         assert release.interval(of=of).high > release.interval(of=of).low
     # Not a timed test of speed: it takes 0.05 s, and minutes if y were not merged.

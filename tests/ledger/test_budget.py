@@ -49,6 +49,7 @@ def test_charge_settle_ask_again(place: Place) -> None:
     assert charge.by == by
 
 
+@pytest.mark.slow
 def test_same_key_a_thousand_times(budget: Budget) -> None:
     answers = set()
     for number in range(1000):
@@ -296,6 +297,7 @@ def test_location_is_shown_without_secrets() -> None:
     assert shown_url("postgresql://u:s3cret@h:bad/db") == "postgresql://..."
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.text("ab@:/?#%[]&=,. é1", max_size=4),

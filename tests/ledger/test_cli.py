@@ -37,6 +37,7 @@ def run(*arguments: str, code: int = 0) -> str:
     return out.getvalue() or err.getvalue()
 
 
+@pytest.mark.slow
 def test_a_budget_s_life(place: Place) -> None:
     ledger = ("--ledger", place.location)
     said = run("init", "b", *ledger, "--epsilon", "1", "--delta", "1e-6", "--description", "[v]")

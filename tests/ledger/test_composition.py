@@ -30,6 +30,7 @@ def enumerated(values: list[Fraction], total: Fraction) -> mpmath.mpf:
         return excess / mpmath.fprod(1 + mpmath.exp(e) for e in exps)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(epsilons, min_size=1, max_size=7), st.fractions(0, Fraction(9, 10)))
 def test_unequal_is_the_enumerated_delta_from_above(values: list[Fraction], part: Fraction) -> None:

@@ -67,6 +67,7 @@ def test_five_hundred_random_kills(place: Place, capsys: pytest.CaptureFixture[s
         _kills(place, 500, lambda text: print(f"\n{text}"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [1, 37])
 def test_eight_processes_race(place: Place, room: int) -> None:
     report = harness("race", shared(place), 8, 10, room)

@@ -220,6 +220,7 @@ def test_an_unknown_ledger_ends_the_command_before_the_data(tmp_path: Path) -> N
     assert not (tmp_path / "none.db").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_after_the_charge_keeps_it_and_prints_the_request(tmp_path: Path) -> None:
     """The engine is made to wait: the command is charged by then, and interrupted there."""
     place = SqlitePlace(str(tmp_path / "budget.db"))

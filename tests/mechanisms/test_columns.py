@@ -109,6 +109,7 @@ def test_the_count_has_a_threshold_of_its_own(d: int) -> None:
 # --- tails ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @given(st.data())
 @settings(max_examples=150, deadline=None)
@@ -136,6 +137,7 @@ def exact_miss(law: hg.HourglassBox, i: int, line: Line, reach: Fraction, far: i
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @pytest.mark.parametrize(("grids", "i"), [([2, 3], 0), ([2, 3], 1), ([1, 1, 1], 2)])
 @pytest.mark.parametrize("slope", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(-5, 2)])
@@ -194,6 +196,7 @@ def test_the_audit_passes_every_small_box(cells: tuple[int, ...]) -> None:
     assert found.figures["loss"] == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 def test_the_audit_passes_a_fine_box() -> None:
     found = exact_audit(columns("1/2", 2**32, 1000))
@@ -216,6 +219,7 @@ def _mutants() -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @pytest.mark.parametrize("name", list(_mutants()))
 def test_the_audit_catches(name: str) -> None:

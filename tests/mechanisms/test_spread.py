@@ -19,6 +19,7 @@ from hourglass.mechanisms.base import make
 from hourglass.mechanisms.spread import FINEST, HourglassSpread, triangle_lattice
 from hourglass.mechanisms.tails import SLACK, Line
 from hourglass.mechanisms.triangle_tails import TriangleTails
+from tests.tools import long
 
 
 def spread(epsilon: str, cells: int) -> HourglassSpread:
@@ -27,6 +28,7 @@ def spread(epsilon: str, cells: int) -> HourglassSpread:
     return made
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, FINEST), max_size=6),
     st.sampled_from([1, 2, 7, 1000, FINEST]),
@@ -64,6 +66,7 @@ def test_the_mean_pays_a_fifth_for_the_spread(epsilon: str, ratio: float) -> Non
     assert found < 1.03 * ratio
 
 
+@pytest.mark.slow
 def test_moments_are_those_of_the_sum_and_the_rest() -> None:
     """By enumeration of a small law: variances and the covariance of S' and G N' - S'."""
     mechanism = HourglassSpread(Fraction(3, 2), Grid(Bounds(0.0, 1.0), 2), (4, 3))
@@ -100,6 +103,7 @@ def exact_upper(law: hg.HourglassTriangle, k: int, x: int) -> float:
     return total / float(law.normaliser())
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @given(
     st.sampled_from([25, 49, 64]),
@@ -117,6 +121,7 @@ def test_the_tail_is_that_of_the_law(W: int, epsilon: str, k: int, records: floa
     assert found <= wanted * (1 + 4 / W) + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", [0.0, 0.3, 1.0, -2.5])
 @pytest.mark.parametrize("epsilon", ["1/10", "1"])
 def test_misses_agree_with_a_sample(slope: float, epsilon: str) -> None:
@@ -149,7 +154,8 @@ def test_every_record_moves_the_level_by_one(whole: int, centre: int) -> None:
 
 
 @pytest.mark.enumeration
-@pytest.mark.parametrize("cells", [1, 2, 3, 1000, FINEST])
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", [1, 2, FINEST, *long(3, 1000)])
 def test_the_audit_passes(cells: int) -> None:
     found = exact_audit(spread("1/2", cells))
     assert found.holds

@@ -486,6 +486,7 @@ def test_the_joint_law_of_a_triangle(epsilon: str, whole: int, centre: int, size
     assert chi_square(places(sides * [-1, 1, 1], reaches), masses(law)) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("epsilon", ["1/2", "2"])
@@ -498,6 +499,7 @@ def test_the_marginals_of_a_triangle(epsilon: str, size: int) -> None:
     assert line(k, lambda v: wrong.count_pmf(v, bits=64), reach) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("size", SIZES)
 def test_table_and_mixture_at_full_width(size: int) -> None:

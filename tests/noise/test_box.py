@@ -76,6 +76,7 @@ def test_reference_centres(bodies: dict[str, Any]) -> None:
 # --- one column is the paper's hourglass --------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "G"), [("1", 1), ("1", 4), ("1/10", 3), ("4", 7), ("9", 12), ("1/3", 2**32)]
 )
@@ -371,6 +372,7 @@ COEFFICIENTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @given(COEFFICIENTS, st.data())
 def test_the_least_ratio_of_any_polynomials(above: list[int], data: st.DataObject) -> None:

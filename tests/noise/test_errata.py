@@ -58,6 +58,7 @@ def test_the_sum_over_counts_is_not_the_inverse(epsilon: Fraction) -> None:
     assert total != pytest.approx((1 - b) / (1 + b), rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_final_constant_of_the_hourglass_is_right() -> None:
     law = Hourglass(Fraction(2), 4, 1)
     total = sum(float(law.pmf(x, k)) for x in range(-60, 61) for k in range(-30, 31))

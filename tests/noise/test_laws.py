@@ -78,6 +78,7 @@ def test_x_k_and_the_joint_law(epsilon: str, G: int, size: int) -> None:
     assert joint(wrong) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_a_ratio_three_parts_in_a_thousand_off_is_seen(size: int) -> None:
     """At epsilon 0.1 a ratio b * 1.003 is an epsilon lower by 0.003."""
@@ -101,6 +102,7 @@ def test_discrete_laplace(rate: str, size: int) -> None:
     assert one_dimension(values, wrong.pmf, reach) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("epsilon", ["0.2", "2"])
 def test_two_dimensional_staircase(epsilon: str, size: int) -> None:
@@ -127,6 +129,7 @@ def test_two_dimensional_staircase(epsilon: str, size: int) -> None:
     assert p_value(place, lambda a: 1 / 9, spots, place) < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_table_and_digits_at_full_width(size: int) -> None:
     """The same rungs by either sampler: a two-sample chi-square."""

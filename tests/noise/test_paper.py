@@ -40,6 +40,7 @@ def test_the_density_has_the_levels_of_the_paper(G: int, c: int) -> None:
         assert law.level(-x, -k) == law.level(x, k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("G", "c"), LATTICES)
 def test_both_marginals_are_the_univariate_staircase(G: int, c: int) -> None:
     """Lemma 3, of X and of GK - X: they have one law, which is that of Definition 2."""

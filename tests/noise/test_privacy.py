@@ -36,6 +36,7 @@ def records(G: int, over: int = 0) -> list[Move]:
 GRIDS = range(1, 13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("G", GRIDS)
 def test_hourglass_loss_is_exactly_one_step(G: int) -> None:
     for c in range(G):
@@ -161,7 +162,7 @@ def test_pmfs_sum_to_one_within_their_enclosures(G: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("G", [1, 3, 4])
 def test_marginals_of_the_joint_law(G: int) -> None:
-    for c in range(G):
+    for c in {0, G // 2, G - 1}:
         law = hg.Hourglass(3, G, c)
         for x in range(-c - 2 * G, c + 2 * G + 1):
             row = sums(law.pmf(x, k) for k in range(-70, 71))
@@ -174,7 +175,7 @@ def test_marginals_of_the_joint_law(G: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("G", [1, 2, 5])
 def test_moments_are_those_of_the_pmf(G: int) -> None:
-    for c in range(G):
+    for c in {0, G // 2, G - 1}:
         law = hg.Hourglass(2, G, c)
         points = [
             (x, k, float(law.pmf(x, k)))

@@ -102,6 +102,7 @@ def losses(levels: Levels, whole: int, moves: list[Any], reach: int) -> set[int]
     return {change for v in moves for change in np.unique(levels(u + v) - here).tolist()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", range(1, 7))
 def test_one_record_moves_the_level_by_exactly_one(whole: int) -> None:
     for centre in range(2 * whole + 1):
@@ -200,6 +201,7 @@ def error(epsilon: Fraction, whole: int, c: int) -> Enclosure:
     return hg.HourglassTriangle(epsilon, whole, c).mean_error[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1/4", "1", "4", "12", "30"])
 @pytest.mark.parametrize("whole", [1, 2, 9, 16])
 def test_the_centre_is_the_best_of_all(epsilon: str, whole: int) -> None:

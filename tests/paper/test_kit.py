@@ -127,6 +127,7 @@ def test_another_seed_gives_other_numbers_and_exhibits_share_no_stream() -> None
     }
 
 
+@pytest.mark.slow
 def test_what_a_seed_made_says_that_it_is_not_private(tmp_path: Path) -> None:
     seeded, secure = tmp_path / "seeded", tmp_path / "secure"
     words = ("paper", "balls", "--format", "svg", *SMALL)
@@ -179,6 +180,7 @@ def test_signs_become_tex() -> None:
     assert in_tex("uneven_split") == r"uneven\_split"
 
 
+@pytest.mark.slow
 def test_a_picture_as_pdf_has_no_date(tmp_path: Path) -> None:
     told = command("paper", "balls", "--format", "pdf", *SMALL, "--out", tmp_path)
     assert told.code == 0, told.err

@@ -49,7 +49,7 @@ MAKERS: dict[str, Maker] = {
         targets.binary(rng, folder, "datafusion")
     ),
 }
-#: Bases of each source, with the neighbours of ``KINDS`` each.
+#: Bases of each source, with the neighbours of ``DEAR`` each; every question takes its turn.
 BASES = {
     "text": 12,
     "binary": 5,
@@ -75,13 +75,14 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BASES)
 def test_neighbours(name: str, temporary: Path) -> None:
-    assert run(MAKERS[name], range(BASES[name]), temporary) == []
+    assert run(MAKERS[name], range(BASES[name]), temporary, DEAR) == []
 
 
 def test_neighbours_on_postgres(temporary: Path, postgres_url: str) -> None:
-    assert run(partial(targets.postgres, url=postgres_url), range(4), temporary) == []
+    assert run(partial(targets.postgres, url=postgres_url), range(4), temporary, DEAR) == []
 
 
 def test_neighbours_on_spark(temporary: Path, spark_session: Any) -> None:
@@ -114,6 +115,7 @@ def on_connect(seeds: range, folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_command_of_its_own(temporary: Path) -> None:
     """In a process of its own, with what is written there to the two streams and to disk."""
     seen = []
@@ -188,6 +190,7 @@ def test_what_would_be_seen() -> None:
         assert complaints(one, other, asked, added=1, gone=0, clean=[]), name
 
 
+@pytest.mark.slow
 def test_a_swallowed_row_is_detected(temporary: Path) -> None:
     """With ``hg.multiline`` an unclosed quote swallows rows, as documented; the attack detects
     it."""

@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -173,10 +174,12 @@ def test_the_rows_are_nasty_enough() -> None:
     assert len(patterns) == 2**3
 
 
+@pytest.mark.slow
 def test_reals_integers_and_booleans(place: Any) -> None:
     agree(place, ROWS, KINDS, ASKED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fills", [(1.0, None, None), (None, 2**53, 1), (0.5, 2**53 + 7, 0)])
 def test_fills(engine_place: Any, fills: tuple[Any, ...]) -> None:
     agree(engine_place, ROWS, KINDS, filled(ASKED, *fills))
@@ -225,6 +228,7 @@ TEXTS = [
 WHOLE_TEXTS = ["9007199254740993", "-1", "x", None, "", "12 ", "9" * 40, "1.5", "9007199254740992"]
 
 
+@pytest.mark.slow
 def test_text_that_is_read_as_numbers(engine_place: Any) -> None:
     dice = random.Random(3)
     rows: list[Row] = [
@@ -304,9 +308,9 @@ def test_one_column_on_two_grids(engine_place: Any) -> None:
     agree(engine_place, floats, [pa.float64()] * 3, asked)
 
 
-@pytest.mark.slow
-def test_one_total_of_many_batches(engine_place: Any) -> None:
-    """Missing values of every kind, dense in some batches and absent from others."""
+@cache
+def many_batches() -> tuple[pa.Table, Any]:
+    """A table, and what is asked of it below: computed once for all engines."""
     dice = np.random.default_rng(5)
     size = 300_000
     reals = [dice.uniform(-10, 130, size) for _ in range(2)]
@@ -317,23 +321,28 @@ def test_one_total_of_many_batches(engine_place: Any) -> None:
     made = pa.table(
         {"x": reals[0], "y": pa.array(reals[1], mask=absent), "n": pa.array(whole, mask=absent)}
     )
+    x, y = Grid.choose(Bounds(0, 120)), Grid.choose(Bounds(0, 100), 1000)
+    kept = ~np.isnan(reals[0]) & ~absent
+    sums = (
+        sum(x.cell(v) or 0 for v in reals[0][kept].tolist()),
+        sum(y.cell(v) or 0 for v in reals[1][kept].tolist()),
+        int(np.clip(whole, 0, 120)[kept].sum()),
+    )
+    return made, (sums, int(kept.sum()))
+
+
+@pytest.mark.slow
+def test_one_total_of_many_batches(engine_place: Any) -> None:
+    """Missing values of every kind, dense in some batches and absent from others."""
     asked: list[Asked] = [
         ("x", Bounds(0, 120), None, None),
         ("y", Bounds(0, 100), 1000, None),
         ("n", Bounds(0, 120), None, 7),
     ]
+    made, expected = many_batches()
     query, found = totals(engine_place(made), asked)
-    x, y, n = (value.grid for value in query.values)
-    kept = ~np.isnan(reals[0]) & ~absent
-    assert found == (
-        (
-            sum(x.cell(v) or 0 for v in reals[0][kept].tolist()),
-            sum(y.cell(v) or 0 for v in reals[1][kept].tolist()),
-            int(np.clip(whole, 0, 120)[kept].sum()),
-        ),
-        int(kept.sum()),
-    )
-    assert n.own
+    assert found == expected
+    assert query.values[2].grid.own
 
 
 def test_unsigned_integers_of_64_bits(tmp_path: Any) -> None:

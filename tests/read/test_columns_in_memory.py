@@ -286,6 +286,7 @@ def found_of(data: Any, query: Query) -> Any:
     return found.sums, found.count
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @settings(max_examples=300)
 @given(tables())
@@ -295,6 +296,7 @@ def test_the_kernel_follows_the_rule_row_by_row(made: Any) -> None:
     assert found_of(data, query) == expected(plain, query.values, powers=powers)
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @settings(max_examples=200)
 @given(tables(), st.data())
@@ -321,6 +323,7 @@ def test_a_row_moves_the_totals_by_its_cells_and_one_or_by_nothing(made: Any, mo
     assert moved == [cells[each.column] ** each.power if complete else 0 for each in query.sums]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("rows", [0, 1, kernel.CHUNK - 1, kernel.CHUNK, 2 * kernel.CHUNK + 7])
 def test_chunks_and_threads_change_nothing(threads: int, rows: int) -> None:

@@ -105,6 +105,7 @@ def fault(text: str, budget: Any) -> str | None:
     return "it was answered"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texts", [GRAMMAR, TYPES], ids=["grammar", "types"])
 def test_refused_before_any_charge(texts: list[str], tmp_path: Path) -> None:
     budget = hg.create_budget(str(tmp_path / "ledger.db"), "b", epsilon=1000)

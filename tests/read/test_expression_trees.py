@@ -110,6 +110,7 @@ def _conditions(number: Any, text: Any, boolean: Any) -> list[st.SearchStrategy[
 ANY = trees("boolean") | trees("number")
 
 
+@pytest.mark.slow
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(ANY)
 def test_the_text_of_a_tree_leads_back_to_it(tree: n.Node) -> None:
@@ -158,6 +159,7 @@ def every_pair() -> list[n.Node]:
     return [*numbers, *conditions, *deeper, *tests]
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 def test_every_operator_within_every_other() -> None:
     """The text parses back to the tree, and SQLGlot parses it like the fully bracketed text."""
@@ -210,6 +212,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [places.parquet(folder)(made), places.sqlite(folder)(made)]
 
 
+@pytest.mark.slow
 @settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(trees("number"), min_size=4, max_size=8),

@@ -76,14 +76,17 @@ def test_the_corpus_is_large() -> None:
     assert len(given.FILTERS) >= 25
 
 
+@pytest.mark.slow
 def test_numbers(placed: tuple[dict[str, Any], bool]) -> None:
     check(placed[0], given.NUMBERS)
 
 
+@pytest.mark.slow
 def test_conditions(placed: tuple[dict[str, Any], bool]) -> None:
     check(placed[0], given.CONDITIONS)
 
 
+@pytest.mark.slow
 def test_dates_and_decimals(placed: tuple[dict[str, Any], bool]) -> None:
     if not placed[1]:
         pytest.skip("SQLite has no types for these")
@@ -91,6 +94,7 @@ def test_dates_and_decimals(placed: tuple[dict[str, Any], bool]) -> None:
     check(placed[0], given.DATED_CONDITIONS)
 
 
+@pytest.mark.slow
 def test_filters(placed: tuple[dict[str, Any], bool]) -> None:
     wrong = {}
     for text in given.FILTERS:

@@ -30,6 +30,7 @@ def total(data: Any, column: str, **more: Any) -> tuple[int, int]:
     return found.totals.cells.tolist()[0], found.count.tolist()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("header", "row", "column"),
     [
@@ -70,6 +71,7 @@ def test_a_person_is_the_one_of_their_own_column(tmp_path: Path, engine: str) ->
     assert total(path, "x", **once) == (5, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("header", "asked", "told"),
     [
@@ -129,6 +131,7 @@ def test_files_of_a_glob_name_the_same_columns(tmp_path: Path, engine: str) -> N
         total(str(tmp_path / "*.csv"), "x", engine=engine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "cut"), [(99, 12), (99, 30), (99, -9), (200_000, -9)])
 def test_a_compressed_file_that_was_cut_off(
     tmp_path: Path, engine: str, rows: int, cut: int

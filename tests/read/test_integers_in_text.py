@@ -52,6 +52,7 @@ def path(tmp_path: Path) -> Path:
 MORE = [7, 0, 7, int("9" * 500)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", BOUNDS, ids=str)
 def test_on_their_own_grid(path: Path, engine: str, bounds: tuple[int, int]) -> None:
     asked = mean_question(path, "x", bounds=bounds, epsilon=1, parse="integer", engine=engine)
@@ -63,6 +64,7 @@ def test_on_their_own_grid(path: Path, engine: str, bounds: tuple[int, int]) -> 
     assert found.totals.cells.tolist() == [sum(c for c in cells if c is not None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", WIDE, ids=range(len(WIDE)))
 def test_on_a_grid_of_reals(path: Path, engine: str, bounds: tuple[int, int]) -> None:
     asked = mean_question(

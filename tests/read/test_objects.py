@@ -78,6 +78,7 @@ def test_a_cell(cell: Any, name: str | None) -> None:
     assert counts(series(cell), unit=hg.per_person("k")).count == len(set(expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cells", "texts"),
     [
@@ -116,6 +117,7 @@ TYPED: list[tuple[Any, list[Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("index", "keys"), TYPED, ids=range(len(TYPED)))
 def test_a_missing_category_changes_no_type(index: Any, keys: list[Any]) -> None:
     """pandas makes floats or objects of such a column if one cell is missing."""
@@ -140,6 +142,7 @@ def test_numbers_among_categories_are_averaged_as_such() -> None:
             assert question.read().count.tolist() == [3]
 
 
+@pytest.mark.slow
 def test_no_categories_at_all() -> None:
     """As after the removal of the only row with a name."""
     for cells in ([None], [None, None], []):

@@ -60,7 +60,7 @@ class Small(datafusion.RuntimeEnvBuilder):
         return super().with_disk_manager_specified(*paths).with_fair_spill_pool(16_000_000)
 datafusion.RuntimeEnvBuilder = Small
 configure = datafusion.SessionConfig
-def alone(options):  # partitions that spill can wait for each other forever
+def alone(options):  # with two, a run was seen to hang
     return configure({**options, "datafusion.execution.target_partitions": "1"})
 datafusion.SessionConfig = alone
 connect = duckdb.connect

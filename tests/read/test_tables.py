@@ -144,6 +144,7 @@ def test_a_person_counts_in_one_group_unless_more_are_allowed() -> None:
 # --- frames, and what comes back ------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_kind_of_frame_gives_the_same_answer(tmp_path: Path) -> None:
     table = visits()
     pq.write_table(table, tmp_path / "t.parquet")

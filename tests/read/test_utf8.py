@@ -219,7 +219,7 @@ def test_numbers(place: Place) -> None:
 
 
 QUICK = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 CELLS = st.one_of(st.sampled_from(BYTES), st.binary(max_size=6))
 

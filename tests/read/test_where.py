@@ -62,6 +62,7 @@ def test_the_filter_is_not_idle() -> None:
     assert 20 < len(KEPT) < 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ask",
     [
@@ -86,6 +87,7 @@ def test_it_comes_before_everything_else(engine_place: Any, ask: dict[str, Any])
     assert found != totals({"data": TABLE}, **ask)
 
 
+@pytest.mark.slow
 def test_counts_and_sums(engine_place: Any) -> None:
     kept = pa.table({c: pa.array([row[c] for row in KEPT], kind) for c, kind in KINDS.items()})
     asked: list[dict[str, Any]] = [{}, {"unit": hg.per_person("p")}, {"by": "g", "delta": 1e-6}]
@@ -101,6 +103,7 @@ def test_counts_and_sums(engine_place: Any) -> None:
     assert (found.cells, found.count) == (alone.cells, alone.count)
 
 
+@pytest.mark.slow
 def test_bounds_are_found_among_the_rows_that_pass(engine_place: Any) -> None:
     kept = pa.table({c: pa.array([row[c] for row in KEPT], kind) for c, kind in KINDS.items()})
     for unit in (hg.per_row(), hg.per_person("p")):
@@ -132,6 +135,7 @@ def as_file(name: str, folder: Path) -> dict[str, Any]:
 FILES = ["csv", "tsv", "jsonl", "parquet", "arrow", "spark csv", "spark jsonl", "spark parquet"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_files(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """In a text file a column takes the type of what it is compared with."""
@@ -185,6 +189,7 @@ ENDS = [0, 2**63 - 1, -(2**63) + 1, 10**18, -(10**18), 253402300799, 1709212345,
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
 @pytest.mark.parametrize("unit", UNITS)
 def test_times_that_are_too_large_end_no_query(unit: str, zone: str | None, tmp_path: Path) -> None:
@@ -300,6 +305,7 @@ def test_the_same_request_returns_the_stored_answer(tmp_path: Path) -> None:
         hg.mean(TABLE, hg.expression("x > 1"), where="n = 2", **ask)
 
 
+@pytest.mark.slow
 def test_what_is_printed_names_the_filter() -> None:
     by: dict[str, Any] = {"by": "g", "keys": ["a"], "bounds": (0, 1), "epsilon": 1}
     found = hg.mean(TABLE, hg.expression("x>1"), where="n=1 and p<>'ann'", **by)
@@ -334,6 +340,7 @@ def test_reserved_names_are_not_columns(name: str) -> None:
     assert totals({"data": odd}, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["p", "a", "b", "source", "asked", "x", "t", "person", "k1"])
 def test_any_other_name_is_a_column(engine_place: Any, name: str) -> None:
     """Lambdas and subqueries of ours have names, too."""

@@ -37,6 +37,7 @@ def asked(seed: int = 1, **options: Any) -> hg.Columns:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", BY)
 def test_stored_answers_come_back_whole(options: dict[str, Any]) -> None:
     found = asked(**options)

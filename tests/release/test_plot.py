@@ -27,6 +27,7 @@ def test_any_number_of_groups(tmp_path: Path, groups: int, panels: int, ending: 
     assert path.stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_every_group_is_on_the_chart(tmp_path: Path) -> None:
     names = [f"ward-{i:02d}" for i in range(61)]
     table = {"x": [5.0] * 61, "g": names}

@@ -30,6 +30,7 @@ WORDS = st.lists(st.text("abc-é", min_size=1, max_size=12), min_size=1, max_siz
 NUMBERS = st.lists(st.floats(-1e9, 1e9).map(lambda x: number(x, 2)), min_size=3, max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(WORDS, st.lists(st.tuples(WORDS, NUMBERS), max_size=5))
 def test_a_table_reads_back(head: str, rows: list[tuple[str, list[str]]]) -> None:
@@ -119,6 +120,7 @@ def test_a_label_is_one_line_that_a_terminal_shows(key: str) -> None:
     assert label([key]) == key or not key.isprintable()
 
 
+@pytest.mark.slow
 @given(st.dictionaries(TEXT, TEXT | st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_yaml_reads_back(value: dict[str, object]) -> None:
     assert yaml.safe_load(yaml_text({"a": value, "b": [value, value]})) == {

@@ -71,6 +71,7 @@ def test_a_release_of_the_first_version(case: dict[str, Any]) -> None:
     assert release.to_dict()["noisy_totals"] == case["stored"]["noisy_totals"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", old("many"))
 def test_releases_of_the_first_version(case: dict[str, Any]) -> None:
     releases = hg.Releases.from_dict(case["stored"])
@@ -221,6 +222,7 @@ def plain(part: Any) -> Any:
     return part.isoformat() if isinstance(part, date) else part
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [(name,) for name in FIGURES] + [FIGURES, ("MEAN", "Count"), ("g",)])
 def test_files_and_frames_keep_every_column(by: tuple[str, ...], tmp_path: Path) -> None:
     groups = tuple((f"k{i}",) * len(by) for i in range(3))

@@ -92,9 +92,11 @@ class _Integers:
 
     def __init__(self, column: KeyColumn) -> None:
         self._column = column
-        null, here = np.flatnonzero(column.nulls), np.flatnonzero(~column.nulls)
-        self._null = int(null[0]) if len(null) else _NOWHERE
-        values = column.values[here]
+        self._null, values, here = _NOWHERE, column.values, np.arange(len(column.values))
+        if column.absent is not None and column.absent.any():
+            self._null = int(np.argmax(column.absent))
+            here = np.flatnonzero(~column.absent)
+            values = values[here]
         self._low = int(values.min()) if len(values) else 0
         self._span = int(values.max()) - self._low + 1 if len(values) else 0
         self._near = self._span <= _ENTRIES * len(values)

@@ -39,6 +39,8 @@ ESTIMATORS: Final = ("projected", "ratio", "posterior", "jeffreys")
 BAYESIAN: Final = ("posterior", "jeffreys")
 #: Up to this many answers are computed from exact integers.
 EXACT: Final = 10_000
+#: More than that are computed in doubles, this many at a time.
+_BLOCK: Final = 1 << 14
 
 
 def check_estimator(estimator: str, algorithm: str, statistic: str = "mean") -> str:
@@ -102,22 +104,30 @@ def _shares(cells: Any, rest: Any, estimator: str) -> npt.NDArray[np.float64]:
 def mean(noisy: NoisyTotals, mechanism: MeanMechanism, estimator: str = "projected") -> Any:
     """The mean in the units of the data."""
     grid, many = mechanism.grid, isinstance(noisy.cells, np.ndarray)
-    bayesian = estimator in BAYESIAN
-    if bayesian or (many and len(noisy.cells) > EXACT):
-        shares = (
-            posterior_shares(noisy, mechanism.law, estimator)  # type: ignore[attr-defined]
-            if bayesian
-            else share(noisy, estimator)
-        )
+    if estimator in BAYESIAN:
+        shares = posterior_shares(noisy, mechanism.law, estimator)  # type: ignore[attr-defined]
         if len(shares) > EXACT:
-            values = grid.lower * (1.0 - shares) + grid.upper * shares
-            return np.clip(values, grid.lower, grid.upper)
+            return _within(shares, grid)
         ratios = [part.as_integer_ratio() for part in shares.tolist()]
+    elif many and len(noisy.cells) > EXACT:
+        return np.concatenate([_within(share(part, estimator), grid) for part in _blocks(noisy)])
     else:
         ratios = [_share(one, estimator) for one in (each(noisy) if many else [noisy])]
     lower, width, unit = grid.ends
     means = [(lower * whole + width * part) / (unit * whole) for part, whole in ratios]
     return np.array(means, dtype=np.float64) if many else means[0]
+
+
+def _blocks(noisy: NoisyTotals) -> Iterator[NoisyTotals]:
+    """Many noisy totals in blocks that stay in the cache."""
+    for start in range(0, len(noisy.cells), _BLOCK):
+        yield noisy.take(slice(start, start + _BLOCK))
+
+
+def _within(shares: npt.NDArray[np.float64], grid: Grid) -> npt.NDArray[np.float64]:
+    """Shares of the range in the units of the data."""
+    values = grid.lower * (1.0 - shares) + grid.upper * shares
+    return np.clip(values, grid.lower, grid.upper)
 
 
 def sum_(noisy: NoisyTotals, grid: Grid) -> Any:

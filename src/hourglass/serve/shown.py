@@ -141,7 +141,7 @@ def python_of(found: Found, url: str, filter_: str = "") -> str:
     only = f", filter={filter_!r}" if filter_ else ""
     return (
         "import hourglass as hg\n\n"
-        f"gateway = hg.connect({url!r}, token)\n"
+        f"gateway = hg.connect(\n    {url!r}, token\n)\n"
         "answer = gateway.mean(\n"
         f"    {found.dataset!r}, {columns!r}{by}{only}{spread},\n"
         f"    epsilon={shown_number(answer.epsilon)!r},\n"
