@@ -231,7 +231,7 @@ SCALE = CANDIDATES[1:4]  # three candidates and what lies around them: seven buc
 
 
 def test_bounds_on_every_engine(place: places.Place, request: pytest.FixtureRequest) -> None:
-    scale = SCALE[:1] if "[spark]" in request.node.name else SCALE
+    scale = SCALE[:2] if "[spark]" in request.node.name else SCALE
 
     def ask(values: Sequence[float]) -> BoundsQuestion:
         return bounds_question(column="x", epsilon=1, scale=scale, **place(column(values)))
