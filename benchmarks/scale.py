@@ -1,7 +1,7 @@
 """How the cost grows with rows, groups, columns and executors: python -m benchmarks.scale
 
-A billion rows by default, in ten Parquet files of a hundred million: one file of 2 GB in a
-temporary folder (``--folder`` keeps it), and links to it. Every figure is the ratio of our totals
+A billion rows by default, in ten Parquet files of a hundred million: 21 GB in a temporary
+folder (``--folder`` keeps them), nine of them copies. Every figure is the ratio of our totals
 to the engine's own AVG over the same files, turn by turn in the same process. The section "How it
 grows" of docs/performance.md is written anew.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,19 +35,21 @@ BOUNDS: Final = {"x": (0, 100), "y": (-3, 12)}
 PIECE: Final = 10**8
 WORDS: Final = """\
 `python -m benchmarks.scale` asks for our totals and for the engine's own `AVG` over the same
-Parquet files, turn by turn; a billion rows are ten files, nine of them links to the first. The
-figures are the ratio of the two, and in brackets the median time of ours. DuckDB's memory is the
-peak of a process that makes a whole release; Spark's the largest peak among the driver and the
-executors, each of which has one core and 2 GB."""
+Parquet files, turn by turn, for up to as many rows as it is told to. The figures are the ratio of
+the two, and in brackets the median time of ours. DuckDB's memory is the peak of a process that
+makes a whole release; Spark's the largest peak among the driver and the executors, each of which
+has one core and 2 GB."""
 
 
-def written(folder: Path, rows: int) -> list[str]:
+def written(folder: Path, rows: int) -> str:
     """Files of random doubles in two columns, two in a hundred out of bounds, with two groups.
 
-    Beyond a piece, the others are links to the first: they are read like files of their own.
+    Beyond a piece, the others are copies of the first. (Links would be read once, as one file.)
     """
     size = min(PIECE, rows)
-    first = folder / f"rows-{size}.parquet"
+    folder = folder / f"rows-{rows}"
+    folder.mkdir(exist_ok=True)
+    first = folder / "0.parquet"
     if not first.exists():
         connection = duckdb.connect()
         connection.execute("SET enable_progress_bar = false")
@@ -56,17 +59,15 @@ def written(folder: Path, rows: int) -> list[str]:
             "CAST(floor(random() * 1000000) AS INTEGER) AS million "
             f"FROM range({size})) TO '{first}' (FORMAT parquet)"
         )
-    paths = [first]
     for number in range(1, rows // size):
-        paths.append(folder / f"rows-{size}-{number}.parquet")
-        if not paths[-1].exists():
-            os.link(first, paths[-1])
-    return [str(path) for path in paths]
+        if not (copy := folder / f"{number}.parquet").exists():
+            shutil.copyfile(first, copy)
+    return str(folder / "*.parquet")
 
 
-def totals(paths: list[str], engine: str, names: Sequence[str], by: str | None) -> Work:
+def totals(path: str, engine: str, names: Sequence[str], by: str | None) -> Work:
     """Our totals of the columns, by group or over all rows."""
-    source = open_source(paths, (*names, *([by] if by else [])), engine)
+    source = open_source(path, (*names, *([by] if by else [])), engine)
     schema = source.schema()
     fields = [schema.field(name, "column") for name in names]
     values = tuple(Value(field, field.grid(Bounds(*BOUNDS[field.name]), None)) for field in fields)
@@ -91,12 +92,12 @@ QUESTIONS: Final[tuple[tuple[str, list[str], str | None], ...]] = (
 
 
 def compared(
-    engine: str, paths: list[str], rows: int, average: Callable[[str], Work], turns: int
+    engine: str, path: str, rows: int, average: Callable[[str], Work], turns: int
 ) -> Iterator[Figure]:
     """Each question on so many rows: the ratio, and our seconds."""
     for name, columns, by in QUESTIONS:
         ours, theirs = in_turns(
-            partial(totals, paths, engine, columns, by),
+            partial(totals, path, engine, columns, by),
             partial(average, averages(columns, by)),
             turns,
         )
@@ -104,9 +105,9 @@ def compared(
         yield Figure(what, ours / theirs, f"x AVG ({ours:.1f} s)")
 
 
-def duckdb_average(paths: list[str], text: str) -> Work:
+def duckdb_average(path: str, text: str) -> Work:
     connection = duckdb.connect(config={"preserve_insertion_order": "false"})
-    query = text.replace("FROM t", f"FROM read_parquet({paths})")
+    query = text.replace("FROM t", f"FROM read_parquet('{path}')")
 
     def work() -> None:
         connection.execute(query).fetchnumpy()
@@ -115,11 +116,11 @@ def duckdb_average(paths: list[str], text: str) -> Work:
     return work
 
 
-def peak(paths: list[str], rows: int) -> Figure:
+def peak(path: str, rows: int) -> Figure:
     """The peak memory of a process that answers one question."""
     program = (
         "import re, hourglass as hg\n"
-        f"hg.mean({paths!r}, 'x', bounds={BOUNDS['x']}, epsilon=1)\n"
+        f"hg.mean({path!r}, 'x', bounds={BOUNDS['x']}, epsilon=1)\n"
         "print(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1])"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
@@ -168,15 +169,15 @@ def _below(pid: int, parents: dict[int, int]) -> bool:
     return pid == os.getpid()
 
 
-def on_spark(paths: list[str], rows: int, executors: int, turns: int) -> Iterator[Figure]:
+def on_spark(path: str, rows: int, executors: int, turns: int) -> Iterator[Figure]:
     with spark_session(executors) as session:
-        session.read.parquet(*paths).createOrReplaceTempView("t")
+        session.read.parquet(path).createOrReplaceTempView("t")
 
         def average(text: str) -> Work:
             return lambda: session.sql(text).toArrow()
 
         many = f"spark, {executors} executor{'s' if executors > 1 else ''}"
-        for figure in compared("spark", paths, rows, average, turns):
+        for figure in compared("spark", path, rows, average, turns):
             what = figure.what.replace("spark", many)
             yield Figure(what, figure.value, figure.unit)
         yield Figure(f"{many}, {rows:,} rows, peak memory of a process", spark_memory(), "MB")
@@ -185,13 +186,13 @@ def on_spark(paths: list[str], rows: int, executors: int, turns: int) -> Iterato
 def figures(folder: Path, rows: int, turns: int, parts: Sequence[str]) -> Iterator[Figure]:
     """Every figure of the parts, from a hundredth of the rows to all of them."""
     for size in (rows // 100, rows // 10, rows):
-        paths = written(folder, size)
+        path = written(folder, size)
         if "duckdb" in parts:
-            yield from compared("duckdb", paths, size, partial(duckdb_average, paths), turns)
-            yield peak(paths, size)
+            yield from compared("duckdb", path, size, partial(duckdb_average, path), turns)
+            yield peak(path, size)
         if "spark" in parts:
             for executors in (1, 2) if size == rows // 10 else (2,):
-                yield from on_spark(paths, size, executors, turns)
+                yield from on_spark(path, size, executors, turns)
 
 
 def pivot(found: Sequence[Figure]) -> str:
