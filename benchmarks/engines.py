@@ -80,10 +80,10 @@ def ratio_to_avg(
         text = f"SELECT {by}, AVG(x) FROM t GROUP BY {by}" if by else "SELECT AVG(x) FROM t"
         more: dict[str, Any] = {"by": by, "delta": 1e-6} if by else {}
 
-        def totals(more: dict[str, Any] = more) -> Work:
+        def read(more: dict[str, Any] = more) -> Work:
             return mean_question(path, "x", bounds=BOUNDS, epsilon=1, engine=engine, **more).read
 
-        ours, theirs = in_turns(totals, partial(average, text), turns)
+        ours, theirs = in_turns(read, partial(average, text), turns)
         yield ratio(f"{engine}: totals, groups: {name}", ours, theirs, LIMITS[engine][name])
 
 
@@ -100,14 +100,15 @@ def columns(
                 else f"SELECT {averages} FROM t"
             )
             ours, theirs = in_turns(
-                partial(_totals, path, engine, names, by), partial(average, text), turns
+                partial(totals, path, engine, names, by), partial(average, text), turns
             )
             what = "three columns at once" if len(names) > 1 else "one column"
             goal = ONE_COLUMN[engine][name] if len(names) > 1 else None
             yield ratio(f"{engine}: {what}, groups: {name}", ours, theirs, goal)
 
 
-def _totals(path: Path, engine: str, names: list[str], by: str | None) -> Work:
+def totals(path: Path | str, engine: str, names: list[str], by: str | None) -> Work:
+    """Our totals of the columns, by group or over all rows."""
     source = open_source(path, (*names, *([by] if by else [])), engine)
     schema = source.schema()
     fields = [schema.field(column, "column") for column in names]

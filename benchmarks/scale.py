@@ -23,15 +23,10 @@ from typing import Any, Final
 
 import duckdb
 
-from hourglass.core.grid import Bounds
-from hourglass.read.open import open_source
-from hourglass.read.sql.query import Query, Value
-
-from .engines import Work, in_turns
+from .engines import COLUMNS, Work, in_turns, totals
 from .figures import Figure, machine, printed, replace_section
 
 HEADING: Final = "How it grows"
-BOUNDS: Final = {"x": (0, 100), "y": (-3, 12)}
 PIECE: Final = 10**8
 WORDS: Final = """\
 `python -m benchmarks.scale` asks for our totals and for the engine's own `AVG` over the same
@@ -63,17 +58,6 @@ def written(folder: Path, rows: int) -> str:
         if not (copy := folder / f"{number}.parquet").exists():
             shutil.copyfile(first, copy)
     return str(folder / "*.parquet")
-
-
-def totals(path: str, engine: str, names: Sequence[str], by: str | None) -> Work:
-    """Our totals of the columns, by group or over all rows."""
-    source = open_source(path, (*names, *([by] if by else [])), engine)
-    schema = source.schema()
-    fields = [schema.field(name, "column") for name in names]
-    values = tuple(Value(field, field.grid(Bounds(*BOUNDS[field.name]), None)) for field in fields)
-    query = Query(values, (schema.key(by),) if by else ())
-    sql = source.sql(query, values[0].grid.bounds)
-    return lambda: source.run(sql, query)
 
 
 def averages(names: Sequence[str], by: str | None) -> str:
@@ -120,7 +104,7 @@ def peak(path: str, rows: int) -> Figure:
     """The peak memory of a process that answers one question."""
     program = (
         "import re, hourglass as hg\n"
-        f"hg.mean({path!r}, 'x', bounds={BOUNDS['x']}, epsilon=1)\n"
+        f"hg.mean({path!r}, 'x', bounds={COLUMNS['x']}, epsilon=1)\n"
         "print(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1])"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)

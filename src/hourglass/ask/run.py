@@ -82,8 +82,9 @@ def run(
     """Answer a question: charge the budget, read the data, add the noise, store the answer.
 
     The same question under the same ``request`` key costs nothing and returns the stored answer. If
-    something fails after the charge, the charge stands, and a note on the error names the key under
-    which the question can be asked again at no further cost.
+    the data cannot be read, the charge stands, and a note on the error names the key under which
+    the question can be asked again at no further cost. A failure after the noise was drawn is
+    stored, and the key stays closed.
     """
     reservation = _reserved(question, budget, request)
     if reservation is None:
