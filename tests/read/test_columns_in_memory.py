@@ -20,7 +20,7 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.scale import Scale
 from hourglass.core.totals import Sum
-from hourglass.read import kernel
+from hourglass.read import kernel, several
 from hourglass.read.open import columns_in_memory, open_source
 from hourglass.read.schema import Field
 from hourglass.read.sql.histogram import Histogram
@@ -333,14 +333,16 @@ def test_chunks_and_threads_change_nothing(threads: int, rows: int) -> None:
     whole = dice.integers(-(2**40), 2**40, rows)
     absent = dice.random(rows) < 0.3
     targets = [
-        kernel.Target(Grid(Bounds(-1.5, 2.25), 2**32), None, (Sum(), Sum(side=-1), Sum(side=1))),
-        kernel.Target(Grid(Bounds(-(2**15), 2**15), 2**16, True), 5, (Sum(2), Sum(1), Sum(side=1))),
+        several.Target(Grid(Bounds(-1.5, 2.25), 2**32), None, (Sum(), Sum(side=-1), Sum(side=1))),
+        several.Target(
+            Grid(Bounds(-(2**15), 2**15), 2**16, True), 5, (Sum(2), Sum(1), Sum(side=1))
+        ),
     ]
 
     def part(start: int, stop: int) -> list[kernel.Part]:
         return [(reals[start:stop], None), (whole[start:stop], absent[start:stop])]
 
-    sums, count = kernel.totals_of_columns(part, rows, targets, threads)
+    sums, count = several.totals_of_columns(part, rows, targets, threads)
     kept = ~np.isnan(reals)
     cells = np.floor((np.clip(reals, -1.5, 2.25)[kept] + 1.5) * (2**32 / 3.75) + 0.5)
     other = np.where(absent, 5, np.clip(whole, -(2**15), 2**15) + 2**15)[kept]
@@ -354,8 +356,8 @@ def test_sums_past_int64_do_not_wrap() -> None:
     ones, grid = np.ones(kernel.CHUNK), Grid.choose(Bounds(0.0, 1.0))
     own = Grid(Bounds(0, 2**32), 2**32, True)
     block = [(ones, None), (np.full(kernel.CHUNK, 2**40), None)]
-    targets = [kernel.Target(grid, None, (Sum(),)), kernel.Target(own, None, (Sum(),))]
-    sums, count = kernel.totals_of_blocks([block] * 64, targets)
+    targets = [several.Target(grid, None, (Sum(),)), several.Target(own, None, (Sum(),))]
+    sums, count = several.totals_of_blocks([block] * 64, targets)
     assert sums == [[64 * kernel.CHUNK * 2**32]] * 2
     assert count == 64 * kernel.CHUNK
     assert Fraction(sums[0][0], count) == 2**32

@@ -100,6 +100,7 @@ def count_question(
         by=groups,
         allowed=public.allowed() if public else (),
         nulls=public.nulls() if public else (),
+        places=public.places if public else None,
         unit=whose,
         person=person,
         asked=conditions.asked(conditions.fields(source, schema, ()), read),

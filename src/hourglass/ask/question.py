@@ -214,6 +214,7 @@ def _checked(
         by=groups,
         allowed=public.allowed() if public else (),
         nulls=public.nulls() if public else (),
+        places=public.places if public else None,
         unit=whose,
         person=person,
         sums=_sums(len(columns), spread, beside),

@@ -29,7 +29,7 @@ class Places:
 
     def __init__(self, keys: Keys) -> None:
         """For keys with one or more columns."""
-        self._size = len(keys)
+        self.keys, self._size = keys, len(keys)
         self._columns = [_lookup(column) for column in keys.columns]
         self._pairs: list[_Integers] = []
         if len(self._columns) > 1:
@@ -44,6 +44,12 @@ class Places:
         """The positions of all keys, in order, without duplicates."""
         places: Rows = (self._pairs or self._columns)[-1].distinct
         return places
+
+    @property
+    def direct(self) -> bool:
+        """Whether a key is one integer that is looked up in a table."""
+        (first, *rest) = self._columns
+        return not rest and isinstance(first, _Integers) and first.near
 
     def find(self, keys: Keys) -> Rows:
         """For each key its position among the public ones, or -1."""
@@ -99,8 +105,8 @@ class _Integers:
             values = values[here]
         self._low = int(values.min()) if len(values) else 0
         self._span = int(values.max()) - self._low + 1 if len(values) else 0
-        self._near = self._span <= _ENTRIES * len(values)
-        if self._near:
+        self.near = self._span <= _ENTRIES * len(values)
+        if self.near:
             self._places = np.full(self._span + 1, _NOWHERE, dtype=np.intp)
             self._places[values[::-1] - self._low] = here[::-1]  # of duplicates, the first is kept
         else:
@@ -118,7 +124,7 @@ class _Integers:
         """The place of each integer, or -1."""
         if not column.whole:  # includes integers of more than 64 bits, or decimals
             return _Values(self._column).find(column)
-        found = (self._in_table if self._near else self._in_order)(column.values)
+        found = (self._in_table if self.near else self._in_order)(column.values)
         if column.absent is not None:
             found[column.absent] = self._null
         return found

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -22,8 +21,8 @@ from ..core.totals import CELLS, Sum, Totals
 from .sides import filled, powers_of, side_names, sides_of
 
 __all__ = [
-    "BLOCK", "CHUNK", "Chunk", "Part", "Target", "slices", "total_of_array", "total_of_chunks",
-    "totals_of_blocks", "totals_of_columns",
+    "CHUNK", "Array", "Chunk", "Part", "Sums", "aligned", "integer_cells", "power_sums",
+    "real_cells", "slices", "threads_for", "total_of_array", "total_of_chunks", "whole_sums",
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
@@ -37,7 +36,6 @@ Sums = tuple[Sum, ...]
 #: own cache from the clamp to the sum. Measured: 2^15 rows take a tenth longer, 2^19 half as long
 #: again.
 CHUNK: Final = 1 << 17
-BLOCK: Final = CHUNK
 #: Arrays of at least this many rows are divided among threads (NumPy releases the GIL).
 THREADED_ROWS: Final = 1 << 21
 MAX_THREADS: Final = 8
@@ -52,7 +50,7 @@ def total_of_array(
     threads: int | None = None,
 ) -> Totals:
     """The totals of a one-dimensional numeric array."""
-    threads = _threads(len(values)) if threads is None else threads
+    threads = threads_for(len(values)) if threads is None else threads
     if threads == 1:
         return _total(slices(values), grid, missing, sums, min(len(values), CHUNK))
     share = max(1, -(-len(values) // threads))
@@ -62,7 +60,8 @@ def total_of_array(
         return sum(totals, Totals(0, 0, (0,) * (len(sums) - 1)))
 
 
-def _threads(rows: int) -> int:
+def threads_for(rows: int) -> int:
+    """How many threads add up so many rows."""
     if rows < THREADED_ROWS:
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
@@ -84,7 +83,7 @@ def _total(
 ) -> Totals:
     add = _add_integers if grid.own else _add_reals
     powers, sides = powers_of(sums), side_names(sums)
-    found, count, absent, buffer = [0] * len(sums), 0, 0, _aligned(longest)
+    found, count, absent, buffer = [0] * len(sums), 0, 0, aligned(longest)
     for chunk, chunk_absent in chunks:
         with np.errstate(
             all="ignore"
@@ -100,7 +99,7 @@ def _total(
     return Totals(found[0], count, tuple(found[1:]))
 
 
-def _aligned(size: int) -> npt.NDArray[np.float64]:
+def aligned(size: int) -> npt.NDArray[np.float64]:
     """A buffer of doubles; aligned to a cache line if large, which is up to a tenth faster."""
     if size < 1 << 12:
         return np.empty(size, dtype=np.float64)
@@ -118,17 +117,15 @@ def _add_reals(
     chunk: Array, grid: Grid, powers: Sequence[int], space: npt.NDArray[np.float64]
 ) -> tuple[list[int], int]:
     """Sums of powers of the cells of reals; NaN is left out."""
-    buffer = _real_cells(chunk, grid, space)
-    found = _power_sums(buffer, powers)
+    buffer = real_cells(chunk, grid, space)
+    found = power_sums(buffer, powers)
     if math.isnan(found[0]):
         buffer = buffer[buffer == buffer]
-        found = _power_sums(buffer, powers)
+        found = power_sums(buffer, powers)
     return [int(part) for part in found], len(buffer)
 
 
-def _real_cells(
-    chunk: Array, grid: Grid, space: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def real_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """floor((clamp(x) - lower) * s + 0.5); NaN stays NaN."""
     buffer = space[: len(chunk)]
     if chunk.dtype != np.float64:
@@ -149,7 +146,7 @@ def _real_cells(
     return np.floor(buffer, out=buffer)
 
 
-def _power_sums(cells: npt.NDArray[np.float64], powers: Sequence[int]) -> list[Any]:
+def power_sums(cells: npt.NDArray[np.float64], powers: Sequence[int]) -> list[Any]:
     """Sums of cells up to 2^32, and of powers up to 2^46; NaN if any cell is NaN.
 
     The sum of cells is exact in doubles, and einsum is faster than sum.
@@ -172,11 +169,11 @@ def _add_integers(
     chunk: Array, grid: Grid, powers: Sequence[int], space: npt.NDArray[np.float64]
 ) -> tuple[list[int], int]:
     """Sums of powers of the cells of integers on their own grid."""
-    cells, offset = _integer_cells(chunk, grid, space)
-    return _whole_sums(cells, offset, powers, len(chunk)), len(chunk)
+    cells, offset = integer_cells(chunk, grid, space)
+    return whole_sums(cells, offset, powers, len(chunk)), len(chunk)
 
 
-def _integer_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> tuple[Array, int]:
+def integer_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> tuple[Array, int]:
     """clamp(x) - lower as unsigned integers, and an offset to add to each of them.
 
     Nothing is rounded, whatever the width of the type.
@@ -198,7 +195,7 @@ def _integer_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> 
     return buffer.view(f"u{dtype.itemsize}"), min(max(low, lower), upper) - lower
 
 
-def _whole_sums(cells: Array, offset: int, powers: Sequence[int], size: int) -> list[int]:
+def whole_sums(cells: Array, offset: int, powers: Sequence[int], size: int) -> list[int]:
     """Sums of powers of ``cells + offset`` over ``count`` records.
 
     The other entries of ``cells`` are 0 and do not count.
@@ -211,137 +208,3 @@ def _whole_sums(cells: Array, offset: int, powers: Sequence[int], size: int) -> 
             whole = (cells.astype(np.uint64) + np.uint64(offset)) ** np.uint64(power)
             found.append(_exact_sum(whole) - offset**power * (len(cells) - size))
     return found
-
-
-# --- several columns --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Target:
-    """How to add up one column: its grid, the cell of a missing value, the sums to compute."""
-
-    grid: Grid
-    missing: int | None
-    sums: Sums
-
-    @property
-    def powers(self) -> list[int]:
-        """The powers of cells to sum."""
-        return powers_of(self.sums)
-
-
-def totals_of_columns(
-    part: Callable[[int, int], Sequence[Part]],
-    rows: int,
-    targets: Sequence[Target],
-    threads: int | None = None,
-) -> tuple[list[list[int]], int]:
-    """The sums of each column, one of each power, and the number of complete rows.
-
-    ``part`` returns the columns between two rows. A row is complete if every column has a value or
-    a cell for missing values.
-    """
-    threads = _threads(rows) if threads is None else threads
-    chunk = min(BLOCK, max(1, rows))
-
-    def total(start: int, stop: int) -> tuple[list[list[int]], int]:
-        starts = range(start, stop, chunk)
-        return totals_of_blocks((part(at, min(at + chunk, stop)) for at in starts), targets, chunk)
-
-    if threads == 1:
-        return total(0, rows)
-    share = max(1, -(-rows // threads))
-    with ThreadPoolExecutor(threads) as pool:
-        shares = pool.map(lambda at: total(at, min(at + share, rows)), range(0, rows, share))
-        found, count = [[0] * len(target.sums) for target in targets], 0
-        for sums, records in shares:
-            found, count = _added(found, sums), count + records
-    return found, count
-
-
-def totals_of_blocks(
-    blocks: Iterable[Sequence[Part]], targets: Sequence[Target], longest: int = CHUNK
-) -> tuple[list[list[int]], int]:
-    """Like :func:`totals_of_columns`, from blocks of at most ``longest`` rows, consumed once."""
-    buffers = [_aligned(longest) for _ in targets]
-    found, count = [[0] * len(target.sums) for target in targets], 0
-    for block in blocks:
-        with np.errstate(all="ignore"):
-            sums, records = _add_rows(block, targets, buffers)
-        found, count = _added(found, sums), count + records
-    return found, count
-
-
-def _added(one: list[list[int]], two: list[list[int]]) -> list[list[int]]:
-    return [
-        [a + b for a, b in zip(first, second, strict=True)]
-        for first, second in zip(one, two, strict=True)
-    ]
-
-
-def _add_rows(
-    block: Sequence[Part], targets: Sequence[Target], buffers: Sequence[npt.NDArray[np.float64]]
-) -> tuple[list[list[int]], int]:
-    columns = [
-        _quantised(numbers, absent, target, space)
-        for (numbers, absent), target, space in zip(block, targets, buffers, strict=True)
-    ]
-    lost: Array | None = None  # the rows that are left out
-    for column, target in zip(columns, targets, strict=True):
-        if target.missing is None:
-            lost = _either(lost, column.absent)
-    dropped = 0 if lost is None else int(np.count_nonzero(lost))
-    found = []
-    for column, target, (numbers, _) in zip(columns, targets, block, strict=True):
-        out, sums = lost, column.sums
-        if target.missing is not None:
-            out = _either(lost, column.absent)
-        if out is not None:
-            np.putmask(column.cells, out, 0)
-            gone = int(np.count_nonzero(out))
-            sums = _sums(column.cells, column.offset, target, gone)
-            if target.missing is not None:
-                sums = filled([*map(int, sums)], target.powers, target.missing, gone - dropped)
-        sides = sides_of(numbers, target.grid, side_names(target.sums), out)
-        found.append([*(int(part) for part in sums), *sides])
-    return found, len(block[0][0]) - dropped
-
-
-@dataclass(frozen=True)
-class _Quantised:
-    """The cells of a column, minus ``offset``, and the rows without a cell.
-
-    ``sums`` are over all rows. They are computed while the cells are in the cache, and are correct
-    if no row is left out.
-    """
-
-    cells: Array
-    offset: int
-    absent: Array | None
-    sums: Sequence[int | float]
-
-
-def _quantised(
-    numbers: Array, absent: Array | None, target: Target, space: npt.NDArray[np.float64]
-) -> _Quantised:
-    if target.grid.own:
-        cells, offset = _integer_cells(numbers, target.grid, space)
-        return _Quantised(cells, offset, absent, _sums(cells, offset, target))
-    cells = _real_cells(numbers, target.grid, space)
-    sums = _sums(cells, 0, target)
-    if math.isnan(sums[0]) if sums else np.isnan(cells).any():
-        absent = _either(absent, np.isnan(cells))
-    return _Quantised(cells, 0, absent, sums)
-
-
-def _either(one: Array | None, two: Array | None) -> Array | None:
-    if one is None or two is None:
-        return two if one is None else one
-    return one | two
-
-
-def _sums(cells: Array, offset: int, target: Target, gone: int = 0) -> Sequence[int | float]:
-    """The sums of all cells except those of removed rows, which are 0."""
-    if target.grid.own:
-        return _whole_sums(cells, offset, target.powers, len(cells) - gone)
-    return _power_sums(cells, target.powers)

@@ -1,9 +1,9 @@
 """DuckDB: the embedded engine, for files and for tables in memory.
 
-With groups or persons it runs the query of :mod:`..sql.query`. If only one total of each column is
-needed, it hands the columns over in batches, and the kernel for arrays adds them up while DuckDB
-reads on, with fewer steps per row than SQL. That needs PyArrow; without it the query runs, and its
-result comes as NumPy arrays instead of Arrow.
+In general it runs the query of :mod:`..sql.query`. If only one total of each column is needed, or
+there are many groups whose public keys are integers, it hands the rows over in batches, and the
+kernel for arrays adds them up while DuckDB reads on, with fewer steps per row than SQL. That needs
+PyArrow; without it the query runs, and its result comes as NumPy arrays instead of Arrow.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..sql.cells import identifier
 from ..sql.dialects import with_source
 from ..sql.query import Query, Question
 from .base import Source, register
-from .duckdb_answer import of_arrays, one_group
+from .duckdb_answer import added_up, of_arrays
 from .duckdb_text import (
     BATCH,
     TIMES,
@@ -237,7 +237,7 @@ def _field(name: str, dtype: Any) -> Field:
 
 
 def _plain(query: Question) -> Query | None:
-    """The query, if its result is one total and the columns can be handed over."""
+    """The query, if the kernel can add up its rows."""
     if isinstance(query, Query) and query.numbers is not None and _arrow_is_here():
         return query
     return None
@@ -258,7 +258,7 @@ def _arrow_is_here() -> bool:
 
 def _text(query: Question, native: str) -> str:
     if plain := _plain(query):
-        one = len(plain.values) == 1
+        one = len(plain.values) == 1 and not plain.by
         what = "the column is" if one else "the columns are"
         handed_over = f"-- {what} read, and NumPy adds {'it' if one else 'them'} up in this process"
         return f"{handed_over}\n{with_source(native, plain.handed_over() or '')}"
@@ -282,7 +282,7 @@ class _Reading(guarded):
 def _groups(relation: Any, query: Question) -> Groups:
     """The totals by group, from a relation that holds either the totals or the columns."""
     if plain := _plain(query):
-        return one_group(relation, plain)
+        return added_up(relation, plain)
     if _arrow_is_here():
         table = named(relation.to_arrow_table(BATCH), len(query.keys))
         return Groups.of_arrow(table, len(query.keys), query.balance)

@@ -1,4 +1,4 @@
-"""DuckDB's results as totals: columns that are handed over, or groups without PyArrow."""
+"""DuckDB's results as totals: rows that are handed over, or groups without PyArrow."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ import numpy as np
 
 from ...core.key_columns import KeyColumn, Keys
 from ...core.totals import Groups
+from ..by_group import groups_of_blocks
 from ..column import part_of_arrow
-from ..kernel import total_of_chunks, totals_of_blocks
+from ..kernel import Part, total_of_chunks
 from ..schema import Field
+from ..several import totals_of_blocks
 from ..sql.query import Query, Question
 
-__all__ = ["of_arrays", "one_group"]
+__all__ = ["added_up", "of_arrays"]
 
 #: Rows per batch: a megabyte of doubles, which is still in the cache when the kernel gets it.
 _BATCH: Final = 1 << 17
 
 
-def one_group(relation: Any, query: Query) -> Groups:
-    """The totals of the columns of a relation, read in batches and added up by the kernel."""
+def added_up(relation: Any, query: Query) -> Groups:
+    """The totals of the rows of a relation, read in batches and added up by the kernel."""
     with relation.to_arrow_reader(_BATCH) as reader:  # closed whatever happens
+        if query.by:
+            assert query.places is not None
+            return groups_of_blocks(map(_named_rows, reader), query.places, query.targets)
         if len(query.values) > 1:
             blocks = ([part_of_arrow(column) for column in batch.columns] for batch in reader)
             return query.of_sums(*totals_of_blocks(blocks, query.targets))
@@ -30,6 +35,12 @@ def one_group(relation: Any, query: Query) -> Groups:
         chunks = ((c.drop_null().to_numpy(zero_copy_only=False), c.null_count) for c in columns)
         totals = total_of_chunks(chunks, value.grid, value.missing, query.sums)
     return Groups.of_total(totals)
+
+
+def _named_rows(batch: Any) -> tuple[Keys, list[Part]]:
+    """The keys of the rows, which are integers, and their columns."""
+    (names, absent), *columns = map(part_of_arrow, batch.columns)
+    return Keys([KeyColumn(names.astype(np.int64, copy=False), absent)]), columns
 
 
 def of_arrays(columns: dict[str, Any], query: Question) -> Groups:

@@ -19,16 +19,18 @@ needed: see :func:`.cells.clamped`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ...core.places import Places
 from ...core.totals import MOST, MOST_SQUARE, Groups, Sum, Totals
 from ...core.unit import Unit
 from ...errors import GridError
-from ..kernel import Part, Target, total_of_array, total_of_chunks, totals_of_columns
+from ..kernel import Part, total_of_array, total_of_chunks
 from ..schema import Field
+from ..several import Target, totals_of_columns
 from .asked import Asked, Input
-from .cells import literal, scaled
+from .cells import scaled
 from .expression.words import DUCKDB, Words
 from .question import Question
 from .sides import person_side, side_count, side_of
@@ -37,6 +39,7 @@ from .steps import (
     checked_names,
     group_hash,
     halves,
+    is_listed,
     kept_rows,
     key_column,
     rounded_mean,
@@ -57,8 +60,8 @@ class Query:
     ``values`` are the columns that are added up. They share the count, so a row counts only if
     each of them has a value or a cell for missing values. ``allowed`` holds, for each column of
     ``by``, the values of the public keys (None if there are too many to list, or the keys are
-    secret), and ``nulls`` whether NULL is among them. By default ``sums`` has one sum per column.
-    Without ``values`` every row counts.
+    secret), and ``nulls`` whether NULL is among them; ``places`` has the positions of the public
+    keys. By default ``sums`` has one sum per column. Without ``values`` every row counts.
     """
 
     values: tuple[Value, ...]
@@ -69,6 +72,7 @@ class Query:
     person: Field | None = None
     sums: tuple[Sum, ...] = ()
     asked: Asked = Asked()  # noqa: RUF009
+    places: Places | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.sums:
@@ -84,11 +88,6 @@ class Query:
                     f"grid={cells} is too fine for a sum of cells to the power of {power}; "
                     f"give at most {int(most ** (1 / power))}"
                 )
-
-    @property
-    def value(self) -> Field:
-        """The first column of numbers."""
-        return self.values[0].field
 
     @property
     def fields(self) -> list[Field]:
@@ -112,14 +111,14 @@ class Query:
         return "asked" if self.asked else "source"
 
     def handed_over(self) -> str | None:
-        """A DuckDB query that returns the values of each row as numbers.
+        """A DuckDB query that returns the key, if any, and the values of each row as numbers.
 
-        It is used if only totals over all rows are needed: the kernel adds them up. None if that
-        is not possible.
+        The kernel adds them up. None if that is not possible or would be slower.
         """
         if self.numbers is None:
             return None
-        last = f"SELECT {', '.join(self.numbers)} FROM {self._source}"
+        columns = [*map(key_column, self.by), *self.numbers]
+        last = f"SELECT {', '.join(columns)} FROM {self._source}"
         steps = self.first_steps(DUCKDB)
         return with_steps(steps, last) if steps else last
 
@@ -127,12 +126,25 @@ class Query:
     def numbers(self) -> tuple[str, ...] | None:
         """The values of a row as numbers, for the kernel to add up.
 
-        None if more than totals over all rows is needed, or a value is not a plain number.
+        None if that takes more than a table of public keys, or a value is not a plain number.
         """
-        if self.by or self.person or not self.values:
+        if self.person or not (self.in_table if self.by else self.values):
             return None
         found = tuple(number for value in self.values if (number := value.number) is not None)
         return found if len(found) == len(self.values) else None
+
+    @property
+    def in_table(self) -> bool:
+        """Whether the kernel can look up each row's group in a table.
+
+        That is faster than GROUP BY if there are many groups. It takes a key that is one integer,
+        and sums of cells alone.
+        """
+        if self.places is None or not self.places.direct or self.allowed != (None,):
+            return False
+        (key,) = self.by
+        plain = all(each.power == 1 and not each.side for each in self.sums)
+        return plain and key.kind == "integer" and not key.wide
 
     @property
     def keys(self) -> list[str]:
@@ -265,27 +277,22 @@ class Query:
         return [("complete", f"SELECT {cells} FROM quantised")]
 
     def _where(self) -> str:
+        """Only rows that can count: with public names, and with a person if persons count.
+
+        Without persons, rows whose key is NULL are dropped by group: see :meth:`_having`.
+        """
         tests = []
-        for i, field in enumerate(self.by):
-            column, nulls = key_column(field), bool(self.nulls and self.nulls[i])
-            allowed = self.allowed[i] if self.allowed else None
-            if allowed is None:
-                if (
-                    self.person and not nulls
-                ):  # only rows are grouped: NULL keys are dropped by group, see below
-                    tests.append(f"{column} IS NOT NULL")
-                continue
-            listed = ", ".join(literal(value) for value in allowed if value is not None)
-            test = f"{column} IN ({listed})" if listed else "FALSE"
-            if nulls:
-                test = f"({test} OR {column} IS NULL)" if listed else f"{column} IS NULL"
-            tests.append(test)
+        for i, key in enumerate(self.by):
+            nulls = bool(self.nulls and self.nulls[i])
+            if (allowed := self.allowed[i] if self.allowed else None) is not None:
+                tests.append(is_listed(key, allowed, nulls))
+            elif self.person and not nulls:
+                tests.append(f"{key_column(key)} IS NOT NULL")
         if self.person:
             tests.append(f"{key_column(self.person)} IS NOT NULL")
         return " AND ".join(tests)
 
-    # --- what counts for a person
-    # --------------------------------------------------------------------
+    # --- what counts for a person -------------------------------------------------------------
 
     def _person_steps(self, sums: str) -> list[tuple[str, str]]:
         keys = "".join(f"{key}, " for key in self.keys)

@@ -23,10 +23,6 @@ class Question(Protocol):
     """
 
     @property
-    def value(self) -> Field:
-        """The column of numbers."""
-
-    @property
     def by(self) -> tuple[Field, ...]:
         """The columns that the result is grouped by."""
 

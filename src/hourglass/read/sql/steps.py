@@ -11,8 +11,8 @@ from ..schema import Field
 from .cells import as_text, identifier, literal
 
 __all__ = [
-    "ROW", "checked_names", "columns_of", "group_hash", "halves", "hash_of", "kept_rows",
-    "key_column", "rounded_mean", "with_steps",
+    "ROW", "checked_names", "columns_of", "group_hash", "halves", "hash_of", "is_listed",
+    "kept_rows", "key_column", "rounded_mean", "with_steps",
 ]  # fmt: skip
 
 #: The cell of a row if only rows are counted.
@@ -76,6 +76,15 @@ def key_column(field: Field) -> str:
         first, last = literal(date.min), literal(date.max)
         return f"CASE WHEN {column} >= {first} AND {column} <= {last} THEN {column} END"
     return column
+
+
+def is_listed(field: Field, allowed: Iterable[object], nulls: bool) -> str:
+    """A test for the values of public keys, and for NULL if it is one of them."""
+    column = key_column(field)
+    listed = ", ".join(literal(value) for value in allowed if value is not None)
+    tests = [f"{column} IN ({listed})"] if listed else []
+    tests += [f"{column} IS NULL"] if nulls else []
+    return f"({' OR '.join(tests)})" if len(tests) > 1 else tests[0] if tests else "FALSE"
 
 
 def checked_names(fields: Mapping[str, Field | None]) -> str:

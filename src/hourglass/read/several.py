@@ -1,0 +1,165 @@
+"""Exact totals of several columns in memory, row by row, with one count for all of them.
+
+A row counts if every column has a value or a cell for missing values. Each column is quantised by
+the kernel for one column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.grid import Grid
+from .kernel import (
+    CHUNK,
+    Array,
+    Part,
+    Sums,
+    aligned,
+    integer_cells,
+    power_sums,
+    real_cells,
+    threads_for,
+    whole_sums,
+)
+from .sides import filled, powers_of, side_names, sides_of
+
+__all__ = ["Target", "either", "quantised", "totals_of_blocks", "totals_of_columns"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """How to add up one column: its grid, the cell of a missing value, the sums to compute."""
+
+    grid: Grid
+    missing: int | None
+    sums: Sums
+
+    @property
+    def powers(self) -> list[int]:
+        """The powers of cells to sum."""
+        return powers_of(self.sums)
+
+
+def totals_of_columns(
+    part: Callable[[int, int], Sequence[Part]],
+    rows: int,
+    targets: Sequence[Target],
+    threads: int | None = None,
+) -> tuple[list[list[int]], int]:
+    """The sums of each column, one of each power, and the number of complete rows.
+
+    ``part`` returns the columns between two rows. A row is complete if every column has a value or
+    a cell for missing values.
+    """
+    threads = threads_for(rows) if threads is None else threads
+    chunk = min(CHUNK, max(1, rows))
+
+    def total(start: int, stop: int) -> tuple[list[list[int]], int]:
+        starts = range(start, stop, chunk)
+        return totals_of_blocks((part(at, min(at + chunk, stop)) for at in starts), targets, chunk)
+
+    if threads == 1:
+        return total(0, rows)
+    share = max(1, -(-rows // threads))
+    with ThreadPoolExecutor(threads) as pool:
+        shares = pool.map(lambda at: total(at, min(at + share, rows)), range(0, rows, share))
+        found, count = [[0] * len(target.sums) for target in targets], 0
+        for sums, records in shares:
+            found, count = _added(found, sums), count + records
+    return found, count
+
+
+def totals_of_blocks(
+    blocks: Iterable[Sequence[Part]], targets: Sequence[Target], longest: int = CHUNK
+) -> tuple[list[list[int]], int]:
+    """Like :func:`totals_of_columns`, from blocks of at most ``longest`` rows, consumed once."""
+    buffers = [aligned(longest) for _ in targets]
+    found, count = [[0] * len(target.sums) for target in targets], 0
+    for block in blocks:
+        with np.errstate(all="ignore"):
+            sums, records = _add_rows(block, targets, buffers)
+        found, count = _added(found, sums), count + records
+    return found, count
+
+
+def _added(one: list[list[int]], two: list[list[int]]) -> list[list[int]]:
+    return [
+        [a + b for a, b in zip(first, second, strict=True)]
+        for first, second in zip(one, two, strict=True)
+    ]
+
+
+def _add_rows(
+    block: Sequence[Part], targets: Sequence[Target], buffers: Sequence[npt.NDArray[np.float64]]
+) -> tuple[list[list[int]], int]:
+    columns = [
+        quantised(numbers, absent, target, space)
+        for (numbers, absent), target, space in zip(block, targets, buffers, strict=True)
+    ]
+    lost: Array | None = None  # the rows that are left out
+    for column, target in zip(columns, targets, strict=True):
+        if target.missing is None:
+            lost = either(lost, column.absent)
+    dropped = 0 if lost is None else int(np.count_nonzero(lost))
+    found = []
+    for column, target, (numbers, _) in zip(columns, targets, block, strict=True):
+        out, sums = lost, column.sums
+        if target.missing is not None:
+            out = either(lost, column.absent)
+        if out is not None:
+            np.putmask(column.cells, out, 0)
+            gone = int(np.count_nonzero(out))
+            sums = _sums(column.cells, column.offset, target, gone)
+            if target.missing is not None:
+                sums = filled([*map(int, sums)], target.powers, target.missing, gone - dropped)
+        sides = sides_of(numbers, target.grid, side_names(target.sums), out)
+        found.append([*(int(part) for part in sums), *sides])
+    return found, len(block[0][0]) - dropped
+
+
+@dataclass(frozen=True)
+class _Quantised:
+    """The cells of a column, minus ``offset``, and the rows without a cell.
+
+    ``sums`` are over all rows. They are computed while the cells are in the cache, and are correct
+    if no row is left out.
+    """
+
+    cells: Array
+    offset: int
+    absent: Array | None
+    sums: Sequence[int | float]
+
+
+def quantised(
+    numbers: Array, absent: Array | None, target: Target, space: npt.NDArray[np.float64]
+) -> _Quantised:
+    """The cells of one column, in ``space`` if they are reals."""
+    if target.grid.own:
+        cells, offset = integer_cells(numbers, target.grid, space)
+        return _Quantised(cells, offset, absent, _sums(cells, offset, target))
+    cells = real_cells(numbers, target.grid, space)
+    sums = _sums(cells, 0, target)
+    if math.isnan(sums[0]) if sums else np.isnan(cells).any():
+        absent = either(absent, np.isnan(cells))
+    return _Quantised(cells, 0, absent, sums)
+
+
+def either(one: Array | None, two: Array | None) -> Array | None:
+    """The rows of one or both masks; None if there are none."""
+    if one is None or two is None:
+        return two if one is None else one
+    return one | two
+
+
+def _sums(cells: Array, offset: int, target: Target, gone: int = 0) -> Sequence[int | float]:
+    """The sums of all cells except those of removed rows, which are 0."""
+    if target.grid.own:
+        return whole_sums(cells, offset, target.powers, len(cells) - gone)
+    return power_sums(cells, target.powers)
