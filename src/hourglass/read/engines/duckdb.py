@@ -19,12 +19,12 @@ from ..database import SqlSource
 from ..files import FileSet
 from ..frames import Frame, frame_of, is_frame, unsound_times
 from ..schema import Field, Schema
-from ..spill import spill_directory
 from ..sql.cells import identifier
 from ..sql.dialects import with_source
 from ..sql.query import Query, Question
 from .base import Source, register
 from .duckdb_answer import added_up, of_arrays
+from .duckdb_own import OwnDatabase
 from .duckdb_text import (
     BATCH,
     TIMES,
@@ -36,7 +36,7 @@ from .duckdb_text import (
     sound_times,
 )  # fmt: skip
 
-__all__ = ["TABLE", "DuckDB", "DuckDBEngine", "DuckDBRelation", "connect"]
+__all__ = ["TABLE", "DuckDB", "DuckDBEngine", "DuckDBRelation"]
 
 TABLE: Final = "hourglass_source"
 _INTEGERS: Final = (
@@ -50,7 +50,7 @@ _WIDE: Final = {
 
 
 class DuckDB:
-    """A scan in an in-memory database of its own."""
+    """A scan in an in-memory database of our own."""
 
     name = "duckdb"
     parses = True
@@ -71,7 +71,8 @@ class DuckDB:
         self._frame = frame
         self._text = text
         self._stream = stream
-        self._connection = connect()
+        self._database = OwnDatabase()
+        self._connection = self._database.connection
         if stream:  # opens no file before a batch is requested
             self._connection.register(TABLE, stream)
 
@@ -132,12 +133,15 @@ class DuckDB:
         return _text(query, select(query, scan, by_group=_by_group(query)))
 
     def run(self, sql: str, query: Question) -> Groups:
-        """Run the query, and drop the database."""
+        """Run the query, and let go of the database."""
         try:
             self._fill()
-            return self._tried(sql, query)
-        finally:
-            self._connection.close()
+            found = self._tried(sql, query)
+        except BaseException:
+            self._database.close(keep=False)
+            raise
+        self._database.close(keep=True)
+        return found
 
     def _fill(self) -> None:
         """Replace the types of a frame by its rows."""
@@ -197,25 +201,6 @@ def _told(failure: BaseException) -> BaseException:
     if isinstance(failure, EOFError):
         return SourceError("data: a compressed file is truncated; copy it again")
     return SourceError(f"data: a file could not be read to its end ({type(failure).__name__})")
-
-
-def connect() -> Any:
-    """An in-memory database that shows and logs nothing about what it reads."""
-    import duckdb
-
-    connection = duckdb.connect(
-        config={
-            "autoinstall_known_extensions": "false",
-            "pandas_analyze_sample": "0",  # an object column is text, whatever it contains
-            "preserve_insertion_order": "false",
-            "temp_directory": str(spill_directory()),
-        }
-    )
-    connection.execute("SET enable_progress_bar = false")
-    # The minimum and maximum in Parquet statistics ignore NaN. DuckDB uses them to fold
-    # comparisons, ISNAN and IS NULL, so whether a NaN is counted would depend on other rows.
-    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
-    return connection
 
 
 def _field(name: str, dtype: Any) -> Field:
@@ -304,7 +289,7 @@ def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:
     rows: list[Any] = engine._connection.execute(
         f"SELECT DISTINCT {columns} FROM {engine._scan} ORDER BY ALL"
     ).fetchall()
-    engine._connection.close()
+    engine._database.close(keep=True)
     return rows
 
 

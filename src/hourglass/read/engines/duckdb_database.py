@@ -15,7 +15,8 @@ from ..database import SqlSource
 from ..schema import Schema
 from ..sql.cells import literal
 from ..sql.query import Question
-from .duckdb import DuckDBRelation, connect
+from .duckdb import DuckDBRelation
+from .duckdb_own import connect
 
 __all__ = ["DuckDBDatabase"]
 

@@ -21,7 +21,8 @@ from ..lines import Views, records
 from ..schema import Schema
 from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
-from .duckdb import TABLE, DuckDB, connect
+from .duckdb import TABLE, DuckDB
+from .duckdb_own import OwnDatabase
 from .duckdb_text import FILE, Scans
 
 __all__ = ["of_files"]
@@ -146,10 +147,10 @@ def _literally(path: str) -> str:
 
 def _alike(paths: list[str], wanted: tuple[str, ...]) -> list[tuple[list[str], Any]]:
     """Files by what they declare of the wanted columns, as pairs of name and type."""
-    connection = connect()
+    database = OwnDatabase()
     groups: dict[Any, list[str]] = {}
     for path in paths:
-        rows = connection.execute(
+        rows = database.connection.execute(
             "SELECT name, coalesce(num_children, 0), coalesce(duckdb_type, 'nested') "
             f"FROM parquet_schema({literal(path)}) ORDER BY column_id"
         ).fetchall()
@@ -164,7 +165,7 @@ def _alike(paths: list[str], wanted: tuple[str, ...]) -> list[tuple[list[str], A
         found = tuple(sorted({c for c in columns if c[0] in wanted}))
         _once_each([name for name, _ in columns if name in wanted], path)
         groups.setdefault(found, []).append(path)
-    connection.close()
+    database.close(keep=True)
     return [(group, found) for found, group in groups.items()]
 
 

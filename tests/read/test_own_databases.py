@@ -1,0 +1,140 @@
+"""DuckDB databases that are kept for the next question: nothing of the last one is left in them."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hourglass as hg
+from hourglass.read.engines import duckdb_own
+from hourglass.read.engines.duckdb_own import OwnDatabase
+
+
+@pytest.fixture(autouse=True)
+def _none_is_idle() -> None:
+    while duckdb_own._idle:
+        duckdb_own._idle.pop().close()
+
+
+def asked(data: Any, **more: Any) -> Any:
+    return hg.mean(data, "x", bounds=(0, 1), epsilon=1, **more)
+
+
+def test_the_next_question_uses_the_same_database(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [0.5]}), tmp_path / "t.parquet")
+    asked(tmp_path / "t.parquet")
+    (kept,) = duckdb_own._idle
+    asked(tmp_path / "t.parquet")
+    assert duckdb_own._idle == [kept]
+
+
+def test_nothing_of_a_question_is_left() -> None:
+    """Neither tables nor settings of its own, nor a reference to the data."""
+    table = pa.table({"x": [0.25, 0.75]})
+    alive = weakref.ref(table)
+    asked(table)
+    del table
+    gc.collect()
+    assert alive() is None
+    database = OwnDatabase()
+    tables = "SELECT table_name FROM duckdb_tables() UNION SELECT view_name FROM duckdb_views()"
+    own = database.connection.execute(f"{tables} WHERE NOT internal").fetchall()
+    assert own == []
+    settings = dict(
+        database.connection.execute("SELECT name, value FROM duckdb_settings()").fetchall()
+    )
+    fresh = dict(
+        duckdb_own.connect().execute("SELECT name, value FROM duckdb_settings()").fetchall()
+    )
+    differing = {name for name, value in settings.items() if fresh[name] != value}
+    assert differing <= {"temp_directory"}
+    assert settings["enable_external_file_cache"] == "false"
+    assert settings["enable_progress_bar"] == "false"
+    assert settings["disabled_optimizers"] == "statistics_propagation"
+
+
+def test_questions_at_the_same_time_have_databases_of_their_own() -> None:
+    both = OwnDatabase(), OwnDatabase()
+    for number, own in enumerate(both):
+        own.connection.execute(f"CREATE TABLE t AS SELECT {number} AS x")
+    assert [own.connection.execute("FROM t").fetchall() for own in both] == [[(0,)], [(1,)]]
+    found: list[Any] = []
+    table = pa.table({"x": [0.5] * 1000})
+    ask = [threading.Thread(target=lambda: found.append(asked(table))) for _ in range(8)]
+    for thread in ask:
+        thread.start()
+    for thread in ask:
+        thread.join()
+    assert len(found) == 8
+    assert len(duckdb_own._idle) <= duckdb_own._MOST
+
+
+def test_a_database_that_failed_is_not_kept(tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": [0.5] * 100_000}), file)
+    question = hg.ask.question.mean_question(file, "x", bounds=(0, 1), epsilon=1)
+    file.unlink()
+    with pytest.raises(hg.HourglassError):
+        question.read()
+    assert duckdb_own._idle == []
+
+
+def test_a_database_that_spilled_is_not_kept() -> None:
+    """Its files may hold data; they are removed when it is closed."""
+    own = OwnDatabase()
+    own.connection.execute("SET memory_limit = '60MB'; SET threads = 1")
+    own.connection.execute(
+        "SELECT count(*) FROM (SELECT DISTINCT random() AS x FROM range(5_000_000))"
+    ).fetchall()
+    assert own._spill.exists()
+    own.close(keep=True)
+    assert duckdb_own._idle == []
+    assert not own._spill.exists()
+
+
+def test_a_broken_idle_database_is_replaced() -> None:
+    OwnDatabase().close(keep=True)
+    (kept,) = duckdb_own._idle
+    kept.close()
+    assert OwnDatabase().connection.execute("SELECT 42").fetchall() == [(42,)]
+
+
+FORKED = """
+import os, sys
+import pyarrow as pa
+import hourglass as hg
+from hourglass.read.engines import duckdb_own
+table = pa.table({"x": [0.5] * 1000})
+ask = lambda: hg.mean(table, "x", bounds=(0, 1), epsilon=1)
+ask()
+assert len(duckdb_own._idle) == 1
+child = os.fork()
+if not child:
+    assert duckdb_own._idle == []
+    if sys.argv[1] == "asks":
+        ask()
+    sys.exit(7)  # runs destructors, unlike os._exit
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 7, status
+ask()
+assert len(duckdb_own._idle) == 1
+"""
+
+
+@pytest.mark.skipif(not hasattr(sys, "getrefcount") or sys.platform == "win32", reason="no fork")
+@pytest.mark.parametrize("child", ["asks", "leaves"])
+def test_a_forked_child_leaves_the_idle_databases_alone(child: str) -> None:
+    """Their threads do not run in the child: to use or to close one would crash it."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED, child], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
