@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
+from hourglass.ask.question import mean_question
 from hourglass.read.engines import duckdb_own
 from hourglass.read.engines.duckdb_own import OwnDatabase
 
@@ -81,7 +82,7 @@ def test_questions_at_the_same_time_have_databases_of_their_own() -> None:
 def test_a_database_that_failed_is_not_kept(tmp_path: Path) -> None:
     file = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [0.5] * 100_000}), file)
-    question = hg.ask.question.mean_question(file, "x", bounds=(0, 1), epsilon=1)
+    question = mean_question(file, "x", bounds=(0, 1), epsilon=1)
     file.unlink()
     with pytest.raises(hg.HourglassError):
         question.read()

@@ -87,11 +87,10 @@ def is_listed(field: Field, allowed: Iterable[object], nulls: bool) -> str:
     return f"({' OR '.join(tests)})" if len(tests) > 1 else tests[0] if tests else "FALSE"
 
 
-def checked_names(fields: Mapping[str, Field | None]) -> str:
-    """On DuckDB, names are checked once per group of a person instead of in every row."""
+def checked_names(fields: Mapping[str, Field | None]) -> list[str]:
+    """Tests of names on DuckDB: once per group of a person instead of in every row."""
     texts = (name for name, field in fields.items() if field and field.kind == "text")
-    tests = [f"({name} IS NULL OR TRY(DECODE(ENCODE({name}))) IS NOT NULL)" for name in texts]
-    return f" HAVING {' AND '.join(tests)}" if tests else ""
+    return [f"({name} IS NULL OR TRY(DECODE(ENCODE({name}))) IS NOT NULL)" for name in texts]
 
 
 def halves(term: str, sums: str) -> tuple[str, str]:
