@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -169,9 +170,7 @@ class Groups:
     @classmethod
     def of_total(cls, totals: Totals) -> Groups:
         """One group without a name."""
-        halves = (half for part in totals.sums for half in divmod(part, HALF))
-        count, *parts = np.array([totals.count, *halves], dtype=np.int64)[:, None]
-        return cls(NAMELESS, count, tuple(map(Halves, parts[::2], parts[1::2])))
+        return _OneGroup(totals)
 
     @property
     def only(self) -> Totals:
@@ -200,6 +199,30 @@ class Groups:
 
     def __reduce__(self) -> Any:
         raise TypeError("groups are secret: they are not pickled or copied out of the process")
+
+
+class _OneGroup(Groups):
+    """One group without a name, as Python integers; its arrays are created on access."""
+
+    def __init__(self, totals: Totals) -> None:
+        self.__dict__.update(keys=NAMELESS, _totals=totals)
+
+    @property
+    def only(self) -> Totals:
+        """The totals."""
+        found: Totals = self.__dict__["_totals"]
+        return found
+
+    @cached_property
+    def count(self) -> npt.NDArray[np.int64]:
+        """The number of records."""
+        return np.array([self.only.count], dtype=np.int64)
+
+    @cached_property
+    def halves(self) -> tuple[Halves, ...]:
+        """The sums."""
+        parts = (np.array(divmod(part, HALF), dtype=np.int64)[:, None] for part in self.only.sums)
+        return tuple(Halves(hi, lo) for hi, lo in parts)
 
 
 def _placed(values: npt.NDArray[np.int64], places: Rows, size: int) -> npt.NDArray[np.int64]:
