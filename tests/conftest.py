@@ -9,7 +9,6 @@ import tempfile
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 from hourglass.noise.bits import Words
+from hourglass.read.engines import duckdb as duckdb_engine
 from tests.read import places
 
 #: Outputs contain the time, so it is fixed for all tests that compare them.
@@ -156,24 +156,13 @@ PLACES = SERVED | ON_FILE | IN_MEMORY
 @pytest.fixture(scope="session", params=PLACES)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Every place that a table can live in."""
-    with _alone(request.param == "duckdb alone"):
-        yield _place(request, tmp_path_factory.mktemp("tables"))
+    return _place(request, tmp_path_factory.mktemp("tables"))
 
 
 @pytest.fixture(scope="session", params=SERVED)
 def engine_place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """One place for each engine."""
-    with _alone(request.param == "duckdb alone"):
-        yield _place(request, tmp_path_factory.mktemp("tables"))
-
-
-@contextmanager
-def _alone(wanted: bool) -> Iterator[None]:
-    """DuckDB without PyArrow, through which it would hand columns over to NumPy."""
-    with pytest.MonkeyPatch.context() as patch:
-        if wanted:
-            patch.setattr("hourglass.read.engines.duckdb._arrow_is_here", lambda: False)
-        yield
+    return _place(request, tmp_path_factory.mktemp("tables"))
 
 
 def _place(request: pytest.FixtureRequest, folder: Path) -> Any:
@@ -198,6 +187,7 @@ def _place(request: pytest.FixtureRequest, folder: Path) -> Any:
 ENGINES = list(dict.fromkeys(PLACES.values()))
 #: The engines that the running test needs.
 NEEDED = pytest.StashKey[set[str]]()
+ARROW_IS_HERE = duckdb_engine._arrow_is_here
 #: Fixtures that start an engine.
 STARTED = {
     "postgres": "postgres",
@@ -240,6 +230,10 @@ def engines_of(item: pytest.Item) -> set[str]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     item.config.stash[NEEDED] = engines_of(item)
+    # "duckdb alone" is DuckDB without PyArrow, through which it would hand columns over to NumPy.
+    # Places last for a session, and other tests run in between.
+    alone = "duckdb alone" in (item.callspec.params.values() if hasattr(item, "callspec") else ())
+    duckdb_engine._arrow_is_here = (lambda: False) if alone else ARROW_IS_HERE
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

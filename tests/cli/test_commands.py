@@ -150,7 +150,7 @@ def test_keys_that_were_meant_as_a_file(visits: Path, tmp_path: Path) -> None:
 def test_explain_prints_sql_and_reads_nothing(visits: Path) -> None:
     told = run("mean", visits, "x", *ASK, "--explain")
     assert told.returncode == 0
-    assert told.stdout.startswith("-- the column is read, and NumPy adds it up")
+    assert told.stdout.startswith("-- the column is read, and NumPy aggregates it")
     assert told.stdout.endswith(')\nSELECT "x" FROM source\n')
     told = run("mean", visits, "x", *ASK, "--by", "g", "--delta", "1e-6", "--explain")
     assert told.stdout.startswith("WITH source AS")
@@ -216,7 +216,7 @@ def test_bounds(visits: Path) -> None:
     )
     assert person["unit"] == "person (u: up to 2 rows)"
     explained = run("bounds", visits, "x", "--epsilon", "2", "--explain")
-    assert explained.stdout.startswith("WITH source AS")
+    assert explained.stdout.startswith("-- the column is read, and NumPy aggregates it")
 
 
 def test_a_scale_from_a_file_and_an_answer_to_a_file(visits: Path, tmp_path: Path) -> None:

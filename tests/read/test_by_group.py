@@ -88,7 +88,7 @@ def test_it_is_used_for_many_public_keys_only() -> None:
 
     def handed_over(**more: Any) -> bool:
         asked: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "by": "k", "keys": many} | more
-        return "NumPy adds them up" in (mean_question(table, "x", **asked).sql or "")
+        return "NumPy aggregates them" in (mean_question(table, "x", **asked).sql or "")
 
     assert handed_over()
     assert not handed_over(keys=many[1:])

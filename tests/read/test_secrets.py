@@ -206,7 +206,7 @@ def test_an_interrupted_reading_lets_the_connection_go(monkeypatch: pytest.Monke
         next(chunks)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hourglass.read.engines.duckdb_answer.total_of_chunks", stopped)
+    monkeypatch.setattr("hourglass.read.sql.query.total_of_chunks", stopped)
     connection = duckdb.connect()
     rows = connection.sql("SELECT CAST(i AS DOUBLE) AS x FROM range(2000000) AS t(i)")
     with pytest.raises(KeyboardInterrupt) as caught:  # it holds the frames, as a notebook does

@@ -140,7 +140,7 @@ def _restored(question: Question[Found_co], stored: Mapping[str, Any]) -> Found_
 
 def explained(question: Question[Any]) -> str:
     """The SQL that would run, formatted for reading."""
-    return question.sql or "-- numbers in memory: no SQL runs, NumPy adds them up\n"
+    return question.sql or "-- numbers in memory: no SQL runs, NumPy aggregates them\n"
 
 
 def _reserved(

@@ -21,7 +21,7 @@ from ..frames import Frame, frame_of, is_frame, unsound_times
 from ..schema import Field, Schema
 from ..sql.cells import identifier
 from ..sql.dialects import with_source
-from ..sql.query import Query, Question
+from ..sql.query import Question
 from .base import Source, register
 from .duckdb_answer import added_up, of_arrays
 from .duckdb_own import OwnDatabase
@@ -183,7 +183,9 @@ class DuckDBRelation:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the relation; the optimiser settings of its connection are not changed."""
-        opaque = _plain(query) is None  # a column that is handed over is not compared with anything
+        opaque = (
+            _handed_over(query) is None
+        )  # a column that is handed over is not compared with anything
         by_group = _by_group(query)
         native = select(query, TABLE, by_group=by_group, collated=True, opaque=opaque)
         return _text(query, native)
@@ -221,11 +223,9 @@ def _field(name: str, dtype: Any) -> Field:
     return Field(name, kind if kind in ("boolean", "date") else "other", declared)
 
 
-def _plain(query: Question) -> Query | None:
-    """The query, if the kernel can add up its rows."""
-    if isinstance(query, Query) and query.numbers is not None and _arrow_is_here():
-        return query
-    return None
+def _handed_over(query: Question) -> str | None:
+    """The query for rows that the kernel adds up, if that is possible."""
+    return query.handed_over() if _arrow_is_here() else None
 
 
 def _by_group(query: Question) -> bool:
@@ -242,11 +242,11 @@ def _arrow_is_here() -> bool:
 
 
 def _text(query: Question, native: str) -> str:
-    if plain := _plain(query):
-        one = len(plain.values) == 1 and not plain.by
+    if rows := _handed_over(query):
+        one = len(query.fields) == 1 and not query.inputs
         what = "the column is" if one else "the columns are"
-        handed_over = f"-- {what} read, and NumPy adds {'it' if one else 'them'} up in this process"
-        return f"{handed_over}\n{with_source(native, plain.handed_over() or '')}"
+        told = f"-- {what} read, and NumPy aggregates {'it' if one else 'them'} in this process"
+        return f"{told}\n{with_source(native, rows)}"
     return with_source(native, query.text())
 
 
@@ -266,8 +266,8 @@ class _Reading(guarded):
 
 def _groups(relation: Any, query: Question) -> Groups:
     """The totals by group, from a relation that holds either the totals or the columns."""
-    if plain := _plain(query):
-        return added_up(relation, plain)
+    if _handed_over(query):
+        return added_up(relation, query)
     if _arrow_is_here():
         table = named(relation.to_arrow_table(BATCH), len(query.keys))
         return Groups.of_arrow(table, len(query.keys), query.balance)

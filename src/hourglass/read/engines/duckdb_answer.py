@@ -9,11 +9,12 @@ import numpy as np
 from ...core.key_columns import KeyColumn, Keys
 from ...core.totals import Groups
 from ..by_group import groups_of_blocks
-from ..column import part_of_arrow
-from ..kernel import Part, total_of_chunks
+from ..column import Column, part_of_arrow
+from ..kernel import Part
 from ..schema import Field
 from ..several import totals_of_blocks
 from ..sql.query import Query, Question
+from ..sql.text import number_names
 
 __all__ = ["added_up", "of_arrays"]
 
@@ -21,20 +22,19 @@ __all__ = ["added_up", "of_arrays"]
 _BATCH: Final = 1 << 17
 
 
-def added_up(relation: Any, query: Query) -> Groups:
+def added_up(relation: Any, query: Question) -> Groups:
     """The totals of the rows of a relation, read in batches and added up by the kernel."""
     with relation.to_arrow_reader(_BATCH) as reader:  # closed whatever happens
-        if query.by:
+        if isinstance(query, Query) and query.by:
             assert query.places is not None
             return groups_of_blocks(map(_named_rows, reader), query.places, query.targets)
-        if len(query.values) > 1:
+        if isinstance(query, Query) and len(query.values) > 1:
             blocks = ([part_of_arrow(column) for column in batch.columns] for batch in reader)
             return query.of_sums(*totals_of_blocks(blocks, query.targets))
-        (value,) = query.values
         columns = (batch.column(0) for batch in reader)
         chunks = ((c.drop_null().to_numpy(zero_copy_only=False), c.null_count) for c in columns)
-        totals = total_of_chunks(chunks, value.grid, value.missing, query.sums)
-    return Groups.of_total(totals)
+        (name,) = number_names(query)
+        return query.of_columns({name: Column("", chunks=lambda: chunks)})
 
 
 def _named_rows(batch: Any) -> tuple[Keys, list[Part]]:

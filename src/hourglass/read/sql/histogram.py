@@ -5,6 +5,8 @@
     chosen      the rows of a person that count, in the order of a hash of their own rows
     (last)      COUNT by bucket
 
+If no rows of persons are chosen, DuckDB hands the numbers over, and NumPy counts them.
+
 Comparisons do not round, so every engine puts every value into the same bucket. Numbers of an
 integer type are compared as integers, all others as doubles; a candidate that the type cannot
 represent is replaced by its nearest neighbours on either side.
@@ -109,12 +111,7 @@ class Histogram:
 
     def text(self, sums: str = "huge", words: Words = DUCKDB) -> str:
         """The query; NaN is left out."""
-        if len(self.scale.candidates) > MOST_CANDIDATES:
-            raise BoundsError(
-                f"scale has {len(self.scale.candidates)} candidates; for a table at most "
-                f"{MOST_CANDIDATES} are possible: leave some out"
-            )
-        x = as_integer(self._widened) if self._integers else as_double(self.value)
+        self._check()
         where, person = "", ""
         if self.person:
             person = f", {key_column(self.person)} AS person"
@@ -125,12 +122,9 @@ class Histogram:
             present = is_number("x") if sums == "huge" else f"x <= {double(math.inf)}"
         kept = ", person" if self.person else ""
         tests = [self._lies(c, sign) for c in self.scale.candidates for sign in ("<", "<=")]
-        computed = {} if self.expression is None else {self.value.name: self.expression}
-        first = [self.asked.step(self.fields, computed, words)] if self.asked else []
-        source = "asked" if self.asked else "source"
         steps = [
-            *first,
-            ("valued", f"SELECT {x} AS x{person} FROM {source}{where}"),
+            *self._first_steps(words),
+            ("valued", f"SELECT {self._number} AS x{person} FROM {self._source}{where}"),
             (
                 "quantised",
                 f"SELECT {self.scale.bucket_case(tests)} AS t{kept} FROM valued WHERE {present}",
@@ -144,6 +138,38 @@ class Histogram:
             f"SELECT t AS k1, COUNT(t) AS n, {zero} AS hi1, {zero} AS lo1 "
             f"FROM {steps[-1][0]} GROUP BY t",
         )
+
+    def handed_over(self) -> str | None:
+        """A DuckDB query that returns the number of each row, for NumPy to count.
+
+        None if a person's rows must be chosen, or 64 bits are not enough for an integer.
+        """
+        self._check()
+        if self.person or (self._integers and self._widened.wide):
+            return None
+        last = f"SELECT {self._number} FROM {self._source}"
+        steps = self._first_steps(DUCKDB)
+        return with_steps(steps, last) if steps else last
+
+    def _check(self) -> None:
+        if len(self.scale.candidates) > MOST_CANDIDATES:
+            raise BoundsError(
+                f"scale has {len(self.scale.candidates)} candidates; for a table at most "
+                f"{MOST_CANDIDATES} are possible: leave some out"
+            )
+
+    @property
+    def _number(self) -> str:
+        return as_integer(self._widened) if self._integers else as_double(self.value)
+
+    def _first_steps(self, words: Words) -> list[tuple[str, str]]:
+        """The step that filters and computes, if there is one."""
+        computed = {} if self.expression is None else {self.value.name: self.expression}
+        return [self.asked.step(self.fields, computed, words)] if self.asked else []
+
+    @property
+    def _source(self) -> str:
+        return "asked" if self.asked else "source"
 
     def _lies(self, candidate: int | float, sign: str) -> str | bool:
         if not self._integers:

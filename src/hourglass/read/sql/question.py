@@ -49,5 +49,8 @@ class Question(Protocol):
     def text(self, sums: str = "huge", words: Words = DUCKDB) -> str:
         """The query over a table named ``source``, in DuckDB's dialect."""
 
+    def handed_over(self) -> str | None:
+        """A DuckDB query for the rows, which NumPy then adds up; None if ``text`` is to run."""
+
     def of_columns(self, columns: Mapping[str, Column]) -> Groups:
         """The same totals from columns in memory, by name."""

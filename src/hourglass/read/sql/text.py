@@ -15,7 +15,7 @@ from ..schema import Field
 from .histogram import Histogram
 from .query import Query, Question
 
-__all__ = ["LONGEST", "names", "number_fields", "with_fields"]
+__all__ = ["LONGEST", "names", "number_fields", "number_names", "with_fields"]
 
 
 def names(query: Question) -> set[str]:
@@ -56,3 +56,11 @@ def number_fields(query: Question) -> dict[str, Field]:
     if isinstance(query, Histogram):
         return {} if query.expression is not None else {query.value.name: query.value}
     return {v.field.name: v.field for v in query.values if v.expression is None}
+
+
+def number_names(query: Question) -> list[str]:
+    """The names of the columns of numbers, read or computed."""
+    assert isinstance(query, Query | Histogram)
+    if isinstance(query, Histogram):
+        return [query.value.name]
+    return [value.field.name for value in query.values]
