@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from . import core, engines, files, groups, ledger
+from . import core, engines, files, groups, ledger, servers
 from .figures import Figure, machine, printed, replace_section, table
 
 ROWS: Final = 10**7
@@ -22,14 +22,23 @@ ROWS: Final = 10**7
 
 def _engines() -> Iterator[Figure]:
     with TemporaryDirectory() as folder:
-        yield from engines.figures(ROWS, 5, engines.PARTS[:-1], Path(folder))
+        yield from engines.figures(ROWS, 5, engines.PARTS, Path(folder))
         yield from groups.figures(Path(folder), ROWS, 3, ["integer", "text"])
+
+
+def _servers() -> Iterator[Figure]:
+    with TemporaryDirectory() as folder:
+        yield from servers.figures(Path(folder), 3)
 
 
 #: The title of each part, and what runs.
 ALL: Final[dict[str, tuple[str, Callable[[], Iterator[Figure]]]]] = {
     "core": ("Noise, arrays and small releases", lambda: core.figures(20_000_000)),
     "engines": (f"Engines, {ROWS:,} rows of Parquet", _engines),
+    "servers": (
+        f"Spark, {servers.SPARK_ROWS:,} rows, and PostgreSQL, {servers.POSTGRES_ROWS:,} rows",
+        _servers,
+    ),
     "files": ("Text files, 2,000,000 rows", lambda: files.figures(2_000_000, 5)),
     "ledger": ("Budgets", ledger.figures),
 }

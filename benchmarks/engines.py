@@ -1,13 +1,13 @@
 """Totals against the engine's own AVG, side by side: python -m benchmarks.engines
 
 Both read the same Parquet file in the same process, turn by turn; the figures are medians of
-times and ratios of medians. ``--rows 100000000`` is the long run; ``--parts spark`` runs Spark.
+times and ratios of medians. ``--rows 100000000`` is the long run. :mod:`.servers` has Spark and
+PostgreSQL.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -34,7 +34,7 @@ BOUNDS = (0, 100)
 GROUPS = {"1": None, "1,000": "thousand", "1,000,000": "million"}
 #: The three columns that are read at once, with their bounds.
 COLUMNS = {"x": BOUNDS, "y": (-3, 12), "z": (0.0, 3.0)}
-PARTS = ("memory", "totals", "columns", "persons", "bounds", "whole", "spark")
+PARTS = ("memory", "totals", "columns", "persons", "bounds", "whole")
 LIMITS = {
     "duckdb": {"1": 1.5, "1,000": 1.6, "1,000,000": 1.4},
     "spark": {"1": 2.0, "1,000": 1.5, "1,000,000": 1.2},
@@ -74,23 +74,23 @@ def in_turns(first: Callable[[], Work], second: Callable[[], Work], turns: int) 
 
 
 def ratio_to_avg(
-    path: Path, engine: str, average: Callable[[str], Work], turns: int
+    data: Any, engine: str, average: Callable[[str], Work], turns: int
 ) -> Iterator[Figure]:
     """One query for each number of groups."""
     for name, by in GROUPS.items():
         text = f"SELECT {by}, AVG(x) FROM t GROUP BY {by}" if by else "SELECT AVG(x) FROM t"
         more: dict[str, Any] = {"by": by, "delta": 1e-6} if by else {}
+        more |= {"engine": engine} if isinstance(data, Path) else {}
 
         def read(more: dict[str, Any] = more) -> Work:
-            return mean_question(path, "x", bounds=BOUNDS, epsilon=1, engine=engine, **more).read
+            return mean_question(data, "x", bounds=BOUNDS, epsilon=1, **more).read
 
         ours, theirs = in_turns(read, partial(average, text), turns)
-        yield ratio(f"{engine}: totals, groups: {name}", ours, theirs, LIMITS[engine][name])
+        goal = LIMITS.get(engine, {}).get(name)
+        yield ratio(f"{engine}: totals, groups: {name}", ours, theirs, goal)
 
 
-def columns(
-    path: Path, engine: str, average: Callable[[str], Work], turns: int
-) -> Iterator[Figure]:
+def columns(data: Any, engine: str, average: Callable[[str], Work], turns: int) -> Iterator[Figure]:
     """Three columns in one pass, and one for comparison: each against its own averages.
 
     A million groups have public keys.
@@ -106,16 +106,17 @@ def columns(
                 else f"SELECT {averages} FROM t"
             )
             ours, theirs = in_turns(
-                partial(totals, path, engine, names, by), partial(average, text), turns
+                partial(totals, data, engine, names, by), partial(average, text), turns
             )
             what = "three columns at once" if len(names) > 1 else "one column"
-            goal = ONE_COLUMN[engine].get(name) if len(names) > 1 else None
+            goal = ONE_COLUMN.get(engine, {}).get(name) if len(names) > 1 else None
             yield ratio(f"{engine}: {what}, groups: {name}", ours, theirs, goal)
 
 
-def totals(path: Path | str, engine: str, names: list[str], by: str | None) -> Work:
+def totals(data: Any, engine: str, names: list[str], by: str | None) -> Work:
     """Our totals of the columns, by group or over all rows."""
-    source = open_source(path, (*names, *([by] if by else [])), engine)
+    file = isinstance(data, str | Path)
+    source = open_source(data, (*names, *([by] if by else [])), engine if file else None)
     schema = source.schema()
     fields = [schema.field(column, "column") for column in names]
     values = tuple(Value(f, f.grid(Bounds(*COLUMNS[f.name]), None)) for f in fields)
@@ -167,6 +168,12 @@ def bounds(path: Path, turns: int) -> Iterator[Figure]:
 
 def whole(path: Path, turns: int) -> Iterator[Figure]:
     """A whole release: open, check, query, noise and estimate. :mod:`.groups` has many groups."""
+    small = written(path.parent, 1000)
+    ask = partial(hg.mean, small, "x", bounds=BOUNDS, epsilon=1)
+    average = partial(duckdb_average(small), "SELECT AVG(x) FROM t")
+    ours, theirs = in_turns(lambda: ask, average, 10 * turns)
+    more = f"ms (AVG: {1e3 * theirs:.1f})"
+    yield Figure("duckdb: whole release, one group of 1,000 rows", 1e3 * ours, more)
     ask = partial(hg.mean, path, "x", bounds=BOUNDS, epsilon=1)
     average = partial(duckdb_average(path), "SELECT AVG(x) FROM t")
     ours, theirs = in_turns(lambda: ask, average, turns)
@@ -185,28 +192,6 @@ def memory(folder: Path, rows: int) -> Iterator[Figure]:
         yield Figure(f"peak memory, {size:,} rows, one group", int(told.stdout) // 1024, "MB")
 
 
-def spark(path: Path, turns: int) -> Iterator[Figure]:
-    from pyspark.sql import SparkSession
-
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "4g")
-        .config("spark.sql.shuffle.partitions", "4")
-        .getOrCreate()
-    )
-    session.read.parquet(str(path)).createOrReplaceTempView("t")
-
-    def average(text: str) -> Work:
-        return lambda: session.sql(text).toArrow()
-
-    yield from ratio_to_avg(path, "spark", average, turns)
-    yield from columns(path, "spark", average, turns)
-    session.stop()
-
-
 def figures(rows: int, turns: int, parts: Sequence[str], folder: Path) -> Iterator[Figure]:
     """Every figure of the parts."""
     path = written(folder, rows)
@@ -217,7 +202,6 @@ def figures(rows: int, turns: int, parts: Sequence[str], folder: Path) -> Iterat
         "persons": lambda: persons(path, turns),
         "bounds": lambda: bounds(path, turns),
         "whole": lambda: whole(path, turns),
-        "spark": lambda: spark(path, turns),
     }
     for part in parts:
         yield from works[part]()
@@ -227,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=10**7)
     options.add_argument("--turns", type=int, default=5)
-    options.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS[:-1]))
+    options.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
     options.add_argument("--folder", type=Path, default=None)
     chosen = options.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:

@@ -187,7 +187,7 @@ class Query:
         "huge" for a 128-bit integer (DuckDB), "numeric" for a number of any length (PostgreSQL),
         otherwise "halves": SUM could overflow, so high and low halves are summed separately.
         """
-        rest = self._person_steps(sums) if self.person else self._complete_steps()
+        rest = self._person_steps(sums) if self.person else self._complete_steps(sums)
         steps = [*self.first_steps(words), *self._quantised(sums), *rest]
         return with_steps(steps, self._aggregate(steps[-1][0], sums))
 
@@ -244,7 +244,8 @@ class Query:
         if sums != "huge" or all(value.grid.own for value in self.values):
             cells = [value.cell for value in self.values] or [ROW]
             columns += [f"{cell} AS {t}" for cell, t in zip(cells, self._cells, strict=True)]
-            return [("quantised", f"SELECT {', '.join(columns)} {source}")]
+            fence = " OFFSET 0" if sums == "numeric" and len(self.values) > 1 else ""
+            return [("quantised", f"SELECT {', '.join(columns)} {source}{fence}")]
         cells = [*self.keys, *(["person"] if self.person else []), *self._sides]
         for i, (value, t) in enumerate(zip(self.values, self._cells, strict=True)):
             if value.grid.own:
@@ -259,22 +260,21 @@ class Query:
             ("quantised", f"SELECT {', '.join(cells)} FROM scaled"),
         ]
 
-    def _complete_steps(self) -> list[tuple[str, str]]:
+    def _complete_steps(self, sums: str) -> list[tuple[str, str]]:
         """A row that lacks a cell gets none at all: NULL propagates through arithmetic.
 
         A test for NULL would work as well, but engines move it to where the cells are computed, and
-        compute them twice.
+        compute them twice; except PostgreSQL, where the step before is not merged with this one.
         """
-        if len(self.values) < 2:
-            return []
         pairs = zip(self.values, self._cells, strict=True)
         needed = [t for value, t in pairs if value.missing is None]
-        if not needed:
+        if len(self.values) < 2 or not needed:
             return []
-        zero = " & ".join([*needed, "0"])
-        complete = (f"{t} | ({zero}) AS {t}" for t in self._cells)
-        cells = ", ".join([*self.keys, *complete, *self._sides])
-        return [("complete", f"SELECT {cells} FROM quantised")]
+        cells, where = [f"{t} | ({' & '.join([*needed, '0'])}) AS {t}" for t in self._cells], ""
+        if sums == "numeric":
+            cells, where = self._cells, f" WHERE {' AND '.join(f'{t} IS NOT NULL' for t in needed)}"
+        columns = ", ".join([*self.keys, *cells, *self._sides])
+        return [("complete", f"SELECT {columns} FROM quantised{where}")]
 
     def _where(self) -> str:
         """Only rows that can count: with public names, and with a person if persons count.
