@@ -32,7 +32,7 @@ from tests.read.observer import EPSILON, NOISE, UPPER, Seen, complaints, words
 from tests.read.places import QUICK_JAVA, java_17
 from tests.read.targets import Target, by_command
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.usefixtures("own_duckdb")]
 
 MAKERS: dict[str, Maker] = {
     "text": lambda rng, folder: targets.text(rng, folder, None),
@@ -87,11 +87,6 @@ def test_neighbours_on_postgres(temporary: Path, postgres_url: str) -> None:
 
 def test_neighbours_on_spark(temporary: Path, spark_session: Any) -> None:
     assert run(targets.on_spark(spark_session), range(3), temporary, DEAR) == []
-
-
-@pytest.mark.engine("spark")
-def test_neighbours_on_connect(tmp_path: Path) -> None:
-    assert on_connect(range(2), tmp_path) == []
 
 
 def on_connect(seeds: range, folder: Path) -> list[str]:

@@ -23,6 +23,8 @@ from hourglass.read import spill
 from hourglass.read.engines.sqlite import SQLite
 from tests.read import places
 
+pytestmark = pytest.mark.usefixtures("own_duckdb")
+
 CANARY = "CANARY8f31"
 #: More names than fit into the memory that the program below is given.
 ROWS = 400_000
