@@ -24,6 +24,18 @@ from tests.read import places
 #: Outputs contain the time, so it is fixed for all tests that compare them.
 os.environ["SOURCE_DATE_EPOCH"] = "1700000000"
 
+#: A file system in memory, as Linux has one, and the room that the suite needs there.
+IN_RAM, ROOM = Path("/dev/shm"), 4 << 30
+
+
+def _in_ram() -> bool:
+    """Whether there is a file system in memory with enough room."""
+    return os.access(IN_RAM, os.W_OK) and shutil.disk_usage(IN_RAM).free >= ROOM
+
+
+if _in_ram():  # where a ledger need not wait for a disk at every charge
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_RAM))
+
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
@@ -98,7 +110,9 @@ def postgres_url(pytestconfig: pytest.Config) -> Iterator[str]:
 
     # Not below pytest's own folder: the server has a user of its own, and every start of pytest
     # closes that folder to all but one.
-    folder = tempfile.mkdtemp(prefix="hourglass-postgres-")
+    folder = tempfile.mkdtemp(
+        prefix="hourglass-postgres-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")
+    )
     server = get_server(folder, cleanup_mode="delete")
     yield server.get_uri()
     server.cleanup()
@@ -131,8 +145,20 @@ def spark_session(
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")
+    for name, value in places.QUICK_SPARK.items():
+        session.conf.set(name, value)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def as_for_users(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Spark, where it runs, with its own settings: for the corpora that every engine must pass."""
+    if "spark" in request.config.stash[NEEDED]:
+        with places.as_for_users(request.getfixturevalue("spark_session")):
+            yield
+    else:
+        yield
 
 
 # --- every place that a table can live in --------------------------------------------------------

@@ -75,6 +75,7 @@ def test_the_corners_of_kairouz_oh_viswanath() -> None:
             assert float(found) == pytest.approx(float(printed), rel=1e-9, abs=1e-16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [

@@ -22,6 +22,25 @@ Place = Callable[[pa.Table], dict[str, Any]]
 #: For many short queries, the optimising compiler is never worth its cost.
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
+#: Spark compiles each query to Java, which takes longer than to run most of those in the tests.
+QUICK_SPARK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@contextmanager
+def as_for_users(session: Any) -> Iterator[None]:
+    """Spark with its own settings instead of the quick ones."""
+    for name in QUICK_SPARK:
+        session.conf.unset(name)
+    try:
+        yield
+    finally:
+        for name, value in QUICK_SPARK.items():
+            session.conf.set(name, value)
+
 
 def java_17() -> str | None:
     """Why Spark cannot run here, or None."""

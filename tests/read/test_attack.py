@@ -89,11 +89,6 @@ def test_neighbours_on_spark(temporary: Path, spark_session: Any) -> None:
     assert run(targets.on_spark(spark_session), range(3), temporary, DEAR) == []
 
 
-@pytest.mark.engine("spark")
-def test_neighbours_on_connect(tmp_path: Path) -> None:
-    assert on_connect(range(2), tmp_path) == []
-
-
 def on_connect(seeds: range, folder: Path) -> list[str]:
     """What the attack finds through Spark Connect, in a process of its own."""
     pytest.importorskip("grpc", reason="grpcio is not installed: pyspark[connect]")

@@ -25,6 +25,8 @@ from tests.read import corpus
 from tests.read.corpus import GROUP, PERSON, VALUE, Row
 from tests.tools import totals_of
 
+pytestmark = pytest.mark.usefixtures("as_for_users")
+
 UNITS = [
     None,
     hg.per_person(PERSON),

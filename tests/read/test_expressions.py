@@ -14,9 +14,13 @@ from hourglass.read.sql.expression.parsing import parsed
 from tests.read import expressions as given
 from tests.read.corpus import cell_of
 
+pytestmark = pytest.mark.usefixtures("as_for_users")
+
 ROWS = given.rows()
 BOUNDS = Bounds(-1000, 1000)
-ZERO = Grid.choose(BOUNDS).cell(0.0) or 0
+#: Stands for NULL in sums; no expression of the corpus has this value.
+NULL = 617.28125
+NULL_CELL = Grid.choose(BOUNDS).cell(NULL) or 0
 KINDS = {
     "x": "number", "y": "number", "n": "number", "m": "number", "k": "number", "t": "text",
     "u": "text", "flag": "boolean", "day": "date", "at": "timestamp", "zoned": "timestamp",
@@ -34,31 +38,33 @@ def expected(text: str, rows: list[dict[str, Any]]) -> tuple[int, int]:
     return sum(present), len(present)
 
 
-def all_of(placed: dict[str, Any], texts: list[str]) -> dict[str, int]:
-    """The totals of many expressions in one question, what is missing as 0, and how much is."""
-    together = [*texts, *(f"({text}) IS NULL" for text in texts)]
-    bounds = {}
-    columns = [hg.expression(text) for text in together]
-    for column in columns:
-        boolean = type_of(column.tree, KINDS) == "boolean"
-        bounds[column] = (0, 1) if boolean else tuple(BOUNDS)
-    question = mean_question(**placed, column=columns, bounds=bounds, epsilon=1, missing=0)
-    return dict(zip(together, question.read().only.sums, strict=True))
+def all_of(placed: dict[str, Any], texts: list[str], missing: float) -> dict[str, int]:
+    """The totals of many expressions in one question, with a value for those that are NULL."""
+    columns = [hg.expression(text) for text in texts]
+    bounds = {
+        column: (0, 1) if type_of(column.tree, KINDS) == "boolean" else tuple(BOUNDS)
+        for column in columns
+    }
+    question = mean_question(**placed, column=columns, bounds=bounds, epsilon=1, missing=missing)
+    return dict(zip(texts, question.read().only.sums, strict=True))
 
 
 def check(placed: dict[str, Any], texts: list[str]) -> None:
+    """Numbers: NULL counts as a value that no expression has. Conditions: NULL counts as FALSE,
+    and whether they are NULL is another column."""
     wrong = {}
     for start in range(0, len(texts), 24):
         part = texts[start : start + 24]
-        totals = all_of(placed, part)
+        boolean = type_of(parsed(part[0], "expression"), KINDS) == "boolean"
+        nulls = {text: f"({text}) IS NULL" for text in part} if boolean else {}
+        totals = all_of(placed, [*part, *nulls.values()], 0 if boolean else NULL)
         for text in part:
             cells, count = expected(text, ROWS)
-            tree = parsed(text, "expression")
-            zero = 0 if type_of(tree, KINDS) == "boolean" else ZERO
             missing = len(ROWS) - count
-            told = (totals[text] - zero * totals[f"({text}) IS NULL"], totals[f"({text}) IS NULL"])
-            if told != (cells, missing):
-                wrong[text] = (told, (cells, missing))
+            told = [totals[each] for each in (text, nulls.get(text)) if each]
+            should = [cells, missing] if boolean else [cells + NULL_CELL * missing]
+            if told != should:
+                wrong[text] = (told, should)
     assert wrong == {}
 
 
@@ -69,6 +75,12 @@ def placed(engine_place: Any) -> tuple[dict[str, Any], bool]:
         return engine_place(given.table(ROWS, given.MORE)), True
     except Exception:
         return engine_place(given.table(ROWS, given.TYPES)), False
+
+
+@pytest.mark.slow
+def test_no_expression_has_the_value_that_stands_for_null() -> None:
+    rows = [(parsed(text, "expression"), row) for text in given.NUMBERS for row in ROWS]
+    assert NULL not in {given.judged(tree, row) for tree, row in rows}
 
 
 def test_the_corpus_is_large() -> None:

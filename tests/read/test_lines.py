@@ -41,11 +41,23 @@ def read(request: pytest.FixtureRequest) -> Callable[..., Totals]:
     elif request.param == "duckdb alone":
         patch = request.getfixturevalue("monkeypatch")
         patch.setattr("hourglass.read.engines.duckdb._arrow_is_here", lambda: False)
+    return reader(request.param)
 
+
+@pytest.fixture(params=ENGINES[:2])
+def read_by_us(request: pytest.FixtureRequest) -> Callable[..., Totals]:
+    """The same on the engines whose lines we split."""
+    if request.param == "duckdb alone":
+        patch = request.getfixturevalue("monkeypatch")
+        patch.setattr("hourglass.read.engines.duckdb._arrow_is_here", lambda: False)
+    return reader(request.param)
+
+
+def reader(engine: str) -> Callable[..., Totals]:
     def totals(data: Any, by: str | None = "g", column: str = "x", **more: Any) -> Totals:
         asked = mean_question(
             data, column, bounds=(0, 9), grid=9, epsilon=1, by=by, delta=1e-6 if by else None,
-            engine=request.param.split()[0], **more,
+            engine=engine.split(maxsplit=1)[0], **more,
         )  # fmt: skip
         found = asked.read()
         pairs = zip(found.totals.cells.tolist(), found.totals.count.tolist(), strict=True)
@@ -54,7 +66,7 @@ def read(request: pytest.FixtureRequest) -> Callable[..., Totals]:
         keys = (key for (key,) in found.keys)
         return {key: pair for key, pair in zip(keys, pairs, strict=True) if pair[1]}
 
-    totals.engine = request.param  # type: ignore[attr-defined]
+    totals.engine = engine  # type: ignore[attr-defined]
     return totals
 
 
@@ -212,18 +224,25 @@ def test_lines_with_too_much_in_them(read: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "more", [[1, 1 << 20], pytest.param([1, 0x30000000], marks=pytest.mark.long)], ids=str
 )
-def test_lines_of_any_length(read: Any, tmp_path: Path, more: list[int]) -> None:
+def test_lines_of_any_length(
+    read: Any, tmp_path: Path, more: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Beside the longest that is a record, and one past all memory that an engine is given.
 
-    That a longer line never reaches Spark's memory is an option of its reader, see below.
+    That a longer line never reaches Spark's memory is an option of its reader, see below. Spark
+    takes seconds for each line of 64 MB, so its lines are shorter, unless the test is a long one.
     """
+    longest = blocks.LONGEST
+    if read.engine == "spark" and max(more) < longest:
+        longest = 1 << 22
+        monkeypatch.setattr(spark_files, "LONGEST", longest)
     path = tmp_path / "a.csv"
     with path.open("wb") as file:
-        file.write(b"x,g\n7,b\n5,a," + b"y" * (blocks.LONGEST - 4) + b"\n7,b\n")
+        file.write(b"x,g\n7,b\n5,a," + b"y" * (longest - 4) + b"\n7,b\n")
         for past in more:
             file.write(b"5,a,")
-            for _ in range(-(-(blocks.LONGEST - 4 + past) // (1 << 24))):
-                file.write(b"y" * (1 << 24))
+            for _ in range(-(-(longest - 4 + past) // (1 << 22))):
+                file.write(b"y" * (1 << 22))
             file.write(b"\n7,b\n")
     assert read(path) == {"b": (7 * 4, 4), "a": (5, 1)}
 
@@ -305,30 +324,50 @@ POISON = {
 }
 
 
+#: The lines before a poison, and after it.
+AROUND = {
+    "first": (0, 900),
+    "middle": (450, 450),
+    "last": (900, 0),
+    "at the end of a block": (blocks.BLOCK // 4 - 2, 900),
+}
+
+
 @pytest.mark.slow
 @pytest.mark.attack
-@pytest.mark.parametrize("place", ["first", "middle", "last", "at the end of a block"])
-def test_no_line_affects_another(read: Any, tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("place", AROUND)
+def test_no_line_affects_another(read_by_us: Any, tmp_path: Path, place: str) -> None:
     """One poisoned line, or as many as it has line breaks: the others count as before."""
-    before, after = {
-        "first": (0, 900),
-        "middle": (450, 450),
-        "last": (900, 0),
-        "at the end of a block": (blocks.BLOCK // 4 - 2, 900),
-    }[place]
     poisons = POISON
-    if read.engine != "duckdb":  # one by one on the first engine, elsewhere all at once
+    if read_by_us.engine != "duckdb":  # one by one on the first engine, elsewhere all at once
         poisons = {"all": b"\n7,b\n".join(POISON.values())}
     for name, poison in poisons.items():
-        path = tmp_path / "a.csv"
-        rows = b"\n".join([b"x,g", *[b"7,b"] * before, poison, *[b"7,b"] * after, b""])
-        path.write_bytes(rows)
-        found = read(path)
-        between = poison.count(b"\n7,b\n")
-        total = before + after + between
-        assert found.pop("b") == (7 * total, total), name
-        own = sum(count for _, count in found.values())
-        assert own <= poison.count(b"\n") + 1 - between, name
+        assert_only_own(read_by_us, tmp_path / "a.csv", poison, [AROUND[place]], name)
+
+
+@pytest.mark.slow
+@pytest.mark.attack
+def test_no_line_affects_another_on_spark(spark_session: Any, tmp_path: Path) -> None:
+    """All poisons at the start of a file, in the middle and at the end: Spark has no blocks."""
+    poison = b"\n7,b\n".join(POISON.values())
+    places = [(0, 450), (0, 450), (0, 0)]
+    assert_only_own(reader("spark"), tmp_path / "a.csv", poison, places, "all")
+
+
+def assert_only_own(
+    read: Any, path: Path, poison: bytes, around: list[tuple[int, int]], name: str
+) -> None:
+    """In a file with the poison between so many lines, all lines count, and it for its own."""
+    rows, total = [b"x,g"], 0
+    for before, after in around:
+        rows += [*[b"7,b"] * before, poison, *[b"7,b"] * after]
+        total += before + after + poison.count(b"\n7,b\n")
+    path.write_bytes(b"\n".join([*rows, b""]))
+    found = read(path)
+    assert found.pop("b") == (7 * total, total), name
+    own = sum(count for _, count in found.values())
+    most = poison.count(b"\n") + 1 - poison.count(b"\n7,b\n")
+    assert own <= most * len(around), name
 
 
 @pytest.mark.slow

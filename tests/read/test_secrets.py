@@ -24,10 +24,21 @@ from hourglass.ask.question import mean_question
 from hourglass.core.totals import Groups
 from hourglass.errors import guarded
 from hourglass.noise.bits import SeededBits
+from hourglass.read.engines.duckdb import DuckDB
 from tests.tools import everything
 
 CANARY = "canary-7351842"
 ASK: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1}
+
+
+def test_each_question_has_a_duckdb_of_its_own(tmp_path: Path) -> None:
+    """Were it shared, an internal error that one row causes would end every later question."""
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "t.parquet")
+    one, other = (mean_question(tmp_path / "t.parquet", "x", **ASK).source for _ in range(2))
+    assert isinstance(one, DuckDB)
+    assert isinstance(other, DuckDB)
+    one._connection.execute("CREATE TABLE seen AS SELECT 1")
+    assert other._connection.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(0,)]
 
 
 def test_a_foreign_error_is_neither_quoted_nor_chained() -> None:

@@ -1,7 +1,8 @@
 """Spark beyond one process: a cluster of workers, and a server with a client (Connect).
 
 One process holds one kind of session, so each has a process of its own that runs a part of the
-corpus and compares it with the plain reference, then fails on a cell and says nothing of it.
+corpus and compares it with the plain reference, then fails on a cell and says nothing of it. The
+attack of test_attack.py goes through Connect in the same process.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ pytestmark = [pytest.mark.engine("spark"), pytest.mark.xdist_group("spark proces
 
 PROGRAM = """
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -32,6 +34,8 @@ from pyspark.sql import SparkSession
 import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from tests.read import corpus, places
+from tests.read.attacking import DEAR, SEEN, run
+from tests.read.targets import on_spark
 from tests.read.test_conformance import PERSON, table, totals
 
 mode, folder = sys.argv[1], Path(sys.argv[2])
@@ -63,6 +67,11 @@ try:
 except hg.SourceError as error:
     assert error.__context__ is None
     print("told:", error)
+if mode == "connect":
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    tempfile.tempdir = str(temporary)
+    print("found:", run(on_spark(session), range(2), temporary, DEAR), sum(SEEN.values()))
 session.stop()
 """
 
@@ -85,3 +94,5 @@ def test_the_corpus(mode: str, tmp_path: Path) -> None:
     assert "equal" in told.stdout
     assert "told: data: Spark failed" in told.stdout
     assert CANARY not in told.stdout  # the log on stderr is Spark's own
+    if mode == "connect":
+        assert "found: [] 8" in told.stdout, told.stdout
