@@ -60,15 +60,17 @@ def written(folder: Path, rows: int) -> Path:
 Work = Callable[[], Any]
 
 
-def in_turns(first: Callable[[], Work], second: Callable[[], Work], turns: int) -> Any:
+def in_turns(
+    first: Callable[[], Work], second: Callable[[], Work], turns: int, *, warm: bool = True
+) -> Any:
     """The median times of both, taken turn by turn; what prepares them is not in them."""
     times: tuple[list[float], list[float]] = ([], [])
-    for turn in range(turns + 1):
+    for turn in range(turns + warm):
         for prepare, record in zip((first, second), times, strict=True):
             work = prepare()
             start = time.perf_counter()
             work()
-            if turn:  # the first turn warms the file's cache
+            if turn >= warm:  # the first turn warms the file's cache
                 record.append(time.perf_counter() - start)
     return statistics.median(times[0]), statistics.median(times[1])
 
@@ -133,7 +135,7 @@ def ratio(what: str, ours: float, theirs: float, goal: float | None) -> Figure:
     return Figure(what, ours / theirs, f"x ({ours:.2f} / {theirs:.2f} s)", goal)
 
 
-def duckdb_average(path: Path) -> Callable[[str], Work]:
+def duckdb_average(path: Path | str) -> Callable[[str], Work]:
     """Averages by a database that is kept between them, as ours is."""
     connection = duckdb.connect(config={"preserve_insertion_order": "false"})
     connection.execute("SET enable_progress_bar = false")
