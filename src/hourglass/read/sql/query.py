@@ -266,9 +266,11 @@ class Query:
         A test for NULL would work as well, but engines move it to where the cells are computed, and
         compute them twice; except PostgreSQL, where the step before is not merged with this one.
         """
+        if len(self.values) < 2:
+            return []
         pairs = zip(self.values, self._cells, strict=True)
         needed = [t for value, t in pairs if value.missing is None]
-        if len(self.values) < 2 or not needed:
+        if not needed:
             return []
         cells, where = [f"{t} | ({' & '.join([*needed, '0'])}) AS {t}" for t in self._cells], ""
         if sums == "numeric":
