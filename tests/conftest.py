@@ -258,7 +258,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     item.config.stash[NEEDED] = engines_of(item)
     # "duckdb alone" is DuckDB without PyArrow, through which it would hand columns over to NumPy.
     # Places last for a session, and other tests run in between.
-    alone = "duckdb alone" in (item.callspec.params.values() if hasattr(item, "callspec") else ())
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    alone = any(isinstance(value, str) and value == "duckdb alone" for value in values)
     duckdb_engine._arrow_is_here = (lambda: False) if alone else ARROW_IS_HERE
 
 
