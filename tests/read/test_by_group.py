@@ -49,6 +49,7 @@ def tables(draw: st.DrawFn) -> Any:
     return KEYS[kind][0], keys, rows, draw(FILLS), draw(FILLS)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(tables())
 def test_totals_are_those_of_the_reference(made: Any) -> None:

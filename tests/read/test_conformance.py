@@ -105,7 +105,10 @@ def once(request: pytest.FixtureRequest, first: bool) -> bool:
     return first or request.node.callspec.params["place"] != "spark"
 
 
-@pytest.mark.parametrize(("bounds", "cells"), corpus.REAL)
+@pytest.mark.parametrize(
+    ("bounds", "cells"),
+    [*corpus.REAL[:3], *(pytest.param(*case, marks=pytest.mark.slow) for case in corpus.REAL[3:])],
+)
 def test_reals(
     place: Any, bounds: Bounds, cells: int | None, request: pytest.FixtureRequest
 ) -> None:

@@ -131,6 +131,7 @@ assert len(duckdb_own._idle) == 1
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(sys, "getrefcount") or sys.platform == "win32", reason="no fork")
 @pytest.mark.parametrize("child", ["asks", "leaves"])
 def test_a_forked_child_leaves_the_idle_databases_alone(child: str) -> None:

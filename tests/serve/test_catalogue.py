@@ -175,6 +175,7 @@ def test_a_new_catalogue_needs_data_and_a_budget_and_nothing_else(
     assert run("check", path.name)[0] == 0
 
 
+@pytest.mark.slow
 def test_check_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(EXAMPLES / "visits.parquet", tmp_path)
     path = tmp_path / "catalogue.toml"

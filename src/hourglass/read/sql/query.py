@@ -266,11 +266,10 @@ class Query:
         A test for NULL would work as well, but engines move it to where the cells are computed, and
         compute them twice; except PostgreSQL, where the step before is not merged with this one.
         """
-        if len(self.values) < 2:
+        if len(self.values) < 2:  # a count has a cell and no value
             return []
         pairs = zip(self.values, self._cells, strict=True)
-        needed = [t for value, t in pairs if value.missing is None]
-        if not needed:
+        if not (needed := [t for value, t in pairs if value.missing is None]):
             return []
         cells, where = [f"{t} | ({' & '.join([*needed, '0'])}) AS {t}" for t in self._cells], ""
         if sums == "numeric":
