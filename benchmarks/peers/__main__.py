@@ -16,6 +16,7 @@ from typing import Any
 from . import measure
 from .adapters import NAMES
 from .environments import ROOT, Environment, installed
+from .quick import write_speed
 from .report import write
 from .wide import write_columns
 
@@ -52,14 +53,16 @@ def main() -> None:
         _measured(asked, kept)
     results = json.loads(kept.read_text())
     left = [stage for stage in STAGES if "ours" not in results[stage]]
-    if left == [stage for stage in STAGES if stage != "columns"]:
-        write_columns(results, asked.out)
-        _say(f"written: the section on several columns in {asked.out / 'comparison.md'}")
-    elif left:
-        _say(f"no report yet: {', '.join(left)} of ours still to be run")
-    else:
+    alone = {"columns": write_columns, "speed": write_speed}
+    if not left:
         write(results, asked.out)
         _say(f"written: {asked.out / 'comparison.md'}")
+    for stage in alone if left else ():
+        if stage not in left:
+            alone[stage](results, asked.out)
+            _say(f"written: the section on {stage} in {asked.out / 'comparison.md'}")
+    if left:
+        _say(f"of ours still to be run for the whole page: {', '.join(left)}")
 
 
 def _measured(asked: argparse.Namespace, kept: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,14 +10,13 @@ import hourglass as hg
 from .adapters import NAMES
 from .environments import adapter
 from .measure import WAYS, WIDE, WIDE_EPSILONS, Wide
+from .sections import replaced
 from .tables import table as _table
 from .tables import three as _three
 
 Results = dict[str, Any]
 
 HEADING: Final = "## Several columns from one epsilon"
-#: The section of which a page without this one has it put in front.
-NEXT: Final = "## Speed and memory"
 _WORDS: Final = {"means": "its call for means", "sums": "one count and the sums, by hand"}
 
 
@@ -26,16 +24,6 @@ def write_columns(results: Results, out: Path) -> None:
     """The section in a page that is there already; everything else on it stays."""
     page = out / "comparison.md"
     page.write_text(replaced(page.read_text(), section(results)))
-
-
-def replaced(page: str, section: str) -> str:
-    """The page with this section in place of the one it had, or before the one on speed."""
-    before, heading, rest = page.partition(HEADING)
-    if not heading:
-        before, heading, rest = page.partition(NEXT)
-        return f"{before}{section}\n\n{heading}{rest}"
-    after = re.search(r"^## ", rest, re.MULTILINE)
-    return before + section + ("\n\n" + rest[after.start() :] if after else "\n")
 
 
 def section(results: Results) -> str:

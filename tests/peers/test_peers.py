@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.peers import measure, report
+from benchmarks.peers import measure, quick, report
 from benchmarks.peers import wide as wide_report
 from benchmarks.peers.__main__ import merged
 from benchmarks.peers.adapters import NAMES
 from benchmarks.peers.environments import Environment, PeerError, Process, adapter
 from benchmarks.peers.limits import least_mse
+from benchmarks.peers.sections import replaced
 from benchmarks.peers.worker import Squares
 
 import hourglass as hg
@@ -179,17 +180,20 @@ def test_a_run_that_does_not_get_there_keeps_the_last_answer() -> None:
     assert [row.get("run") for row in found] == ["today", None, None]
 
 
-def test_the_section_on_several_columns_replaces_itself_alone() -> None:
+def test_a_section_replaces_itself_alone() -> None:
     found = results([])
-    section = wide_report.section(found)
-    assert "(3x)" in section
-    assert "- 10 columns, one count and the sums, by hand: from 2 to 2 times" in section
-    page = "# A page\n\n## Accuracy\n\nx\n\n## Speed and memory\n\ny\n"
-    once = wide_report.replaced(page, section)
-    assert once == page.replace("## Speed", section + "\n\n## Speed")
-    assert wide_report.replaced(once, "## Several columns from one epsilon\n\nz") == page.replace(
-        "## Speed", "## Several columns from one epsilon\n\nz\n\n## Speed"
-    )
+    columns, speed = wide_report.section(found), quick.section(found)
+    assert "(3x)" in columns
+    assert "- 10 columns, one count and the sums, by hand: from 2 to 2 times" in columns
+    assert "| one release, n = 1,000 |" in speed
+    page = f"# A page\n\n{wide_report.HEADING}\n\nx\n\n{quick.HEADING}\n\ny\n"
+    once = replaced(page, columns)
+    assert once == f"# A page\n\n{columns}\n\n{quick.HEADING}\n\ny\n"
+    twice = f"# A page\n\n{columns}\n\n{speed}\n"
+    assert replaced(once, speed) == twice
+    assert replaced(twice, speed) == replaced(twice, columns) == twice
+    with pytest.raises(ValueError, match="no section '## Other'"):
+        replaced(page, "## Other\n\nz")
 
 
 def test_the_page_is_made_of_the_results() -> None:
