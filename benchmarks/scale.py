@@ -201,7 +201,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found: list[Figure] = []
         for figure in printed(figures(folder, asked.rows, asked.turns, asked.parts)):
             found.append(figure)  # a long run may be ended before its end
-            replace_section(HEADING, f"{WORDS}\n\n{machine()}:\n\n{pivot(found)}")
+            turns = f"{asked.turns} turn{'s' if asked.turns > 1 else ''}"
+            replace_section(HEADING, f"{WORDS}\n\n{machine()}, {turns}:\n\n{pivot(found)}")
 
 
 if __name__ == "__main__":
