@@ -33,7 +33,7 @@ small = np.random.default_rng(1).random(1_000)
 large = np.random.default_rng(1).random(1_000_000)
 part, whole = (f"{sys.argv[1]}/rows-{rows}.parquet" for rows in (1_000, 10_000_000))
 ask = dict(bounds=(0, 100), epsilon=1)
-budget = hg.create_budget(f"{sys.argv[1]}/{os.getpid()}.ledger", "b", epsilon=10**6)
+budget = hg.create_budget(f"{sys.argv[1]}/{os.getpid()}.ledger", "b", epsilon=10**4)
 for line in sys.stdin:
     times, question = line.split(maxsplit=1)
     code = compile(question, "question", "exec")
