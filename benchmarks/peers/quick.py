@@ -22,8 +22,8 @@ WHY_SLOWER = (
     "adds floating-point noise to a sum does less."
 )
 WHY_LARGER = (
-    "Ours stands on NumPy, which is about half of its import, and brings DuckDB for tables and "
-    "files; the two are most of its size. A single compiled module has neither."
+    "Ours stands on NumPy and brings DuckDB for tables and files; the two are most of its size. A "
+    "single compiled module has neither."
 )
 
 
