@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.estimate.point import EXACT
 from hourglass.noise.bits import BLOCK
+from hourglass.read.sql.query import MOST_LISTED
 
 pytestmark = pytest.mark.enumeration
 
@@ -112,3 +114,19 @@ def test_columns_counts_and_what_lies_outside_in_blocks() -> None:
     sides = hg.mean(data, "x", bounds=(3, 5), outside="1/2", **ask).columns()
     assert np.mean(sides["below"] == rows * (x < 3)) > 0.999
     assert np.mean(sides["above"] == rows * (x > 5)) > 0.999
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_long_lists_of_keys_are_not_in_the_query(null: bool) -> None:
+    """DuckDB would take longer to read them; what is not public is left out all the same."""
+    names = [None if i % 7 == 0 else f"g{i % 150}" for i in range(1000)]
+    table = pa.table({"g": names, "x": [1] * 1000, "p": list(range(1000))})
+    for size, unit in product((MOST_LISTED, MOST_LISTED + 1), (None, hg.per_person("p"))):
+        keys = [f"g{i}" for i in range(size - null)] + [None] * null
+        question = mean_question(table, "x", bounds=(0, 1), epsilon=1, by="g", keys=keys, unit=unit)
+        assert question.keys is not None
+        listed = size <= MOST_LISTED or unit is not None
+        assert (" IN (" in (question.sql or "")) == listed
+        secret = question.read()
+        assert (len(secret.keys) == len(keys)) == listed
+        assert question.keys.padded(secret).count.tolist() == [names.count(key) for key in keys]

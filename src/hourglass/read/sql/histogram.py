@@ -148,8 +148,7 @@ class Histogram:
         if self.person or (self._integers and self._widened.wide):
             return None
         last = f"SELECT {self._number} FROM {self._source}"
-        steps = self._first_steps(DUCKDB)
-        return with_steps(steps, last) if steps else last
+        return with_steps(self._first_steps(DUCKDB), last)
 
     def _check(self) -> None:
         if len(self.scale.candidates) > MOST_CANDIDATES:

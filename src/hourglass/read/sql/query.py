@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ...core.places import Places
 from ...core.totals import MOST, MOST_SQUARE, Groups, Sum, Totals
@@ -50,7 +50,10 @@ from .value import Value
 if TYPE_CHECKING:
     from ..column import Column
 
-__all__ = ["Query", "Question", "Value"]
+__all__ = ["MOST_LISTED", "Query", "Question", "Value"]
+
+#: On DuckDB, longer lists of public keys are not in the query; groups are chosen in its result.
+MOST_LISTED: Final = 100
 
 
 @dataclass(frozen=True)
@@ -119,8 +122,7 @@ class Query:
             return None
         columns = [*map(key_column, self.by), *self.numbers]
         last = f"SELECT {', '.join(columns)} FROM {self._source}"
-        steps = self.first_steps(DUCKDB)
-        return with_steps(steps, last) if steps else last
+        return with_steps(self.first_steps(DUCKDB), last)
 
     @property
     def numbers(self) -> tuple[str, ...] | None:
@@ -154,12 +156,9 @@ class Query:
     @property
     def balance(self) -> tuple[int, ...]:
         """For each sum, G if the "huge" form sums 2t - G for each record, else 0."""
-        return tuple(
-            self.values[each.column].grid.cells
-            if not each.side and self._balanced(each.column)
-            else 0
-            for each in self.sums
-        )
+        plain = [not each.side and self._balanced(each.column) for each in self.sums]
+        each = zip(plain, self.sums, strict=True)
+        return tuple(self.values[sum_.column].grid.cells if yes else 0 for yes, sum_ in each)
 
     def _balanced(self, column: int) -> bool:
         """Whether 2t - G replaces t; the means of persons and powers need t itself."""
@@ -197,12 +196,10 @@ class Query:
             return self._of_rows(columns)
         (value,) = self.values
         column = columns[value.field.name]
+        grid, missing = value.grid, value.missing
         if column.array is not None:
-            totals = total_of_array(column.array, value.grid, value.missing, sums=self.sums)
-        else:
-            chunks = column.each_chunk()
-            totals = total_of_chunks(chunks, value.grid, value.missing, self.sums)
-        return Groups.of_total(totals)
+            return Groups.of_total(total_of_array(column.array, grid, missing, sums=self.sums))
+        return Groups.of_total(total_of_chunks(column.each_chunk(), grid, missing, self.sums))
 
     def _of_rows(self, columns: Mapping[str, Column]) -> Groups:
         chosen = [columns[value.field.name] for value in self.values]
@@ -239,7 +236,7 @@ class Query:
             f"{side_of(self.values[i].field, self.values[i].grid, sums)} AS {o}"
             for i, o in zip(self.outside, self._sides, strict=True)
         ]
-        where = self._where()
+        where = self._where(sums)
         source = f"FROM {self._source}{f' WHERE {where}' if where else ''}"
         if sums != "huge" or all(value.grid.own for value in self.values):
             cells = [value.cell for value in self.values] or [ROW]
@@ -277,16 +274,19 @@ class Query:
         columns = ", ".join([*self.keys, *cells, *self._sides])
         return [("complete", f"SELECT {columns} FROM quantised{where}")]
 
-    def _where(self) -> str:
-        """Only rows that can count: with public names, and with a person if persons count.
+    def _listed(self, i: int, sums: str) -> tuple[Any, ...] | None:
+        """The public values of a key, if the query lists them: DuckDB is slow to read many."""
+        found = self.allowed[i] if self.allowed else None
+        long = found is not None and len(found) > MOST_LISTED
+        return None if long and sums == "huge" and not self.person else found
 
-        Without persons, rows whose key is NULL are dropped by group: see :meth:`_having`.
-        """
+    def _where(self, sums: str) -> str:
+        """Only rows that can count; without persons, NULL keys are dropped by group, see below."""
         tests = []
         for i, key in enumerate(self.by):
             nulls = bool(self.nulls and self.nulls[i])
-            if (allowed := self.allowed[i] if self.allowed else None) is not None:
-                tests.append(is_listed(key, allowed, nulls))
+            if (listed := self._listed(i, sums)) is not None:
+                tests.append(is_listed(key, listed, nulls))
             elif self.person and not nulls:
                 tests.append(f"{key_column(key)} IS NOT NULL")
         if self.person:
@@ -336,15 +336,13 @@ class Query:
             hi, lo = halves(term, sums)
             columns += f", CAST({hi} AS BIGINT) AS hi{i}, CAST({lo} AS BIGINT) AS lo{i}"
         select = f"SELECT {keys}COUNT({self._cells[0]}) AS n{columns} FROM {table}"
-        return select + (f" GROUP BY {', '.join(self.keys)}{self._having()}" if self.by else "")
+        return select + (f" GROUP BY {', '.join(self.keys)}{self._having(sums)}" if self.by else "")
 
-    def _having(self) -> str:
+    def _having(self, sums: str) -> str:
         """Leave out the group NULL, unless it is among the public keys."""
-        if self.person:
-            return ""
         unnamed = [
             f"{key} IS NOT NULL"
             for i, key in enumerate(self.keys)
-            if not (self.nulls and self.nulls[i]) and not (self.allowed and self.allowed[i])
+            if not (self.nulls and self.nulls[i]) and not self._listed(i, sums)
         ]
-        return f" HAVING {' AND '.join(unnamed)}" if unnamed else ""
+        return f" HAVING {' AND '.join(unnamed)}" if unnamed and not self.person else ""

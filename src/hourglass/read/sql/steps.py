@@ -27,9 +27,9 @@ def columns_of(listed: Iterable[str]) -> str:
 
 
 def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
-    """Join common table expressions and the final SELECT."""
+    """Join common table expressions, if there are any, and the final SELECT."""
     clauses = ",\n".join(f"{name} AS (\n  {body}\n)" for name, body in steps)
-    return f"WITH {clauses}\n{last}"
+    return f"WITH {clauses}\n{last}" if steps else last
 
 
 def kept_rows(
