@@ -119,8 +119,9 @@ def test_columns_counts_and_what_lies_outside_in_blocks() -> None:
 @pytest.mark.parametrize("null", [False, True])
 def test_long_lists_of_keys_are_not_in_the_query(null: bool) -> None:
     """DuckDB would take longer to read them; what is not public is left out all the same."""
-    names = [None if i % 7 == 0 else f"g{i % 150}" for i in range(1000)]
-    table = pa.table({"g": names, "x": [1] * 1000, "p": list(range(1000))})
+    groups, rows = MOST_LISTED + 50, 5 * (MOST_LISTED + 50)
+    names = [None if i % 7 == 0 else f"g{i % groups}" for i in range(rows)]
+    table = pa.table({"g": names, "x": [1] * rows, "p": range(rows)})
     for size, unit in product((MOST_LISTED, MOST_LISTED + 1), (None, hg.per_person("p"))):
         keys = [f"g{i}" for i in range(size - null)] + [None] * null
         question = mean_question(table, "x", bounds=(0, 1), epsilon=1, by="g", keys=keys, unit=unit)

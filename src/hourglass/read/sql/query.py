@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_LISTED", "Query", "Question", "Value"]
 
 #: On DuckDB, longer lists of public keys are not in the query; groups are chosen in its result.
-MOST_LISTED: Final = 100
+MOST_LISTED: Final = 500
 
 
 @dataclass(frozen=True)
