@@ -49,7 +49,7 @@ def spark(path: Path, turns: int) -> Iterator[Figure]:
 
 
 def postgres(path: Path, turns: int) -> Iterator[Figure]:
-    """The same."""
+    """The same on PostgreSQL."""
     with _served(path) as url:
         import psycopg
 

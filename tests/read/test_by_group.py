@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,7 @@ def test_totals_are_those_of_the_reference(made: Any) -> None:
         values, (schema.key("k"),), allowed=(None,), nulls=public.nulls(), places=public.places
     )
     assert query.in_table
+    assert not replace(query, sums=query.sums[::-1]).in_table  # it adds up one sum per column
     found = source.run(source.sql(query, Bounds(0, 1)), query)
     sums = public.padded(found).totals
     got = list(zip(zip(*sums.sums, strict=True), sums.count, strict=True))

@@ -138,6 +138,24 @@ def test_persons(engine_place: Any, unit: Unit, numbered: bool) -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_a_group_in_which_a_person_has_no_value_is_none_of_theirs(
+    engine_place: Any, unit: Unit
+) -> None:
+    """It takes no place among the groups in which the person counts, whatever its hash."""
+    rows = [
+        (value, group, f"p{i}")
+        for i in range(24)
+        for group, value in [
+            ("a", 1.0),
+            ("b", math.nan if i % 2 else None),
+            ("c", 2.0),
+            ("d", None),
+        ]
+    ]
+    agree(engine_place, rows, pa.float64(), Grid(Bounds(0.0, 2.0), 8), 8, unit=unit, whole=False)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_names_that_are_alike(engine_place: Any, unit: Unit | None) -> None:
     """Case, accents, blanks and normalisation: names are distinguished by their bytes."""
     grid = Grid.choose(Bounds(0, 120))

@@ -196,7 +196,7 @@ def integer_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> t
 
 
 def whole_sums(cells: Array, offset: int, powers: Sequence[int], size: int) -> list[int]:
-    """Sums of powers of ``cells + offset`` over ``count`` records.
+    """Sums of powers of ``cells + offset`` over ``size`` records.
 
     The other entries of ``cells`` are 0 and do not count.
     """

@@ -152,7 +152,7 @@ def quantised(
 
 
 def either(one: Array | None, two: Array | None) -> Array | None:
-    """The rows of one or both masks; None if there are none."""
+    """The rows that are in either mask; None is a mask without rows."""
     if one is None or two is None:
         return two if one is None else one
     return one | two

@@ -1,8 +1,8 @@
 """DuckDB databases of our own: in memory, each used by one question at a time.
 
-To start a database takes longer than to ask a small question, so one that has done its work is
-kept for the next question. It keeps no data: it caches no files, what was registered belongs to a
-cursor that is closed, and a database that failed or that spilled to disk is not kept.
+Starting a database takes longer than answering a small question, so a database is kept for the next
+question. No data stays in it: it caches no files, tables are registered on a cursor that is closed,
+and a database that failed or spilled to disk is not kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..sql.cells import literal
 
 __all__ = ["OwnDatabase", "connect"]
 
-#: This many idle databases are kept; each has a thread per core, which sleep.
+#: At most this many idle databases are kept; each has a sleeping thread per core.
 _MOST: Final = 2
 _idle: list[Any] = []
 
@@ -80,7 +80,7 @@ def connect(spill: Path | None = None) -> Any:
 def _forget() -> None:
     """Leave the idle databases alone in a forked child, where their threads do not run.
 
-    To close one there would crash the child, so it is never freed.
+    Closing one there would crash the child, so it is never freed.
     """
     while _idle:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(_idle.pop()))

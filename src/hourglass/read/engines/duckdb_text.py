@@ -225,9 +225,9 @@ def _unlisted(query: Question) -> list[Field]:
     """The columns of text that name groups or persons and are not restricted to a list of keys."""
     if not isinstance(query, Query):
         return []
-    allowed = query.allowed or (None,) * len(query.by)
-    pairs = zip((*query.by, query.person), (*allowed, None), strict=True)
-    return [field for field, listed in pairs if field and field.kind == "text" and listed is None]
+    found = [field for i, field in enumerate(query.by) if query.listed(i, "huge") is None]
+    found += [query.person] if query.person else []
+    return [field for field in found if field.kind == "text"]
 
 
 #: Rows per Arrow batch: this many of the longest names fit into its 2^31 bytes.

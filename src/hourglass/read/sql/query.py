@@ -140,12 +140,12 @@ class Query:
         """Whether the kernel can look up each row's group in a table.
 
         That is faster than GROUP BY if there are many groups. It takes a key that is one integer,
-        and sums of cells alone.
+        and one sum of cells per column.
         """
         if self.places is None or not self.places.direct or self.allowed != (None,):
             return False
         (key,) = self.by
-        plain = all(each.power == 1 and not each.side for each in self.sums)
+        plain = self.sums == tuple(Sum(column=column) for column in range(len(self.values)))
         return plain and key.kind == "integer" and not key.wide
 
     @property
@@ -274,7 +274,7 @@ class Query:
         columns = ", ".join([*self.keys, *cells, *self._sides])
         return [("complete", f"SELECT {columns} FROM quantised{where}")]
 
-    def _listed(self, i: int, sums: str) -> tuple[Any, ...] | None:
+    def listed(self, i: int, sums: str) -> tuple[Any, ...] | None:
         """The public values of a key, if the query lists them: DuckDB is slow to read many."""
         found = self.allowed[i] if self.allowed else None
         long = found is not None and len(found) > MOST_LISTED
@@ -285,7 +285,7 @@ class Query:
         tests = []
         for i, key in enumerate(self.by):
             nulls = bool(self.nulls and self.nulls[i])
-            if (listed := self._listed(i, sums)) is not None:
+            if (listed := self.listed(i, sums)) is not None:
                 tests.append(is_listed(key, listed, nulls))
             elif self.person and not nulls:
                 tests.append(f"{key_column(key)} IS NOT NULL")
@@ -343,6 +343,6 @@ class Query:
         unnamed = [
             f"{key} IS NOT NULL"
             for i, key in enumerate(self.keys)
-            if not (self.nulls and self.nulls[i]) and not self._listed(i, sums)
+            if not (self.nulls and self.nulls[i]) and not self.listed(i, sums)
         ]
         return f" HAVING {' AND '.join(unnamed)}" if unnamed and not self.person else ""
