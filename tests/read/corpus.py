@@ -172,12 +172,25 @@ def _of_person(person: Any, rows: list[Cells], limit: int | None) -> list[Cells]
     if limit is None:
         means = (Fraction(sum(cells), len(cells)) for cells in zip(*rows, strict=True))
         return [tuple(math.floor(mean + Fraction(1, 2)) for mean in means)]
-    copies: dict[Cells, int] = defaultdict(int)
-    hashed = []
-    for cells in sorted(rows):
-        copies[cells] += 1
-        hashed.append((_hash(person, *cells, copies[cells]), cells))
-    return [cells for _, cells in sorted(hashed)[:limit]]
+    n, start = len(rows), _start(person)
+    places = range(n)
+    kept = [
+        cells
+        for cells, r in zip(sorted(rows), places, strict=True)
+        if (start + r * limit) % n < limit
+    ]
+    assert len(kept) == min(n, limit)
+    return kept
+
+
+def _start(person: Any) -> int:
+    """The same for every row of a person: an integer from the number or the text."""
+    if isinstance(person, int):
+        return abs(person) % (2**31 - 1) * 48271 % (2**31 - 1)
+    start = 0
+    for digit in _hash(person)[:7]:
+        start = start * 103 + ord(digit)
+    return start
 
 
 def _hash(*parts: Any) -> str:

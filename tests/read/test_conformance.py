@@ -15,6 +15,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.key_columns import NAMELESS
 from hourglass.core.totals import Groups
@@ -135,6 +136,48 @@ def test_persons(engine_place: Any, unit: Unit, numbered: bool) -> None:
     rows = corpus.rows(corpus.reals(grid), numbered=numbered)
     placed = engine_place(table(rows, pa.float64(), pa.int64() if numbered else pa.string()))
     assert totals(placed, bounds, None, unit=unit) == corpus.reference(rows, grid, unit)
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.uint64()], ids=str)
+def test_ids_of_every_width(
+    engine_place: Any, kind: pa.DataType, request: pytest.FixtureRequest
+) -> None:
+    """The hash of a person is the same whatever the type, and overflows at neither end of it."""
+    place = request.node.callspec.params["engine_place"]
+    if kind == pa.uint64() and place in ("sqlite", "postgres", "spark"):
+        pytest.skip("the engine has no such type")
+    bits = kind.bit_width - (not pa.types.is_unsigned_integer(kind))
+    least, most = -(2**bits) if bits < kind.bit_width else 0, 2**bits - 1
+    dice, persons = random.Random(1), [least, least + 1, 1, 2, 3, most - 1, most]
+    rows = [(float(i), dice.choice("ab"), dice.choice(persons)) for i in range(200)]
+    grid, unit = Grid(Bounds(0.0, 200.0), 400), hg.per_person(PERSON, rows=3)
+    placed = engine_place(table(rows, pa.float64(), kind))
+    assert totals(placed, grid.bounds, 400, unit=unit) == corpus.reference(rows, grid, unit)
+
+
+@pytest.mark.parametrize("ids", [range(3000), range(0, 3 * 10**6, 1000), "users"], ids=str)
+@pytest.mark.parametrize(("rows", "limit"), [(2, 1), (5, 1), (5, 2), (16, 1), (16, 7)])
+def test_every_row_of_a_person_has_the_same_chance(ids: Any, rows: int, limit: int) -> None:
+    """Of 3,000 persons with the same values each value is kept by limit / rows of them.
+
+    Six standard deviations of independent choices, which few hashes of this many persons miss by
+    chance (2e-9 a value); one that starts everyone at the same row would miss by far.
+    """
+    persons = [f"user-{i}" for i in range(3000)] if ids == "users" else list(ids)
+    table = pa.table(
+        {
+            VALUE: [float(value) for _ in persons for value in range(rows)],
+            PERSON: [person for person in persons for _ in range(rows)],
+        }
+    )
+    unit = hg.per_person(PERSON, rows=limit)
+    share = limit / rows
+    spread = 6 * math.sqrt(len(persons) * share * (1 - share))
+    scale = [value + 0.5 for value in range(-1, rows)]
+    found = bounds_question(table, VALUE, epsilon=1, unit=unit, scale=scale).read()
+    kept = np.diff(found.below)
+    assert kept.sum() == len(persons) * limit
+    assert np.all(np.abs(kept - len(persons) * share) < spread)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)

@@ -81,7 +81,7 @@ def find_bounds(
         one side of it.
     unit
         Whose presence is hidden: ``hg.per_row()`` (the default), or ``hg.per_person("id")``,
-        where one row of each person counts, chosen by a hash of the person's own rows; with
+        where one row of each person counts, chosen by a hash of the person's id; with
         ``rows=k`` up to k of them count, and epsilon is divided by k.
     where, parse, engine, budget, request, explain, bits
         As in :func:`hourglass.mean`.

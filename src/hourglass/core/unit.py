@@ -1,7 +1,7 @@
 """Whose presence is hidden: a row, or a person with all of their rows.
 
 A unit is enforced in the query, never assumed of the data: however many rows a person has, no more
-of them count than the unit allows. Which ones is decided by a hash of the person's own rows, so one
+of them count than the unit allows. Which ones depends on the person's id and own rows alone, so one
 person's rows never affect which rows of another are kept.
 """
 

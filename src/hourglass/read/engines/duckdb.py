@@ -183,9 +183,8 @@ class DuckDBRelation:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the relation; the optimiser settings of its connection are not changed."""
-        opaque = (
-            _handed_over(query) is None
-        )  # a column that is handed over is not compared with anything
+        # A column that is handed over is not compared with anything, except to choose rows.
+        opaque = query.person is not None or _handed_over(query) is None
         by_group = _by_group(query)
         native = select(query, TABLE, by_group=by_group, collated=True, opaque=opaque)
         return _text(query, native)

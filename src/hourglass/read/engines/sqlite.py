@@ -177,7 +177,7 @@ def _field(name: str, declared: str) -> Field:
 
 
 def _define_functions(connection: Any) -> None:
-    """Define MD5 and functions that read the bytes of a text; none of them can fail."""
+    """Define MD5, ASCII and functions that read the bytes of a text; none of them can fail."""
     (encoding,) = connection.execute("PRAGMA encoding").fetchone()
 
     def text_of(raw: bytes | None) -> str | None:
@@ -206,6 +206,7 @@ def _define_functions(connection: Any) -> None:
     for label, (operands, function) in (SCALARS | FUNCTIONS).items():
         connection.create_function(label, operands, function, deterministic=True)
     connection.create_function("MD5", 1, _md5, deterministic=True)
+    connection.create_function("ASCII", 1, _ascii, deterministic=True)
 
 
 def _real(text: str) -> float | None:
@@ -230,6 +231,10 @@ def _md5(text: Any) -> str | None:
     return hashlib.md5(
         str(text).encode("utf-8", "surrogatepass"), usedforsecurity=False
     ).hexdigest()
+
+
+def _ascii(text: Any) -> int | None:
+    return ord(text) if isinstance(text, str) and len(text) == 1 else None
 
 
 @register

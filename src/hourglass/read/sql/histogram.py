@@ -1,11 +1,12 @@
 """The query behind private bounds: how many records fall into each bucket of a scale.
 
     valued      the number x of every row, and the person
-        quantised   its bucket t, by a tree of comparisons with public constants
-    chosen      the rows of a person that count, in the order of a hash of their own rows
+    quantised   those that are numbers
+    chosen      of persons: the rows that count, see :func:`.steps.kept_rows`
+    bucketed    the bucket t of each, by a tree of comparisons with public constants
     (last)      COUNT by bucket
 
-If no rows of persons are chosen, DuckDB hands the numbers over, and NumPy counts them.
+DuckDB hands the numbers over after ``chosen``, and NumPy counts them.
 
 Comparisons do not round, so every engine puts every value into the same bucket. Numbers of an
 integer type are compared as integers, all others as doubles; a candidate that the type cannot
@@ -112,43 +113,46 @@ class Histogram:
     def text(self, sums: str = "huge", words: Words = DUCKDB) -> str:
         """The query; NaN is left out."""
         self._check()
-        where, person = "", ""
+        steps = self._rows(sums, words)
+        tests = [self._lies(c, sign) for c in self.scale.candidates for sign in ("<", "<=")]
+        bucket, zero = self.scale.bucket_case(tests), whole(0)
+        steps.append(("bucketed", f"SELECT {bucket} AS t FROM {steps[-1][0]}"))
+        return with_steps(
+            steps,
+            f"SELECT t AS k1, COUNT(t) AS n, {zero} AS hi1, {zero} AS lo1 FROM bucketed GROUP BY t",
+        )
+
+    def handed_over(self) -> str | None:
+        """A DuckDB query that returns the number of each row that counts, for NumPy to count.
+
+        None if 64 bits are not enough for an integer.
+        """
+        self._check()
+        if self._integers and self._widened.wide:
+            return None
         if self.person:
-            person = f", {key_column(self.person)} AS person"
-            where = f" WHERE {key_column(self.person)} IS NOT NULL"
+            steps = self._rows("huge", DUCKDB)
+            return with_steps(steps, f"SELECT x FROM {steps[-1][0]}")
+        last = f"SELECT {self._number} FROM {self._source}"
+        return with_steps(self._first_steps(DUCKDB), last)
+
+    def _rows(self, sums: str, words: Words) -> list[tuple[str, str]]:
+        """The steps up to the numbers that count."""
         if self._integers:
             present = "x IS NOT NULL"
         else:
             present = is_number("x") if sums == "huge" else f"x <= {double(math.inf)}"
-        kept = ", person" if self.person else ""
-        tests = [self._lies(c, sign) for c in self.scale.candidates for sign in ("<", "<=")]
-        steps = [
+        person, where, kept = "", "", []
+        if self.person:
+            person = f", {key_column(self.person)} AS person"
+            where = f" WHERE {key_column(self.person)} IS NOT NULL"
+            kept = kept_rows(self.unit.records, self.person, ["x"])
+        return [
             *self._first_steps(words),
             ("valued", f"SELECT {self._number} AS x{person} FROM {self._source}{where}"),
-            (
-                "quantised",
-                f"SELECT {self.scale.bucket_case(tests)} AS t{kept} FROM valued WHERE {present}",
-            ),
+            ("quantised", f"SELECT * FROM valued WHERE {present}"),
+            *kept,
         ]
-        if self.person:
-            steps += kept_rows(self.unit.records)
-        zero = whole(0)
-        return with_steps(
-            steps,
-            f"SELECT t AS k1, COUNT(t) AS n, {zero} AS hi1, {zero} AS lo1 "
-            f"FROM {steps[-1][0]} GROUP BY t",
-        )
-
-    def handed_over(self) -> str | None:
-        """A DuckDB query that returns the number of each row, for NumPy to count.
-
-        None if a person's rows must be chosen, or 64 bits are not enough for an integer.
-        """
-        self._check()
-        if self.person or (self._integers and self._widened.wide):
-            return None
-        last = f"SELECT {self._number} FROM {self._source}"
-        return with_steps(self._first_steps(DUCKDB), last)
 
     def _check(self) -> None:
         if len(self.scale.candidates) > MOST_CANDIDATES:

@@ -8,8 +8,8 @@ on, so every engine returns the same totals, bit for bit.
     quantised   the keys, the person and the cell t of every row (the rule of hourglass.core.grid)
         complete    for several columns: the cells, or NULL in rows that lack one of them
     persons     each person once: the nearest cell to the mean of their cells
-    ranked      or: rows and groups of a person in the order of a hash of their own
-    chosen      ... and the first of them
+    ranked      or: the person's rows in order, and their groups in the order of a hash
+    chosen      ... and those of them that count
         (last)      COUNT(t), and each sum that the statistic needs as 65536 * hi + lo, by group
 
 With several columns the cells are t1, t2, ... On DuckDB 2t - G replaces t if only its sum is
@@ -321,7 +321,8 @@ class Query:
             return [("persons", persons), ("ranked", ranked), ("chosen", chosen)]
         hashed = group_hash(self.by, self.keys) if self.by else ""
         carried = [*self._cells, *self._sides]
-        return kept_rows(self.unit.rows, carried, self.keys, self.unit.groups, hashed)
+        assert self.person is not None
+        return kept_rows(self.unit.rows, self.person, carried, self.keys, self.unit.groups, hashed)
 
     # --- aggregate --------------------------------------------------------------------------
 

@@ -27,6 +27,10 @@ class Question(Protocol):
         """The columns that the result is grouped by."""
 
     @property
+    def person(self) -> Field | None:
+        """The column that identifies persons, if rows do not count by themselves."""
+
+    @property
     def fields(self) -> list[Field]:
         """The columns that are read, each once."""
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from ...core.totals import HALF
 from ..schema import Field
-from .cells import as_text, identifier, literal
+from .cells import as_text, identifier, literal, whole
 
 __all__ = [
     "ROW", "checked_names", "columns_of", "group_hash", "halves", "hash_of", "is_listed",
@@ -19,6 +19,12 @@ __all__ = [
 ROW: Final = "CAST(1 AS BIGINT)"
 
 _SHIFT: Final = HALF.bit_length() - 1
+
+#: A prime, and a primitive root of it: multiples of ids are spread evenly, and fit into 64 bits.
+_PRIME: Final = 2**31 - 1
+_FACTOR: Final = 48271
+#: Above the codes of all digits, and a prime, so that remainders are spread evenly.
+_BASE: Final = 103
 
 
 def columns_of(listed: Iterable[str]) -> str:
@@ -34,6 +40,7 @@ def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
 
 def kept_rows(
     rows: int,
+    person: Field,
     cells: Sequence[str] = ("t",),
     keys: Sequence[str] = (),
     groups: int = 1,
@@ -41,28 +48,40 @@ def kept_rows(
 ) -> list[tuple[str, str]]:
     """The steps that keep up to ``rows`` rows of a person in each of up to ``groups`` groups.
 
-    They read ``quantised`` (person, keys and cells) in the order of a hash of the person's own
-    rows. Rows of a person with the same cells are interchangeable; their copies are numbered.
+    They read ``quantised``: person, keys and cells. Of a person's n rows in a group, in the order
+    of their cells, k evenly spaced ones are kept: row r = 0, 1, ... if (s + r * k) % n < k. That
+    holds for exactly min(k, n) rows. The start s is a hash of the person, so every row has the same
+    chance. Groups are kept in the order of a hash.
     """
     t, present = ", ".join(cells), " AND ".join(f"{t} IS NOT NULL" for t in cells)
     listed, by_keys = "".join(f"{k}, " for k in keys), "".join(f", {k}" for k in keys)
-    numbered = (
-        f"SELECT person, {listed}{t}, ROW_NUMBER() OVER "
-        f"(PARTITION BY person{by_keys}, {t} ORDER BY {t}) AS copy "
-        f"FROM quantised WHERE {present}"
-    )
-    row_hash = hash_of(as_text("person"), *map(as_text, cells), as_text("copy"))
+    seed, start = _start(person)
+    own = f"PARTITION BY person{by_keys}"
     ranked = (
-        f"SELECT {listed}{t}, ROW_NUMBER() OVER "
-        f"(PARTITION BY person{by_keys} ORDER BY {row_hash}, {t}, copy) AS r"
+        f"SELECT {listed}{t}, {seed} AS s, ROW_NUMBER() OVER ({own} ORDER BY {t}) AS r, "
+        f"COUNT(*) OVER ({own}) AS n"
     )
-    test = f"r <= {rows}"
+    test = f"({start} + (CAST(r AS BIGINT) - 1) * {whole(rows)}) % n < {rows}"
     if keys:
         order = f"PARTITION BY person ORDER BY {group_hash}{by_keys}"
         ranked += f", DENSE_RANK() OVER ({order}) AS g"
         test += f" AND g <= {groups}"
     chosen = f"SELECT {listed}{t} FROM ranked WHERE {test}"
-    return [("numbered", numbered), ("ranked", f"{ranked} FROM numbered"), ("chosen", chosen)]
+    return [("ranked", f"{ranked} FROM quantised WHERE {present}"), ("chosen", chosen)]
+
+
+def _start(person: Field) -> tuple[str, str]:
+    """What a person's start is computed from, and the start, an integer that is not negative.
+
+    Whole numbers are multiplied modulo a prime. Of text, seven digits of MD5 are used; every engine
+    knows the codes of characters, though not how to read hexadecimal numbers.
+    """
+    if person.kind == "integer":
+        return f"CAST(person % {_PRIME} AS BIGINT)", f"ABS(s * {_FACTOR} % {_PRIME})"
+    start = whole(0)
+    for i in range(1, 8):
+        start = f"({start} * {_BASE} + ASCII(SUBSTR(s, {i}, 1)))"
+    return hash_of(as_text("person")), start
 
 
 def key_column(field: Field) -> str:
