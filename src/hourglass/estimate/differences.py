@@ -153,5 +153,5 @@ def _tails_at(
         if sampling is None:
             values[here] = table(at[here])
         else:
-            values[here] = [convolved(sampling, table, t) for t in at[here].tolist()]
+            values[here] = convolved(sampling, table, at[here])
     return np.where(places > 1.0 - low, 0.0, values)

@@ -107,9 +107,7 @@ def _sides(seen: Seen, low: float, high: float, places: Floats, population: bool
     else:
         width = 1.0 + high - low
         up, down = (bounded(seen.most, end / width, width) for end in (high, 1.0 - low))
-        both = np.array(
-            [convolved(up, table, t) + convolved(down, table, t) for t in (places - off).tolist()]
-        )
+        both = convolved(up, table, places - off) + convolved(down, table, places - off)
     return np.minimum.accumulate(np.minimum(1.0, both))
 
 

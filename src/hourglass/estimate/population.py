@@ -207,7 +207,7 @@ def sampled(seen: Seen, line: float, flip: bool, low: float, high: float) -> flo
     # The pivot at the upper end of the interval; for a lower mu each record reduces it.
     pivot = min(seen.cells - high * seen.size, seen.cells - low * seen.size - most * (high - low))
     if seen.mechanism.grid.cells > 1:
-        return convolved(bounded(most, high), table, pivot - off)
+        return float(convolved(bounded(most, high), table, pivot - off))
     values = 2 * math.sqrt(40 * most * high * (1 - high)) + 40
     if (most - least + 1) * min(values, most) <= MOST_SUMMED and most <= 4 * MOST_SUMMED:
 
@@ -216,7 +216,7 @@ def sampled(seen: Seen, line: float, flip: bool, low: float, high: float) -> flo
             return np.minimum(*ends) - off
 
         return yes_no(least, most, high, table, at)
-    return convolved(many_yes_no(least, most, high), table, pivot - off)
+    return float(convolved(many_yes_no(least, most, high), table, pivot - off))
 
 
 def margin(mechanism: MeanMechanism, records: int, mean: float | None, confidence: float) -> float:

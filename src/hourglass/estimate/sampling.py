@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -55,11 +55,15 @@ class Steps:
     places: Floats
     heights: Floats
 
+    @cached_property
+    def falls(self) -> Floats:
+        """By how much each step is lower than the one before."""
+        return np.append(1.0, self.heights[:-1]) - self.heights
 
-def convolved(steps: Steps, tail: Tail, t: float) -> float:
-    """At least P(A + Z >= t) = E T(t - Z), by Abel's summation over the steps of T."""
-    falls = np.append(1.0, steps.heights[:-1]) - steps.heights
-    return float(falls @ tail(t - steps.places) + steps.heights[-1])
+
+def convolved(steps: Steps, tail: Tail, t: Any) -> Any:
+    """At least P(A + Z >= t) = E T(t - Z) at each t, by Abel's summation over the steps of T."""
+    return tail(np.subtract.outer(t, steps.places)) @ steps.falls + steps.heights[-1]
 
 
 def _far(variance: float) -> float:

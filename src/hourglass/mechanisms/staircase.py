@@ -114,11 +114,10 @@ class StaircaseTails:
         near, far = self._edges(tails.TABLE_NODES)
         mass = (far - near + 1) * np.where(near == 0, 0.5, 1.0)  # zero has both signs
         found = np.full(len(reaches), SLACK)
-        for place, reach in enumerate(reaches.tolist()):
-            least = (reach - TOUCH * abs(reach)) * (self.grid / large)
-            for end in (far, -near):  # where the tail of X begins earliest in a block
-                start = np.ceil(least - small / large * (end + TOUCH * far))
-                found[place] += float(self.upper(near, start) @ mass)
+        least = (reaches - TOUCH * np.abs(reaches)) * (self.grid / large)
+        for end in (far, -near):  # where the tail of X begins earliest in a block
+            shifts = small / large * (end + TOUCH * far)
+            found += self.upper(near, np.ceil(np.subtract.outer(least, shifts))) @ mass
         capped: Floats = np.minimum(1.0, found)
         return capped
 
