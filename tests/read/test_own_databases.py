@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -24,7 +25,7 @@ from hourglass.read.engines.duckdb_own import OwnDatabase
 @pytest.fixture(autouse=True)
 def _none_is_idle() -> None:
     while duckdb_own._idle:
-        duckdb_own._idle.pop().close()
+        duckdb_own._idle.pop()[0].close()
 
 
 def asked(data: Any, **more: Any) -> Any:
@@ -105,9 +106,22 @@ def test_a_database_that_spilled_is_not_kept() -> None:
 
 def test_a_broken_idle_database_is_replaced() -> None:
     OwnDatabase().close(keep=True)
-    (kept,) = duckdb_own._idle
+    ((kept, _),) = duckdb_own._idle
     kept.close()
     assert OwnDatabase().connection.execute("SELECT 42").fetchall() == [(42,)]
+
+
+def test_a_kept_database_never_spills_to_a_directory_that_is_gone() -> None:
+    """Such as one that a cleaner of temporary files removed: the query would fail if it spilled."""
+    own = OwnDatabase()
+    first = own._spill
+    own.close(keep=True)
+    shutil.rmtree(first.parent)
+    own = OwnDatabase()
+    told = own.connection.execute("SELECT current_setting('temp_directory')").fetchone()
+    assert told == (str(own._spill),)
+    assert own._spill.parent.is_dir()
+    assert own._spill.parent != first.parent
 
 
 FORKED = """

@@ -8,6 +8,7 @@ PyArrow; without it the query runs, and its result comes as NumPy arrays instead
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any, Final
 
@@ -42,6 +43,7 @@ TABLE: Final = "hourglass_source"
 _INTEGERS: Final = (
     "tinyint smallint integer bigint utinyint usmallint uinteger".split()  # noqa: SIM905
 )
+_RENAMED: Final = re.compile(r"_[0-9]+$")
 _WIDE: Final = {
     "ubigint": ("UBIGINT", (0, 2**64 - 1)),
     "hugeint": ("HUGEINT", (-(2**127), 2**127 - 1)),
@@ -88,7 +90,8 @@ class DuckDB:
         what = f"{self._footer}: is it a whole Parquet file? " if self._footer else "data: "
         with guarded_schema(f"{what}DuckDB cannot read the columns"):
             fields = self._fields()
-            fields = sound_times(fields, self._converted())
+            if any(field.kind == "timestamp" for field in fields):
+                fields = sound_times(fields, self._converted())
         if self._frame:
             known = {field.name: field for field in fields}
             fields = [known.get(n, Field(n, "other", "unread")) for n in self._frame.names]
@@ -107,8 +110,8 @@ class DuckDB:
         return {name for (name,) in self._connection.execute(told).fetchall()} if told else set()
 
     def _own_names(self, names: list[str]) -> list[str]:
-        """The column names as a Parquet file has them; DuckDB renames duplicates."""
-        if self._footer is None:
+        """The column names as a Parquet file has them; DuckDB appends _1 to a duplicate."""
+        if self._footer is None or not any(_RENAMED.search(name) for name in names):
             return names
         told = self._connection.execute(
             f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({self._footer})"

@@ -19,42 +19,58 @@ __all__ = ["OwnDatabase", "connect"]
 
 #: At most this many idle databases are kept; each has a sleeping thread per core.
 _MOST: Final = 2
-_idle: list[Any] = []
+#: The idle databases, and where each would spill to.
+_idle: list[tuple[Any, Path]] = []
 
 
 class OwnDatabase:
     """A database for one question, and a connection to it."""
 
     def __init__(self) -> None:
-        self._spill = spill_directory()
-        self._database = _kept(self._spill) or connect(self._spill)
-        self.connection = self._database.cursor()
-        self.connection.execute("SET enable_progress_bar = false")
+        self._database, self._spill, self.connection = _kept() or _started()
 
     def close(self, *, keep: bool) -> None:
         """Drop the connection and what it refers to; keep the database if nothing is left in it."""
         self.connection.close()
         if keep and len(_idle) < _MOST and not self._spill.exists():
-            _idle.append(self._database)
+            _idle.append((self._database, self._spill))
         else:
             self._database.close()
 
 
-def _kept(spill: Path) -> Any:
-    """An idle database, which will spill to the given directory; None if there is none."""
+Opened = tuple[Any, Path, Any]
+
+
+def _started() -> Opened:
+    """A new database, where it spills to, and a connection to it."""
+    spill = spill_directory()
+    database = connect(spill)
+    return database, spill, _connected(database)
+
+
+def _kept() -> Opened | None:
+    """The same of an idle database; None if there is none that can be used."""
     import duckdb
 
     while True:
         try:
-            database = _idle.pop()
+            database, spill = _idle.pop()
         except IndexError:
             return None
+        fresh = spill_directory()
         try:
-            database.execute(f"SET temp_directory = {literal(str(spill))}")
+            if fresh.parent != spill.parent:  # the private directory was replaced
+                database.execute(f"SET temp_directory = {literal(str(fresh))}")
+                spill = fresh
+            return database, spill, _connected(database)
         except duckdb.Error:  # it cannot be used any more
             database.close()
-        else:
-            return database
+
+
+def _connected(database: Any) -> Any:
+    cursor = database.cursor()
+    cursor.execute("SET enable_progress_bar = false")
+    return cursor
 
 
 def connect(spill: Path | None = None) -> Any:
@@ -83,7 +99,7 @@ def _forget() -> None:
     Closing one there would crash the child, so it is never freed.
     """
     while _idle:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_idle.pop()))
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_idle.pop()[0]))
 
 
 if hasattr(os, "register_at_fork"):
