@@ -172,7 +172,7 @@ def _of_person(person: Any, rows: list[Cells], limit: int | None) -> list[Cells]
     if limit is None:
         means = (Fraction(sum(cells), len(cells)) for cells in zip(*rows, strict=True))
         return [tuple(math.floor(mean + Fraction(1, 2)) for mean in means)]
-    n, start = len(rows), _start(person)
+    n, start = len(rows), start_of(person)
     places = range(n)
     kept = [
         cells
@@ -183,14 +183,15 @@ def _of_person(person: Any, rows: list[Cells], limit: int | None) -> list[Cells]
     return kept
 
 
-def _start(person: Any) -> int:
+def start_of(person: Any) -> int:
     """The same for every row of a person: an integer from the number or the text."""
+    prime = 2**31 - 1
     if isinstance(person, int):
-        return abs(person) % (2**31 - 1) * 48271 % (2**31 - 1)
+        return pow(abs(person) % prime * 48271 + 1234567, 5, prime)
     start = 0
     for digit in _hash(person)[:7]:
         start = start * 103 + ord(digit)
-    return start
+    return start % prime
 
 
 def _hash(*parts: Any) -> str:

@@ -104,6 +104,16 @@ def test_a_database_that_spilled_is_not_kept() -> None:
     assert not own._spill.exists()
 
 
+def test_a_source_that_is_read_twice_leaves_other_questions_alone() -> None:
+    table = pa.table({"x": [0.5] * 1000})
+    first = mean_question(table, "x", bounds=(0, 1), epsilon=1)
+    first.read()
+    second = mean_question(table, "x", bounds=(0, 1), epsilon=1)
+    with pytest.raises(hg.HourglassError):
+        first.read()
+    assert second.read().totals.count.tolist() == [1000]
+
+
 def test_a_broken_idle_database_is_replaced() -> None:
     OwnDatabase().close(keep=True)
     ((kept, _),) = duckdb_own._idle

@@ -71,8 +71,19 @@ def in_a_stream(table: list[RawRow]) -> dict[str, Any]:
     return {"data": arrow(table).to_reader(max_chunksize=7)}
 
 
-def in_a_relation(table: list[RawRow]) -> dict[str, Any]:
-    return {"data": duckdb.connect().from_arrow(arrow(table))}
+#: Settings of a connection that choose the type of text in its results.
+LARGE = "SET arrow_large_buffer_size = true"
+VIEWS = "SET arrow_output_version = '1.4'; SET produce_arrow_string_view = true"
+
+
+def in_a_relation(settings: str = "") -> Place:
+    def place(table: list[RawRow]) -> dict[str, Any]:
+        connection = duckdb.connect()
+        if settings:
+            connection.execute(settings)
+        return {"data": connection.from_arrow(arrow(table))}
+
+    return place
 
 
 def in_pandas(table: list[RawRow]) -> dict[str, Any]:
@@ -137,7 +148,9 @@ PLACES: dict[str, Callable[[Path], Place]] = {
     "arrow string_view": lambda _: in_arrow("string_view"),
     "arrow dictionary": lambda _: in_arrow("dictionary"),
     "arrow stream": lambda _: in_a_stream,
-    "relation": lambda _: in_a_relation,
+    "relation": lambda _: in_a_relation(),
+    "relation, large text": lambda _: in_a_relation(LARGE),
+    "relation, views": lambda _: in_a_relation(VIEWS),
     "pandas": lambda _: in_pandas,
     "parquet": lambda folder: in_parquet(folder, "duckdb"),
     "parquet plain": lambda folder: in_parquet(folder, "duckdb", use_dictionary=False),

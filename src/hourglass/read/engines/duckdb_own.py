@@ -30,12 +30,18 @@ class OwnDatabase:
         self._database, self._spill, self.connection = _kept() or _started()
 
     def close(self, *, keep: bool) -> None:
-        """Drop the connection and what it refers to; keep the database if nothing is left in it."""
+        """Drop the connection and what it refers to; keep the database if nothing is left in it.
+
+        Later calls do nothing, since another question may have the database by then.
+        """
+        database, self._database = self._database, None
+        if database is None:
+            return
         self.connection.close()
         if keep and len(_idle) < _MOST and not self._spill.exists():
-            _idle.append((self._database, self._spill))
+            _idle.append((database, self._spill))
         else:
-            self._database.close()
+            database.close()
 
 
 Opened = tuple[Any, Path, Any]

@@ -234,19 +234,29 @@ def _unlisted(query: Question) -> list[Field]:
 BATCH: Final = 2**30 // LONGEST
 
 
+#: The types of text in Arrow, of which a setting of the connection chooses one, and their bytes.
+_AS_BYTES: Final = {"string": "binary", "large_string": "large_binary"}
+
+
 def named(table: Any, keys: int) -> Any:
     """The result as Arrow, without the groups whose name is not UTF-8."""
     import pyarrow
 
     for i in range(keys):
         column = table.column(i)
-        if not pyarrow.types.is_string(column.type):
+        if str(column.type) == "string_view":  # which Arrow cannot filter
+            parts = [chunk.cast("large_binary").view("large_string") for chunk in column.chunks]
+            column = pyarrow.chunked_array(parts, "large_string")
+            table = table.set_column(i, table.schema.names[i], column)
+    for i in range(keys):
+        column = table.column(i)
+        if not (raw := _AS_BYTES.get(str(column.type))):
             continue
         try:
             column.validate(full=True)
         except pyarrow.ArrowInvalid:
-            raw = column.cast(pyarrow.binary()).to_pylist()
-            table = table.filter(pyarrow.array([_is_utf8(text) for text in raw]))
+            texts = column.cast(raw).to_pylist()
+            table = table.filter(pyarrow.array([_is_utf8(text) for text in texts]))
     return table
 
 

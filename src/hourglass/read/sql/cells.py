@@ -43,8 +43,8 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(value: Any) -> str:
-    """A public value as an SQL literal."""
+def literal(value: Any, wide: str | None = None) -> str:
+    """A public value as an SQL literal; an integer of more than 64 bits has the ``wide`` type."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -52,7 +52,7 @@ def literal(value: Any) -> str:
     if isinstance(value, int):
         if abs(value) < 2**31:  # without a cast, a thousand keys are parsed in half the time
             return str(value)
-        return f"CAST('{value}' AS BIGINT)" if abs(value) < 2**63 else f"CAST('{value}' AS HUGEINT)"
+        return whole(value, None if INT64[0] <= value <= INT64[1] else wide)
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return f"CAST('{value.isoformat()}' AS DATE)"

@@ -315,7 +315,7 @@ class Query:
                 return [("persons", persons)]
             cells = ", ".join([*self._cells, *self._sides])
             hashed = group_hash(self.by, self.keys)
-            order = f"PARTITION BY person ORDER BY {hashed}{by_keys}"
+            order = f"PARTITION BY person ORDER BY {hashed} ASC{by_keys}"
             ranked = f"SELECT {keys}{cells}, ROW_NUMBER() OVER ({order}) AS g FROM persons"
             chosen = f"SELECT {keys}{cells} FROM ranked WHERE g <= {self.unit.groups}"
             return [("persons", persons), ("ranked", ranked), ("chosen", chosen)]

@@ -20,10 +20,11 @@ ROW: Final = "CAST(1 AS BIGINT)"
 
 _SHIFT: Final = HALF.bit_length() - 1
 
-#: A prime, and a primitive root of it: multiples of ids are spread evenly, and fit into 64 bits.
+#: A prime: products of two remainders fit into 64 bits.
 _PRIME: Final = 2**31 - 1
 _FACTOR: Final = 48271
-#: Above the codes of all digits, and a prime, so that remainders are spread evenly.
+_TERM: Final = 1234567
+#: Above the codes of all hexadecimal digits.
 _BASE: Final = 103
 
 
@@ -56,14 +57,15 @@ def kept_rows(
     t, present = ", ".join(cells), " AND ".join(f"{t} IS NOT NULL" for t in cells)
     listed, by_keys = "".join(f"{k}, " for k in keys), "".join(f", {k}" for k in keys)
     seed, start = _start(person)
+    ordered = ", ".join(f"{t} ASC" for t in cells)  # a setting of DuckDB could say DESC
     own = f"PARTITION BY person{by_keys}"
     ranked = (
-        f"SELECT {listed}{t}, {seed} AS s, ROW_NUMBER() OVER ({own} ORDER BY {t}) AS r, "
+        f"SELECT {listed}{t}, {seed} AS s, ROW_NUMBER() OVER ({own} ORDER BY {ordered}) AS r, "
         f"COUNT(*) OVER ({own}) AS n"
     )
     test = f"({start} + (CAST(r AS BIGINT) - 1) * {whole(rows)}) % n < {rows}"
     if keys:
-        order = f"PARTITION BY person ORDER BY {group_hash}{by_keys}"
+        order = f"PARTITION BY person ORDER BY {group_hash} ASC{by_keys}"
         ranked += f", DENSE_RANK() OVER ({order}) AS g"
         test += f" AND g <= {groups}"
     chosen = f"SELECT {listed}{t} FROM ranked WHERE {test}"
@@ -73,15 +75,18 @@ def kept_rows(
 def _start(person: Field) -> tuple[str, str]:
     """What a person's start is computed from, and the start, an integer that is not negative.
 
-    Whole numbers are multiplied modulo a prime. Of text, seven digits of MD5 are used; every engine
-    knows the codes of characters, though not how to read hexadecimal numbers.
+    Whole numbers are permuted modulo a prime p: x -> (48271 x + 1234567)^5, where the power is what
+    scatters ids at regular distances, such as 10, 20, 30; 5 has no common factor with p - 1. Of
+    text, seven digits of MD5 are used; every engine knows the codes of characters, though not how
+    to read hexadecimal numbers.
     """
     if person.kind == "integer":
-        return f"CAST(person % {_PRIME} AS BIGINT)", f"ABS(s * {_FACTOR} % {_PRIME})"
-    start = whole(0)
+        seed = f"(ABS(CAST(person % {_PRIME} AS BIGINT)) * {_FACTOR} + {_TERM}) % {_PRIME}"
+        return seed, f"(s * s % {_PRIME}) * (s * s % {_PRIME}) % {_PRIME} * s % {_PRIME}"
+    digits = whole(0)
     for i in range(1, 8):
-        start = f"({start} * {_BASE} + ASCII(SUBSTR(s, {i}, 1)))"
-    return hash_of(as_text("person")), start
+        digits = f"({digits} * {_BASE} + ASCII(SUBSTR(s, {i}, 1)))"
+    return hash_of(as_text("person")), f"{digits} % {_PRIME}"
 
 
 def key_column(field: Field) -> str:
@@ -98,9 +103,14 @@ def key_column(field: Field) -> str:
 
 
 def is_listed(field: Field, allowed: Iterable[object], nulls: bool) -> str:
-    """A test for the values of public keys, and for NULL if it is one of them."""
-    column = key_column(field)
-    listed = ", ".join(literal(value) for value in allowed if value is not None)
+    """A test for the values of public keys, and for NULL if it is one of them.
+
+    A number that the column cannot hold has no rows and is left out: an engine could fail at it,
+    and DuckDB would do so only if there is a row to compare it with.
+    """
+    column, (least, most) = key_column(field), field.reach
+    held = (v for v in allowed if v is not None and (type(v) is not int or least <= v <= most))
+    listed = ", ".join(literal(value, field.wide) for value in held)
     tests = [f"{column} IN ({listed})"] if listed else []
     tests += [f"{column} IS NULL"] if nulls else []
     return f"({' OR '.join(tests)})" if len(tests) > 1 else tests[0] if tests else "FALSE"

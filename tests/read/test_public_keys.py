@@ -1,0 +1,59 @@
+"""Public keys of any value: whether a question is answered never depends on the rows."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hourglass as hg
+from hourglass.ask.question import mean_question
+from tests.read.corpus import PERSON
+
+ENDS = [sign * (2**bits + by) for bits in (7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 200)
+        for by in (-1, 0, 1) for sign in (1, -1)]  # fmt: skip
+#: For each type of a column: a value that it has, and public keys at the ends of all types.
+KINDS: dict[str, tuple[pa.DataType, Any, list[Any]]] = {
+    "int8": (pa.int8(), 5, ENDS),
+    "int64": (pa.int64(), 5, ENDS),
+    "uint64": (pa.uint64(), 2**64 - 1, ENDS),
+    "date": (pa.date32(), date(2026, 2, 28), [date.min, date.max, date(1969, 12, 31)]),
+    "text": (pa.string(), "a", ["", "'", '"', "\\", "%", "A", "a ", "ä", "😀" * 1024, "-- a"]),
+    "boolean": (pa.bool_(), True, [False]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("unit", [None, hg.per_person(PERSON, rows=1, groups=2)], ids=str)
+def test_the_rows_do_not_decide_whether_a_question_is_answered(
+    engine_place: Any, kind: str, unit: Any, request: pytest.FixtureRequest
+) -> None:
+    """A constant that an engine cannot express could fail only if there is a row to compare it
+    with: then the error would tell with certainty whether someone is in the data."""
+    dtype, value, others = KINDS[kind]
+    engine = request.node.callspec.params["engine_place"]
+    if kind == "uint64" and engine in ("sqlite", "postgres", "spark"):
+        pytest.skip("the engine has no such type")
+    if engine == "sqlite" and kind in ("date", "boolean"):
+        pytest.skip("SQLite has no such type")
+    absent = [key for key in others if key != value]
+    table = pa.table(
+        {
+            "k": pa.array([value, None, value], dtype),
+            "x": [1.0, 1.0, 3.0],
+            PERSON: ["ann", "bob", "bob"],
+        }
+    )
+    placed = engine_place(table)
+    for where, count in (("x > 5", 0), ("x < 2", 1), ("x < 5", 2)):
+        for keys in ([*absent, value], absent):
+            found = mean_question(
+                **placed, column="x", bounds=(0, 4), epsilon=1, by="k", keys=keys, where=where,
+                unit=unit,
+            ).read()  # fmt: skip
+            counts = dict(zip((key for (key,) in found.keys), found.totals.count, strict=True))
+            assert {key: n for key, n in counts.items() if n} == (
+                {value: count} if count and value in keys else {}
+            )
