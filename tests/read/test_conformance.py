@@ -371,6 +371,7 @@ def test_nan_beside_values_of_one_side(
     once = hg.per_person(PERSON)
     cases: list[tuple[Any, bool, Unit | None]] = [  # every pair of options
         ("drop", True, None), (3.0, False, once), ("drop", False, once), (3.0, True, None),
+        ("drop", False, hg.per_person(PERSON, rows=2)),
     ]  # fmt: skip
     if request.node.callspec.params["place"] not in WITH_STATISTICS:
         cases = cases[:2]

@@ -113,6 +113,15 @@ def test_persons(engine_place: Any, unit: Unit, numbered: bool) -> None:
     assert counted(placed, unit=unit, scale=COARSE) == expected
 
 
+@pytest.mark.parametrize("other", [5.0, -1.0])
+def test_nan_beside_values_of_a_person(place: Any, other: float) -> None:
+    """Statistics of a file ignore NaN: if they decided that none is there, one would be chosen."""
+    scale, unit = Scale.of(COARSE), hg.per_person(PERSON)
+    rows: list[Row] = [(v, "g", f"p{i}") for i in range(40) for v in (other, math.nan, math.nan)]
+    placed = place(table(rows, pa.float64(), pa.string()))
+    assert counted(placed, unit=unit, scale=COARSE) == reference(rows, scale, unit)
+
+
 def test_narrow_floats(engine_place: Any) -> None:
     scale = Scale.of(COARSE)
     wide = pa.array(reals(scale), pa.float64())
