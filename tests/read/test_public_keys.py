@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
+from hourglass.read.schema import Field
+from hourglass.read.sql.steps import MOST_COMBINED, are_listed
 from tests.read.corpus import PERSON
 
 ENDS = [sign * (2**bits + by) for bits in (7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 200)
@@ -57,3 +60,48 @@ def test_the_rows_do_not_decide_whether_a_question_is_answered(
             assert {key: n for key, n in counts.items() if n} == (
                 {value: count} if count and value in keys else {}
             )
+
+
+#: Public keys of two columns: all combinations of some values, or only some, with and without NULL.
+COMBINED = {
+    "all": [(a, b) for a in ("x", "y") for b in (1, 2, 3)],
+    "some": [("x", 1), ("x", 2), ("y", 2), ("z", 3), ("z", 1)],
+    "null": [("x", None), (None, 1), (None, None), ("y", 2)],
+    "many": [("x", 1), *((f"v{i}", i) for i in range(5, 4 + MOST_COMBINED))],
+    "one": [("x", 1)],
+}
+
+
+@pytest.mark.parametrize("keys", COMBINED)
+@pytest.mark.parametrize("rows", [None, 1])
+def test_groups_that_are_not_public_take_no_place(
+    engine_place: Any, keys: str, rows: int | None
+) -> None:
+    """Everyone is in one public group and in every other that the values can make."""
+    public = COMBINED[keys]
+    values = [(a, b) for a in ("x", "y", "z", "w", None) for b in (1, 2, 3, 4, None)]
+    others = [pair for pair in values if pair not in public]
+    found = [
+        (*pair, 1.0, f"p{i}") for i in range(36) for pair in [public[i % len(public)], *others]
+    ]
+    a, b, x, persons = map(list, zip(*found, strict=True))
+    table = pa.table({"a": a, "b": pa.array(b, pa.int64()), "x": x, PERSON: persons})
+    unit = hg.per_person(PERSON, rows=rows)
+    asked: dict[str, Any] = {"bounds": (0, 4), "epsilon": 1, "by": ["a", "b"], "keys": public}
+    totals = mean_question(**engine_place(table), column="x", unit=unit, **asked).read()
+    counts = dict(zip(totals.keys, totals.totals.count, strict=True))
+    assert {key: n for key, n in counts.items() if n} == Counter(
+        public[i % len(public)] for i in range(36)
+    )
+
+
+def test_too_many_combinations_are_tested_by_column() -> None:
+    by = (Field("a", "integer"), Field("b", "integer"))
+    diagonal = [(i, i) for i in range(MOST_COMBINED + 1)]
+    assert are_listed(by, diagonal) == []
+    (test,) = are_listed(by, diagonal[1:])
+    assert test.count(" OR ") == MOST_COMBINED - 1
+    assert are_listed(by, [(i, j) for i in range(500) for j in range(3)]) == [
+        f'"a" IN ({", ".join(map(str, range(500)))})',
+        '"b" IN (0, 1, 2)',
+    ]

@@ -36,7 +36,9 @@ from .question import Question
 from .sides import person_side, side_count, side_of
 from .steps import (
     ROW,
+    are_listed,
     checked_names,
+    complete_rows,
     group_hash,
     halves,
     is_listed,
@@ -258,21 +260,11 @@ class Query:
         ]
 
     def _complete_steps(self, sums: str) -> list[tuple[str, str]]:
-        """A row that lacks a cell gets none at all: NULL propagates through arithmetic.
-
-        A test for NULL would work as well, but engines move it to where the cells are computed, and
-        compute them twice; except PostgreSQL, where the step before is not merged with this one.
-        """
         if len(self.values) < 2:  # a count has a cell and no value
             return []
         pairs = zip(self.values, self._cells, strict=True)
-        if not (needed := [t for value, t in pairs if value.missing is None]):
-            return []
-        cells, where = [f"{t} | ({' & '.join([*needed, '0'])}) AS {t}" for t in self._cells], ""
-        if sums == "numeric":
-            cells, where = self._cells, f" WHERE {' AND '.join(f'{t} IS NOT NULL' for t in needed)}"
-        columns = ", ".join([*self.keys, *cells, *self._sides])
-        return [("complete", f"SELECT {columns} FROM quantised{where}")]
+        needed = [t for value, t in pairs if value.missing is None]
+        return complete_rows(self._cells, needed, self.keys, self._sides, sums) if needed else []
 
     def listed(self, i: int, sums: str) -> tuple[Any, ...] | None:
         """The public values of a key, if the query lists them: DuckDB is slow to read many."""
@@ -289,6 +281,8 @@ class Query:
                 tests.append(is_listed(key, listed, nulls))
             elif self.person and not nulls:
                 tests.append(f"{key_column(key)} IS NOT NULL")
+        if self.person and len(self.by) > 1 and self.places and None not in self.allowed:
+            tests = are_listed(self.by, list(self.places.keys)) or tests
         if self.person:
             tests.append(f"{key_column(self.person)} IS NOT NULL")
         return " AND ".join(tests)

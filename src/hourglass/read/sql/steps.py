@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
 from ...core.totals import HALF
 from ..schema import Field
 from .cells import as_text, identifier, literal, whole
 
 __all__ = [
-    "ROW", "checked_names", "columns_of", "group_hash", "halves", "hash_of", "is_listed",
-    "kept_rows", "key_column", "rounded_mean", "with_steps",
+    "ROW", "are_listed", "checked_names", "columns_of", "complete_rows", "group_hash", "halves",
+    "hash_of", "is_listed", "kept_rows", "key_column", "rounded_mean", "with_steps",
 ]  # fmt: skip
 
 #: The cell of a row if only rows are counted.
 ROW: Final = "CAST(1 AS BIGINT)"
+
+#: At most this many different sets of values are listed for public keys of several columns: some
+#: engines limit the depth of an expression.
+MOST_COMBINED: Final = 100
 
 _SHIFT: Final = HALF.bit_length() - 1
 
@@ -114,6 +118,51 @@ def is_listed(field: Field, allowed: Iterable[object], nulls: bool) -> str:
     tests = [f"{column} IN ({listed})"] if listed else []
     tests += [f"{column} IS NULL"] if nulls else []
     return f"({' OR '.join(tests)})" if len(tests) > 1 else tests[0] if tests else "FALSE"
+
+
+def are_listed(by: Sequence[Field], keys: Sequence[tuple[Any, ...]]) -> list[str]:
+    """Tests for public keys of several columns; none if there are too many combinations to list.
+
+    Values of the first column that occur with the same values of the others share a test, so all
+    combinations of some values make one test for each column.
+    """
+    first, *rest = by
+    if not rest:
+        values = [value for (value,) in keys]
+        return [is_listed(first, values, None in values)]
+    others: dict[Any, list[tuple[Any, ...]]] = {}
+    for value, *more in keys:
+        others.setdefault(value, []).append(tuple(more))
+    alike: dict[frozenset[Any], list[Any]] = {}
+    for value, found in others.items():
+        alike.setdefault(frozenset(found), []).append(value)
+    if len(alike) > MOST_COMBINED:
+        return []
+    terms = []
+    for values in alike.values():
+        if not (tests := are_listed(rest, others[values[0]])):
+            return []
+        terms.append([is_listed(first, values, None in values), *tests])
+    joined = (f"({' AND '.join(tests)})" for tests in terms)
+    return terms[0] if len(terms) == 1 else [f"({' OR '.join(joined)})"]
+
+
+def complete_rows(
+    cells: Sequence[str],
+    needed: Sequence[str],
+    keys: Sequence[str],
+    sides: Sequence[str],
+    sums: str,
+) -> list[tuple[str, str]]:
+    """A row that lacks a needed cell gets none at all: NULL propagates through arithmetic.
+
+    A test for NULL would work as well, but engines move it to where the cells are computed, and
+    compute them twice; except PostgreSQL, where the step before is not merged with this one.
+    """
+    found, where = [f"{t} | ({' & '.join([*needed, '0'])}) AS {t}" for t in cells], ""
+    if sums == "numeric":
+        found, where = [*cells], f" WHERE {' AND '.join(f'{t} IS NOT NULL' for t in needed)}"
+    return [("complete", f"SELECT {', '.join([*keys, *found, *sides])} FROM quantised{where}")]
 
 
 def checked_names(fields: Mapping[str, Field | None]) -> list[str]:
