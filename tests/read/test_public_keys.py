@@ -63,7 +63,7 @@ def test_the_rows_do_not_decide_whether_a_question_is_answered(
 
 
 #: Public keys of two columns: all combinations of some values, or only some, with and without NULL.
-COMBINED = {
+COMBINED: dict[str, list[tuple[Any, ...]]] = {
     "all": [(a, b) for a in ("x", "y") for b in (1, 2, 3)],
     "some": [("x", 1), ("x", 2), ("y", 2), ("z", 3), ("z", 1)],
     "null": [("x", None), (None, 1), (None, None), ("y", 2)],
