@@ -232,7 +232,10 @@ def shown(value: Any) -> str:
         value = value.item()
     if not isinstance(value, _SCALARS):
         return f"<{type(value).__name__}>"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not print a number of thousands of digits
+        return f"<{type(value).__name__} of thousands of digits>"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 

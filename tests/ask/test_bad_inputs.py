@@ -10,7 +10,7 @@ import json
 import math
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -521,6 +521,33 @@ def test_any_bounds_are_bounds_or_a_typed_error(lower: Any, upper: Any, cells: i
         cell = grid.cell(value) if math.isfinite(value) or not grid.own else 0
         assert cell is not None
         assert 0 <= cell <= grid.cells
+
+
+def of_persons(**options: int) -> Any:
+    return hg.mean(FEW, "x", bounds=(0, 1), epsilon=1, unit=hg.per_person("k", **options))
+
+
+FEW = pa.table({"x": [0.5], "k": [1]})
+HUGE = 10**5000
+NUMBERS: dict[str, Callable[[int], Any]] = {
+    "epsilon": lambda n: hg.mean(FEW, "x", bounds=(0, 1), epsilon=n),
+    "bound": lambda n: hg.mean(FEW, "x", bounds=sorted((0, n)), epsilon=1),
+    "grid": lambda n: hg.mean(FEW, "x", bounds=(0, 1), epsilon=1, grid=n),
+    "missing": lambda n: hg.mean(FEW, "x", bounds=(0, 1), epsilon=1, missing=n),
+    "outside": lambda n: hg.mean(FEW, "x", bounds=(0, 1), epsilon=1, outside=n),
+    "keys": lambda n: hg.count(FEW, by="k", keys=[1, n], epsilon=1),
+    "delta": lambda n: hg.count(FEW, by="k", delta=n, epsilon=1),
+    "rows": lambda n: of_persons(rows=n),
+    "groups": lambda n: of_persons(groups=n),
+}
+
+
+@pytest.mark.parametrize("option", NUMBERS)
+@pytest.mark.parametrize("number", [HUGE, -HUGE], ids=["positive", "negative"])
+def test_numbers_of_thousands_of_digits(option: str, number: int) -> None:
+    """Python refuses to print them; the error is ours all the same, and names the option."""
+    with pytest.raises(hg.HourglassError, match=option):
+        NUMBERS[option](number)
 
 
 @given(ANYTHING, st.sampled_from(["text", "integer", "boolean", "date"]))

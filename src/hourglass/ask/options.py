@@ -243,9 +243,11 @@ def missing_cell(missing: Any, grid: Grid) -> int | None:
     if isinstance(missing, bool) or not isinstance(missing, int | float):
         raise OptionError(f'missing={shown(missing)} is neither "drop" nor a number')
     if not lower <= missing <= upper:
-        raise BoundsError(f"missing={missing!r} is outside the bounds ({lower}, {upper})")
+        raise BoundsError(f"missing={shown(missing)} is outside the bounds ({lower}, {upper})")
     if grid.own and missing != int(missing):
-        raise OptionError(f"missing={missing!r} is not a whole number; the column holds integers")
+        raise OptionError(
+            f"missing={shown(missing)} is not a whole number; the column holds integers"
+        )
     return grid.cell(missing)
 
 

@@ -42,7 +42,7 @@ def check_grid(grid: Any) -> int:
         raise GridError(f"grid={shown(grid)} is not a whole number; give a number from 1 to 2^32")
     if not 1 <= grid <= MAX_GRID:
         raise GridError(
-            f"grid={grid} is outside 1..2^32; leave it out to have it chosen automatically"
+            f"grid={shown(grid)} is outside 1..2^32; leave it out to have it chosen automatically"
         )
     return int(grid)
 

@@ -16,6 +16,8 @@ __all__ = ["LONGEST", "key_column", "key_value"]
 
 #: The longest name of a group or a person, in bytes of UTF-8; a longer text is treated as NULL.
 LONGEST: Final = 4096
+#: The longest integer, in bits; Python does not print much longer ones.
+LONGEST_INTEGER: Final = 4096
 
 
 def key_column(values: Sequence[Any] | npt.NDArray[Any], kind: str, column: str) -> KeyColumn:
@@ -31,10 +33,12 @@ def key_column(values: Sequence[Any] | npt.NDArray[Any], kind: str, column: str)
             return KeyColumn.of(values)
         values = values.tolist()
     types = set(map(type, values))
-    if (kind == "integer" and types == {int}) or (
-        kind == "text" and types == {str} and _short(values)
-    ):
+    if kind == "text" and types == {str} and _short(values):
         return KeyColumn.of(values)
+    if kind == "integer" and types == {int}:
+        found = KeyColumn.of(values)
+        if found.whole or max(map(int.bit_length, values)) <= LONGEST_INTEGER:
+            return found
     return KeyColumn.of([key_value(v, kind, column, place) for place, v in enumerate(values)])
 
 
@@ -98,7 +102,9 @@ def _integer(value: Any) -> int | None:
             return None
     if isinstance(value, float) and value.is_integer():
         return int(value)  # pandas turns integers with a missing value into floats
-    return value if isinstance(value, int) else None
+    if not isinstance(value, int) or value.bit_length() > LONGEST_INTEGER:
+        return None
+    return value
 
 
 def _boolean(value: Any) -> bool | None:

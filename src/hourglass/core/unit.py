@@ -100,9 +100,10 @@ def per_person(column: str, *, rows: int | None = None, groups: int = 1) -> Unit
     if rows is not None:
         _whole("rows", rows)
     _whole("groups", groups)
-    if (rows or 1) * groups > MAX_SHARES:
+    shares = (rows or 1) * groups
+    if shares > MAX_SHARES:
         raise OptionError(
-            f"rows * groups = {(rows or 1) * groups} is above {MAX_SHARES}; lower one of them"
+            f"rows * groups = {shown(shares)} is above {MAX_SHARES}; lower one of them"
         )
     return Unit(column, rows, groups)
 
