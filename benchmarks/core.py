@@ -113,7 +113,7 @@ def small(peers: Path) -> Iterator[Figure]:
     yield Figure("one release, n = 1,000, epsilon 1", one / theirs, told, 1.0)
 
 
-def interleaved(clocks: Sequence[Callable[[], float]], turns: int = 9) -> list[float]:
+def interleaved(clocks: Sequence[Callable[[], float]], turns: int = 31) -> list[float]:
     """The median of what each clock says, all of them taking turns; the first is thrown away."""
     found = [[clock() for clock in clocks] for _ in range(turns + 1)][1:]
     return [statistics.median(times) for times in zip(*found, strict=True)]
