@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import stats
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
@@ -175,8 +176,8 @@ def test_settings_of_the_users_connection(setting: str, unit: Unit) -> None:
 def test_every_row_of_a_person_has_the_same_chance(ids: Any, rows: int, limit: int) -> None:
     """Of 3,000 persons with the same values each value is kept by limit / rows of them.
 
-    Six standard deviations of independent choices, which few hashes of this many persons miss by
-    chance (2e-9 a value); one that starts everyone at the same row would miss by far.
+    Independent choices miss these ends with a probability of 2e-10 a value, 1e-7 in all; a hash
+    that starts everyone at the same row misses them by far.
     """
     persons = [f"user-{i}" for i in range(3000)] if ids == "users" else list(ids)
     table = pa.table(
@@ -189,24 +190,23 @@ def test_every_row_of_a_person_has_the_same_chance(ids: Any, rows: int, limit: i
     scale = [value + 0.5 for value in range(-1, rows)]
     kept = np.diff(bounds_question(table, VALUE, epsilon=1, unit=unit, scale=scale).read().below)
     assert kept.sum() == len(persons) * limit
-    share = limit / rows
-    spread = math.sqrt(len(persons) * share * (1 - share))
-    assert np.all(np.abs(kept - len(persons) * share) < 6 * spread)
+    law = stats.binom(len(persons), limit / rows)
+    assert law.ppf(1e-10) <= kept.min()
+    assert kept.max() <= law.isf(1e-10)
 
 
 @pytest.mark.parametrize("first", [0, 1, 7, 10**9])
 @pytest.mark.parametrize("step", [1, 2, 3, 5, 7, 10, 16, 100, 1000, 48271, 10**6, 2**32])
 def test_starts_do_not_follow_the_pattern_of_ids(first: int, step: int) -> None:
-    """Ids at regular distances: the remainders of their starts are uniform by chi-square.
+    """Ids at regular distances: the remainders of their starts are uniform, by chi-square.
 
-    Seven standard deviations above its mean have a probability below 1e-8 for these numbers of
-    remainders, and 1,200 are computed; a start that is linear in the id has thousands.
+    Of the reference, which every engine is compared with. The probability of a false alarm is 1e-10
+    for each of 1,200 statistics; a start that is linear in the id fails.
     """
     starts = np.array([corpus.start_of(first + step * i) for i in range(3000)])
     for rows in (*range(2, 21), 25, 50, 64, 100, 103, 206):
-        found, mean = np.bincount(starts % rows, minlength=rows), len(starts) / rows
-        chi = float(((found - mean) ** 2 / mean).sum())
-        assert chi < rows - 1 + 7 * math.sqrt(2 * (rows - 1)), (rows, chi)
+        found = np.bincount(starts % rows, minlength=rows)
+        assert stats.chisquare(found).pvalue > 1e-10, rows
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)

@@ -12,7 +12,7 @@ import pytest
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.read.schema import Field
-from hourglass.read.sql.steps import MOST_COMBINED, are_listed
+from hourglass.read.sql.steps import MOST_COMBINED, MOST_KEYS, are_listed
 from tests.read.corpus import PERSON
 
 ENDS = [sign * (2**bits + by) for bits in (7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 200)
@@ -77,7 +77,7 @@ COMBINED: dict[str, list[tuple[Any, ...]]] = {
 def test_groups_that_are_not_public_take_no_place(
     engine_place: Any, keys: str, rows: int | None
 ) -> None:
-    """Everyone is in one public group and in every other that the values can make."""
+    """Everyone is in one public group, and in every group of these values that is not public."""
     public = COMBINED[keys]
     values = [(a, b) for a in ("x", "y", "z", "w", None) for b in (1, 2, 3, 4, None)]
     others = [pair for pair in values if pair not in public]
@@ -99,6 +99,7 @@ def test_too_many_combinations_are_tested_by_column() -> None:
     by = (Field("a", "integer"), Field("b", "integer"))
     diagonal = [(i, i) for i in range(MOST_COMBINED + 1)]
     assert are_listed(by, diagonal) == []
+    assert are_listed(by, [(i, 0) for i in range(MOST_KEYS + 1)]) == []
     (test,) = are_listed(by, diagonal[1:])
     assert test.count(" OR ") == MOST_COMBINED - 1
     assert are_listed(by, [(i, j) for i in range(500) for j in range(3)]) == [

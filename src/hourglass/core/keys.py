@@ -16,7 +16,7 @@ __all__ = ["LONGEST", "key_column", "key_value"]
 
 #: The longest name of a group or a person, in bytes of UTF-8; a longer text is treated as NULL.
 LONGEST: Final = 4096
-#: The longest integer, in bits; Python does not print much longer ones.
+#: The longest integer, in bits; Python refuses to print one that is much longer.
 LONGEST_INTEGER: Final = 4096
 
 
@@ -93,18 +93,16 @@ def _text(value: Any) -> str | None:
 
 
 def _integer(value: Any) -> int | None:
-    if isinstance(value, bool):
-        return None
     if isinstance(value, str):
         try:
-            return int(value)
+            value = int(value)
         except ValueError:
             return None
     if isinstance(value, float) and value.is_integer():
-        return int(value)  # pandas turns integers with a missing value into floats
-    if not isinstance(value, int) or value.bit_length() > LONGEST_INTEGER:
+        value = int(value)  # pandas turns integers with a missing value into floats
+    if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return value
+    return value if value.bit_length() <= LONGEST_INTEGER else None
 
 
 def _boolean(value: Any) -> bool | None:

@@ -282,7 +282,7 @@ class Query:
             elif self.person and not nulls:
                 tests.append(f"{key_column(key)} IS NOT NULL")
         if self.person and len(self.by) > 1 and self.places and None not in self.allowed:
-            tests = are_listed(self.by, list(self.places.keys)) or tests
+            tests = are_listed(self.by, self.places.keys) or tests
         if self.person:
             tests.append(f"{key_column(self.person)} IS NOT NULL")
         return " AND ".join(tests)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, Final
 
@@ -18,8 +18,10 @@ __all__ = [
 #: The cell of a row if only rows are counted.
 ROW: Final = "CAST(1 AS BIGINT)"
 
-#: At most this many different sets of values are listed for public keys of several columns: some
+#: Public keys of several columns are listed in the query if there are at most this many, and if the
+#: values of a column occur with at most MOST_COMBINED different sets of values of the next: some
 #: engines limit the depth of an expression.
+MOST_KEYS: Final = 10_000
 MOST_COMBINED: Final = 100
 
 _SHIFT: Final = HALF.bit_length() - 1
@@ -120,12 +122,14 @@ def is_listed(field: Field, allowed: Iterable[object], nulls: bool) -> str:
     return f"({' OR '.join(tests)})" if len(tests) > 1 else tests[0] if tests else "FALSE"
 
 
-def are_listed(by: Sequence[Field], keys: Sequence[tuple[Any, ...]]) -> list[str]:
-    """Tests for public keys of several columns; none if there are too many combinations to list.
+def are_listed(by: Sequence[Field], keys: Collection[tuple[Any, ...]]) -> list[str]:
+    """Tests for public keys of several columns; none if they are too many or too irregular to list.
 
     Values of the first column that occur with the same values of the others share a test, so all
     combinations of some values make one test for each column.
     """
+    if len(keys) > MOST_KEYS:
+        return []
     first, *rest = by
     if not rest:
         values = [value for (value,) in keys]
