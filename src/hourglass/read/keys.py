@@ -64,11 +64,9 @@ def _listed(column: KeyColumn) -> tuple[Any, ...] | None:
     if len(set(column.take(slice(LISTED + 1)).tolist())) > LISTED:
         return None
     values = tuple(dict.fromkeys(column.tolist()))
-    return (
-        None
-        if len(values) > LISTED or any(isinstance(v, str) and "\0" in v for v in values)
-        else values
-    )
+    if len(values) > LISTED or any(isinstance(v, str) and "\0" in v for v in values):
+        return None
+    return values
 
 
 def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKeys:

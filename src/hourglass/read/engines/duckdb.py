@@ -245,7 +245,7 @@ def _arrow_is_here() -> bool:
 
 def _text(query: Question, native: str) -> str:
     if rows := _handed_over(query):
-        one = len(query.fields) == 1 and not query.inputs
+        one = len(query.fields) == 1 and not query.inputs and not query.person
         what = "the column is" if one else "the columns are"
         what = "the rows that count are" if query.person else what
         told = f"-- {what} read, and NumPy aggregates {'it' if one else 'them'} in this process"
