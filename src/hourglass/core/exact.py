@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import isqrt
 from typing import Final
 
 __all__ = [
@@ -105,14 +106,17 @@ class Enclosure:
 def exp_minus(x: Fraction, bits: int = DEFAULT_BITS) -> Enclosure:
     """Enclose exp(-x), x >= 0, between multiples of 2^-bits at most a few steps apart.
 
-    Taylor series of an argument below 2^-8, where its terms alternate and decrease, then repeated
-    squaring; each product is rounded down for the lower end and up for the upper.
+    Taylor series of a small argument, whose terms alternate and decrease, then repeated squaring,
+    about as many squarings as terms; each product is rounded down for the lower end and up for the
+    upper.
     """
     if x < 0:
         raise ValueError("exp_minus needs x >= 0")
     if x == 0:
         return Enclosure.of(1)
-    squarings = int(x).bit_length() + 8
+    if x >= bits:  # exp(-x) < 2^-x
+        return Enclosure(Fraction(0), Fraction(1, 1 << bits))
+    squarings = int(x).bit_length() + max(8, isqrt(bits) // 2)
     precision = bits + squarings + 16
     one = 1 << precision
     y_low = (x.numerator << precision) // (x.denominator << squarings)

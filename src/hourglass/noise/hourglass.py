@@ -22,6 +22,7 @@ from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
 from .radial import Radial
 from .scaled import ONE_WORD, sample_scaled, sample_scaled_one
+from .series import in_beta
 from .staircase import Staircase, optimal_centre, stair
 
 __all__ = ["Hourglass"]
@@ -122,16 +123,24 @@ class Hourglass:
 
     def pmf(self, x: int, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(X = x, K = k), enclosed."""
-        b = exp_minus(self.epsilon, bits)
-        power = exp_minus(self.level(x, k) * self.epsilon, bits)
-        return (1 - b) / (1 + b) * power / self.marginal_x.normaliser(bits)
+        return exp_minus(self.level(x, k) * self.epsilon, bits) * self._top(bits)
+
+    def _top(self, bits: int) -> Enclosure:
+        """P(X = 0, K = 0) = (1-b)/(1+b) / Z, where (1-b)/(1+b) = 1/(1 + 2 beta)."""
+        if bits not in self._tops:
+            ends = in_beta((1, 2), self.epsilon, bits)
+            self._tops[bits] = 1 / (ends * self.marginal_x.normaliser(bits))
+        return self._tops[bits]
+
+    @cached_property
+    def _tops(self) -> dict[int, Enclosure]:
+        return {}
 
     def count_pmf(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(K = k) = (1-b)/(1+b) b^|k| ((2c+1) + G(|k| + 2b^2/(1-b^2))) / Z.  [H7]"""
         b = exp_minus(self.epsilon, bits)
         cells = 2 * self.c + 1 + self.grid * (abs(k) + 2 * b**2 / (1 - b**2))
-        power = exp_minus(abs(k) * self.epsilon, bits)
-        return (1 - b) / (1 + b) * power * cells / self.marginal_x.normaliser(bits)
+        return exp_minus(abs(k) * self.epsilon, bits) * cells * self._top(bits)
 
     def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(K >= k), k >= 1: the sum of :meth:`count_pmf` over k, k+1, ...  [H7]"""
@@ -155,10 +164,12 @@ class Hourglass:
 
     @cached_property
     def covariance(self) -> Enclosure:
-        """C = Cov(X, GK - X) in cells squared; zero at the continuous optimum.  [H5] [H6]"""
-        b = exp_minus(self.epsilon, 2 * DEFAULT_BITS)
-        lean = self.grid**2 * (2 * self.c + 1 - self.grid) * b / (1 - b) ** 2
-        stairs = 2 * self.grid**2 * b / (1 - b) ** 2
-        return -lean / self.marginal_x.normaliser(2 * DEFAULT_BITS) - (
-            self.marginal_x.variance - stairs
-        )
+        """C = Cov(X, GK - X) in cells squared; zero at the continuous optimum.  [H5] [H6]
+
+        -C = G^2 (2c+1-G) b/(1-b)^2 / Z + E r^2, r the offset of X in its stair.
+        """
+        inner, outer = self.marginal_x.offset_squares
+        lean = self.grid**2 * (2 * self.c + 1 - self.grid)  # b/(1-b)^2 = beta + beta^2
+        bits = 2 * DEFAULT_BITS
+        above = in_beta((-inner, -outer - lean, -lean), self.epsilon, bits)
+        return above / self.marginal_x.normaliser(bits)

@@ -19,7 +19,7 @@ from operator import mul
 
 from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus, outward
 
-__all__ = ["choose", "differences", "geometric_sum", "power", "product", "value_at"]
+__all__ = ["choose", "differences", "geometric_sum", "in_beta", "power", "product", "value_at"]
 
 #: The most digits that are added to preserve the relative precision of a tiny power.
 _MOST_EXTRA = 4096
@@ -85,3 +85,16 @@ def geometric_sum(
     return Enclosure(
         Fraction(low * (one + beta_low), scale), Fraction(high * (one + beta_high), scale)
     )
+
+
+def in_beta(coefficients: Sequence[int], rate: Fraction, bits: int = DEFAULT_BITS) -> Enclosure:
+    """sum_k a_k beta^k, for integers of either sign."""
+    beta_low, beta_high = beta_scaled(rate, bits)
+    low = high = digits = 0
+    for coefficient in reversed(coefficients):
+        low *= beta_low if low >= 0 else beta_high
+        high *= beta_high if high >= 0 else beta_low
+        low, high = low + (coefficient << digits), high + (coefficient << digits)
+        digits += bits
+    one = 1 << digits - bits
+    return Enclosure(Fraction(low, one), Fraction(high, one))

@@ -16,6 +16,7 @@ from ..core.grid import check_centre, check_grid
 from ..core.numbers import Exact, exact_epsilon
 from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
+from .series import in_beta
 from .uniform import sample_below
 
 __all__ = ["Staircase", "optimal_centre", "stair"]
@@ -90,9 +91,15 @@ class Staircase:
         return exp_minus(steps * self.epsilon, bits) / self.normaliser(bits)
 
     def normaliser(self, bits: int = DEFAULT_BITS) -> Enclosure:
-        """Z = (2c+1) + 2Gb/(1-b)."""
-        b = exp_minus(self.epsilon, bits)
-        return 2 * self.c + 1 + 2 * self.grid * b / (1 - b)
+        """Z = (2c+1) + 2G beta, beta = b/(1-b)."""
+        if bits not in self._normalisers:
+            found = in_beta((2 * self.c + 1, 2 * self.grid), self.epsilon, bits)
+            self._normalisers[bits] = found
+        return self._normalisers[bits]
+
+    @cached_property
+    def _normalisers(self) -> dict[int, Enclosure]:
+        return {}
 
     @property
     def mean(self) -> int:
@@ -102,19 +109,26 @@ class Staircase:
     @cached_property
     def variance(self) -> Enclosure:
         """Var X = 2 G^2 b/(1-b)^2 + E r^2, r the offset of X in its stair.  [H5]"""
-        b = exp_minus(self.epsilon, 2 * DEFAULT_BITS)
-        spread = _offset_squares(self.c, self.grid, b / (1 - b)) / self.normaliser(2 * DEFAULT_BITS)
-        return 2 * self.grid**2 * b / (1 - b) ** 2 + spread
+        middle, sides, stairs = 2 * self.c + 1, 2 * self.grid, 2 * self.grid**2
+        inner, outer = self.offset_squares
+        # b/(1-b)^2 = beta + beta^2; both terms over Z = middle + sides beta.
+        above = (inner, outer + stairs * middle, stairs * (middle + sides), stairs * sides)
+        bits = 2 * DEFAULT_BITS
+        return in_beta(above, self.epsilon, bits) / self.normaliser(bits)
+
+    @cached_property
+    def offset_squares(self) -> tuple[int, int]:
+        """Z E r^2 as a polynomial in beta: the squares of all offsets, with their weights."""
+        return _offset_squares(self.c, self.grid)
 
 
-def _offset_squares(centre: int, grid: int, beta: Enclosure) -> Enclosure:
-    """Z E r^2: the squares of the offsets x - G j(x), summed with their weights.
+def _offset_squares(centre: int, grid: int) -> tuple[int, int]:
+    """Z E r^2 = inner + outer beta: the squares of the offsets x - G j(x), with their weights.
 
     In the centre r runs over -c..c; in stair j > 0 over c-G+1..c, in -j the mirror image.
     """
     inner = centre * (centre + 1) * (2 * centre + 1) // 3
-    outer = _squares(centre) - _squares(centre - grid)
-    return inner + 2 * outer * beta
+    return inner, 2 * (_squares(centre) - _squares(centre - grid))
 
 
 def _squares(m: int) -> int:
@@ -136,13 +150,14 @@ def optimal_centre(epsilon: Fraction, grid: int) -> int:
 
 def _rises(epsilon: Fraction, grid: int, c: int) -> bool:
     """Whether Var X does not fall from c to c+1."""
-    slopes = (_slope(epsilon, grid, c, bits) for bits in PRECISIONS)
-    return next(slope.sign for slope in slopes if slope.sign is not None) >= 0
-
-
-def _slope(epsilon: Fraction, grid: int, c: int, bits: int) -> Enclosure:
-    """(N(c+1) - N(c)) Z(c) - 2 N(c), of the sign of Var X at c+1 less Var X at c."""
-    b = exp_minus(epsilon, bits)
-    beta = b / (1 - b)
-    here, there = _offset_squares(c, grid, beta), _offset_squares(c + 1, grid, beta)
-    return (there - here) * (2 * c + 1 + 2 * grid * beta) - 2 * here
+    inner, outer = _offset_squares(c, grid)
+    next_inner, next_outer = _offset_squares(c + 1, grid)
+    rise, outer_rise = next_inner - inner, next_outer - outer
+    middle, sides = 2 * c + 1, 2 * grid
+    slope = (
+        rise * middle - 2 * inner,
+        rise * sides + outer_rise * middle - 2 * outer,
+        outer_rise * sides,
+    )  # (N(c+1) - N(c)) Z(c) - 2 N(c), as a polynomial in beta
+    signs = (in_beta(slope, epsilon, bits).sign for bits in PRECISIONS)
+    return next(sign for sign in signs if sign is not None) >= 0
