@@ -24,7 +24,7 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
 from hourglass.estimate.interval import mean_ends
-from hourglass.estimate.reach import reaches_of
+from hourglass.estimate.reach import _reaches_of
 from hourglass.mechanisms.base import make
 from hourglass.read.kernel import total_of_array
 from hourglass.read.open import open_source
@@ -140,7 +140,7 @@ def intervals() -> Iterator[Figure]:
     noisy = NoisyTotals(cells, sizes * law.grid.cells - cells, law.grid.cells)
 
     def of_groups() -> None:
-        reaches_of.cache_clear()
+        _reaches_of.cache_clear()
         mean_ends(law, noisy, 0.95, exact=False)
 
     (with_interval,) = medians([interval], turns=15)

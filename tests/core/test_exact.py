@@ -13,7 +13,7 @@ rationals = st.fractions(min_value=0, max_value=3000, max_denominator=10**12)
 
 
 @pytest.mark.slow
-@given(rationals, st.sampled_from([8, 64, 160, 400]))
+@given(rationals, st.sampled_from([8, 64, 160, 400, 2500]))
 def test_exp_is_enclosed(x: Fraction, bits: int) -> None:
     found = exp_minus(x, bits)
     with mpmath.workprec(bits + 200):

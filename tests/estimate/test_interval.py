@@ -16,13 +16,16 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.estimate import point as estimate
 from hourglass.estimate.interval import _records as records
+from hourglass.estimate.interval import _searched as searched
 from hourglass.estimate.interval import _shares_of_many as shares_of_many
 from hourglass.estimate.interval import _shares_of_one as shares_of_one
 from hourglass.estimate.interval import interval, mean_ends
 from hourglass.estimate.reach import CELLS, RUNGS, Reaches, reaches_of
 from hourglass.mechanisms import tails
 from hourglass.mechanisms.base import ALGORITHMS, MeanMechanism, make
+from hourglass.mechanisms.columns import HourglassColumns
 from hourglass.mechanisms.hourglass import HourglassMean, HourglassTails
+from hourglass.mechanisms.spread import HourglassSpread
 from hourglass.mechanisms.tails import Line
 from hourglass.noise.bits import SeededBits
 from tests.tools import long
@@ -303,10 +306,73 @@ def test_one_by_one_as_all_at_once_for_small_groups(name: str, epsilon: str, gri
     noisy = algorithm.noise(Totals(2 * grid.cells, 6), bits=hg.SeededBits(3), size=100)
     unit = noisy.parts * noisy.grid
     cells, sizes = (np.asarray(p, dtype=np.float64) / unit for p in (noisy.cells, noisy.weight))
-    low, high = shares_of_many(reaches_of(algorithm, 0.05).all, cells, sizes)
+    low, high = shares_of_many(Reaches(algorithm, 0.05).all, cells, sizes)
+    reaches = Reaches(algorithm, 0.05)  # never has all of them
     for i, (x, rest) in enumerate(zip(noisy.cells.tolist(), noisy.rest.tolist(), strict=True)):
-        one = mean_shares(algorithm, NoisyTotals(x, rest, noisy.grid, noisy.parts), 0.05)
+        one = searched(reaches, *records(NoisyTotals(x, rest, noisy.grid, noisy.parts)))
         assert one == pytest.approx((low[i], high[i]), abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", ["1/20", "1/2", "1", "8", "40"])
+@pytest.mark.parametrize("name", ["hourglass", "box", "unequal box", "triangle"])
+def test_the_reaches_of_all_cells_are_those_of_each(name: str, epsilon: str) -> None:
+    """Bit for bit, whatever the order: tails row by row are tails one by one."""
+    algorithm = in_rows(name, Fraction(epsilon))
+    for miss in (0.05, 0.4):
+        every, each = Reaches(algorithm, miss).all, Reaches(algorithm, miss)
+        places = [*range(0, CELLS, 97), 1, 500, CELLS - 1]
+        assert [each[place] for place in places] == every[places].tolist()
+
+
+def in_rows(name: str, epsilon: Fraction) -> Any:
+    """The mechanisms whose tails are computed in rows."""
+    if name == "hourglass":
+        return make(name, epsilon, FINEST)
+    if name == "triangle":
+        return HourglassSpread(epsilon, Grid(Bounds(0.0, 1.0), 2**20))
+    grids = (FINEST, WHOLE, FINEST) if name == "unequal box" else (FINEST,) * 5
+    return HourglassColumns(epsilon, grids).column(1)
+
+
+def test_an_interval_does_not_depend_on_how_many_were_computed_before() -> None:
+    """From some number on, single intervals come from the reaches of all cells."""
+    algorithm = make("hourglass", Fraction(3, 7), WHOLE)
+    asked = [noisy_pair(6, cells, count) for count in (2, 5, 90) for cells in range(6 * count)]
+    found = [mean_shares(algorithm, noisy, 0.03) for noisy in asked]
+    assert reaches_of(algorithm, 0.03).worthwhile
+    assert found == [mean_shares(algorithm, noisy, 0.03) for noisy in asked]
+    fresh = Reaches(algorithm, 0.03)
+    assert found[:40] == [searched(fresh, *records(noisy)) for noisy in asked[:40]]
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("bounds", [(0, 6), (-3, 3), (100, 106), (0.0, 6.0), (2.0, 2.5)])
+def test_what_is_shared_between_bounds_is_the_same(name: str, bounds: tuple[Any, Any]) -> None:
+    """A mechanism and the one that it shares its reaches with have the same noise."""
+    grid = Grid(Bounds(*bounds), 6, own=isinstance(bounds[0], int))
+    check_alike(make(name, Fraction(1, 2), grid))
+    if name == "hourglass":
+        check_alike(HourglassSpread(Fraction(1, 2), grid))
+
+
+def test_columns_share_with_their_equals_only() -> None:
+    lower = Grid(Bounds(-3, 3), 6, True)
+    columns = HourglassColumns(Fraction(1), (FINEST, WHOLE, lower, Grid(Bounds(0, 9), 9, True)))
+    each = [columns.column(number) for number in range(4)]
+    for one in each:
+        check_alike(one)
+    assert each[1].alike == each[2].alike
+    assert len({one.alike for one in each}) == 3
+
+
+def check_alike(algorithm: Any) -> None:
+    other = algorithm.alike
+    assert (other.parts, other.epsilon) == (algorithm.parts, algorithm.epsilon)
+    assert other.moments == algorithm.moments
+    for line in (Line(1.0, 0.3), Line(1.0, -2.0), Line(0.0, 1.0)):
+        for reach in (0.5, 3.0, 20.0):
+            found = algorithm.tails.miss(line, line, reach)
+            assert other.tails.miss(line, line, reach) == found
 
 
 def test_the_widest_bounds_there_are() -> None:

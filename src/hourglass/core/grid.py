@@ -179,6 +179,11 @@ class Grid:
                 "wider bounds"
             )
 
+    @property
+    def unit(self) -> Grid:
+        """The same number of cells between simple bounds."""
+        return Grid(Bounds(0, self.cells) if self.own else Bounds(0.0, 1.0), self.cells, self.own)
+
     @classmethod
     def choose(
         cls,

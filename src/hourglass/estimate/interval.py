@@ -181,8 +181,9 @@ def shares_left(
     mechanism: MeanMechanism, cells: Floats, sizes: Floats, miss: float
 ) -> tuple[Floats, Floats]:
     """The least and the largest alpha not excluded, for each answer; (0, 1) if all are excluded."""
-    if len(cells) >= FEW:
-        return _shares_of_many(reaches_of(mechanism, miss).all, cells, sizes)
+    reaches = reaches_of(mechanism, miss)
+    if len(cells) >= FEW or reaches.worthwhile:
+        return _shares_of_many(reaches.all, cells, sizes)
     pairs = zip(cells.tolist(), sizes.tolist(), strict=True)
     return _columns(_shares_of_one(mechanism, *pair, miss) for pair in pairs)
 
@@ -190,8 +191,16 @@ def shares_left(
 def _shares_of_one(
     mechanism: MeanMechanism, cells: float, size: float, miss: float
 ) -> tuple[float, float]:
+    reaches = reaches_of(mechanism, miss)
+    if reaches.worthwhile:
+        ends = _shares_of_many(reaches.all, np.array([cells]), np.array([size]))
+        return float(ends[0][0]), float(ends[1][0])
+    return _searched(reaches, cells, size)
+
+
+def _searched(reaches: Reaches, cells: float, size: float) -> tuple[float, float]:
     """Excludes runs of cells at once if possible, so that few reaches are needed."""
-    search = _Search(reaches_of(mechanism, miss), cells, size)
+    search = _Search(reaches, cells, size)
     lowest, highest = search.outermost(0, CELLS, False), search.outermost(0, CELLS, True)
     if lowest is None or highest is None:
         return 0.0, 1.0

@@ -17,9 +17,12 @@ import numpy.typing as npt
 
 from ..core.exact import to_double
 from ..mechanisms.base import MeanMechanism
-from ..mechanisms.tails import Line
+from ..mechanisms.tails import Line, misses
 
 __all__ = ["CELLS", "Reaches", "count_reach", "reaches_of", "rung_below", "sum_reach"]
+
+Places = npt.NDArray[np.int64]
+Enough = Callable[[Places, Places], npt.NDArray[np.bool_]]
 
 #: The number of cells that the range of alpha is divided into, each with its own reach.
 CELLS: Final = 1024
@@ -27,6 +30,10 @@ CELLS: Final = 1024
 RUNGS: Final = 1024
 #: No reach is below 2^FLOOR.
 FLOOR: Final = -60
+#: If all reaches are computed, those of every so many cells come first.
+_APART: Final = 32
+#: About how many tails are computed for that.
+_ROWS: Final = 6 * CELLS
 
 
 class Reaches:
@@ -41,9 +48,16 @@ class Reaches:
         spread = math.sqrt(to_double(mechanism.moments.cells))
         self._known: dict[int, int] = {}
         self._start, self._step = round(RUNGS * math.log2(2.0 * spread)), RUNGS // 8
+        self._tried, self._most_tried = 0, _ROWS * getattr(self.tails, "row_share", 1.0)
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether all reaches would have taken less time than those that were computed so far."""
+        return "all" in self.__dict__ or self._tried > self._most_tried
 
     def excluded(self, first: int, last: int, reach: float) -> bool:
         """Whether all alphas of the cells first..last-1 are excluded at that distance from zero."""
+        self._tried += 1
         low, high = Line(1.0, first / CELLS), Line(1.0, last / CELLS)
         return reach == math.inf or self.tails.miss(low, high, reach) <= self.miss
 
@@ -57,17 +71,35 @@ class Reaches:
 
     @cached_property
     def all(self) -> npt.NDArray[np.float64]:
-        """The reaches of all cells, in the order of alpha."""
-        return np.array([self[place] for place in range(CELLS)])
+        """The reaches of all cells, in the order of alpha.
+
+        Those of some cells first; between them, the others are close to a straight line.
+        """
+        some = np.append(np.arange(0, CELLS, _APART), CELLS - 1)
+        rungs = _least_rungs(self._enough, some, np.full(len(some), self._start), self._step)
+        places = np.arange(CELLS)
+        between = np.round(np.interp(places, some, rungs)).astype(np.int64)
+        return _at(_least_rungs(self._enough, places, between, 2))
+
+    def _enough(self, places: Places, rungs: Places) -> npt.NDArray[np.bool_]:
+        """Whether each of the cells is excluded at its rung."""
+        reaches = _at(rungs)
+        found: npt.NDArray[np.bool_] = reaches == math.inf
+        at, near = places[~found], reaches[~found]
+        found[~found] = misses(self.tails, at / CELLS, (at + 1) / CELLS, near) <= self.miss
+        return found
+
+
+def reaches_of(mechanism: MeanMechanism, miss: float) -> Reaches:
+    """The reaches of a mechanism, cached for the next interval."""
+    return _reaches_of(mechanism.alike, miss)
 
 
 @lru_cache(maxsize=64)
-def reaches_of(mechanism: MeanMechanism, miss: float) -> Reaches:
-    """The reaches of a mechanism, cached for the next interval."""
+def _reaches_of(mechanism: MeanMechanism, miss: float) -> Reaches:
     return Reaches(mechanism, miss)
 
 
-@lru_cache(maxsize=256)
 def sum_reach(mechanism: MeanMechanism, miss: float) -> Fraction:
     """The reach of the sum, in cells.
 
@@ -80,13 +112,24 @@ def sum_reach(mechanism: MeanMechanism, miss: float) -> Fraction:
     line = Line(width / largest, -lower / largest)
     beyond = max(0, math.ceil(largest / step).bit_length() - 900)
     cell = float(2**beyond * step / largest)
+    return _sum_reach(mechanism.alike, line, miss, cell, beyond)
+
+
+@lru_cache(maxsize=256)
+def _sum_reach(
+    mechanism: MeanMechanism, line: Line, miss: float, cell: float, beyond: int
+) -> Fraction:
     found = _least_reach(partial(_enough, mechanism, line, miss, cell), FLOOR - beyond)
     return Fraction(found) * Fraction(2) ** beyond
 
 
-@lru_cache(maxsize=256)
 def count_reach(mechanism: MeanMechanism, miss: float) -> float:
     """The reach of the count, in records."""
+    return _count_reach(mechanism.alike, miss)
+
+
+@lru_cache(maxsize=256)
+def _count_reach(mechanism: MeanMechanism, miss: float) -> float:
     return _least_reach(partial(_enough, mechanism, Line(0.0, 1.0), miss, 1.0))
 
 
@@ -103,6 +146,11 @@ def _least_reach(enough: Callable[[float], bool], floor: int = FLOOR) -> float:
 def rung_below(reach: float) -> float:
     """The rung just below a distance."""
     return _rung(math.floor(RUNGS * math.log2(reach)) - 1, RUNGS)
+
+
+def _at(rungs: Places) -> npt.NDArray[np.float64]:
+    """The values of many rungs."""
+    return np.array([_rung(number, RUNGS) for number in rungs.tolist()])
 
 
 def _rung(number: int, rungs: int) -> float:
@@ -126,4 +174,24 @@ def _least_rung(
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(_rung(middle, rungs)) else (middle, high)
+    return high
+
+
+def _least_rungs(enough: Enough, places: Places, starts: Places, step: int) -> Places:
+    """The least rung that is sufficient for each place: the same search for all of them at once."""
+    near, falling = starts.copy(), enough(places, starts)
+    low, high = starts.copy(), starts.copy()
+    left = np.arange(len(places))
+    while len(left):
+        # One step down from a rung that is sufficient, one step up from one that is not.
+        fall, here = falling[left], near[left]
+        there = np.maximum(here + np.where(fall, -step, step), FLOOR * RUNGS)
+        low[left], high[left] = np.where(fall, there, here), np.where(fall, here, there)
+        going = (enough(places[left], there) == fall) & (there > FLOOR * RUNGS)
+        near[left] = there
+        left, step = left[going], 2 * step
+    while len(left := np.flatnonzero(high - low > 1)):
+        middle = (low[left] + high[left]) // 2
+        passed = enough(places[left], middle)
+        high[left[passed]], low[left[~passed]] = middle[passed], middle[~passed]
     return high

@@ -113,6 +113,10 @@ class MeanMechanism(Mechanism, Protocol):
     def tails(self) -> Tails:
         """The tail probabilities of the noise."""
 
+    @property
+    def alike(self) -> MeanMechanism:
+        """One with the same noise, which shares what is computed from the noise alone."""
+
     def __hash__(self) -> int:
         """Equal mechanisms share cached results."""
 
@@ -151,6 +155,11 @@ class OnGrid:
     def columns(self) -> int:
         """One."""
         return 1
+
+    @property
+    def alike(self) -> Any:
+        """Itself, for noise that depends on the bounds."""
+        return self
 
     @property
     def unit(self) -> int:

@@ -26,8 +26,10 @@ from .tails import (
     blocks,
     distinct,
     merged,
+    row_share,
     summed,
     summed_above,
+    summed_rows,
     table_block,
 )
 
@@ -73,6 +75,19 @@ class BodyTails:
         else:
             found = 1.0
         return found if block == 1 or slope <= 1 else min(found, self._apart(lines, reach))
+
+    @property
+    def row_share(self) -> float:
+        """How long a row of :meth:`misses` takes, compared with :meth:`miss`."""
+        return row_share(self.rate)
+
+    def misses(self, first: Floats, last: Floats, reaches: Floats) -> Floats:
+        """The same of x - first y and x - last y for many reaches."""
+        block = blocks(self.rate)[1]
+        if block > 1 and block * self.epsilon >= FAR:
+            return np.ones(len(reaches))
+        weight, one = merged(block, self.epsilon), 1.0 / self.record
+        return summed_rows(self.rate, weight, one, (first, last), reaches, self.upper)
 
     def above(self, line: Line, reaches: Floats) -> Floats:
         """At least P(line >= reach) for each reach; the same sum over K for one side."""

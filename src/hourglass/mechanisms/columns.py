@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import product
@@ -139,6 +139,12 @@ class HourglassColumn(OnGrid):
     def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(K >= k)."""
         return self.law.count_tail(k, bits=bits)
+
+    @cached_property
+    def alike(self) -> HourglassColumn:
+        """The same for all bounds and columns with as many cells and the same centre."""
+        sides = list(zip(self.law.grids, self.law.centres, strict=True))
+        return replace(self, grid=self.grid.unit, number=sides.index(sides[self.number]))
 
     @cached_property
     def moments(self) -> Moments:

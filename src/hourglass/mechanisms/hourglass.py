@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final
@@ -28,8 +28,10 @@ from .tails import (
     distinct,
     laplace_upper,
     merged,
+    row_share,
     summed,
     summed_above,
+    summed_rows,
     table_block,
 )
 
@@ -76,7 +78,7 @@ class HourglassMean(OnGrid):
     def _error(self, parts: int) -> float:
         """The variance of X in cells."""
         law = Hourglass(self.epsilon, parts * self.grid.cells)
-        return float(law.variance[0] / parts**2)
+        return float(law.marginal_x.variance / parts**2)
 
     @classmethod
     def restored(cls, epsilon: Fraction, grid: Grid, stored: Mapping[str, Any]) -> HourglassMean:
@@ -99,6 +101,11 @@ class HourglassMean(OnGrid):
         x, k = addable(self.law.sample(draws(totals, size), bits=bits), totals, parts * G)
         cells = parts * totals.cells + x
         return NoisyTotals(cells, parts * G * (totals.count + k) - cells, G, parts)
+
+    @cached_property
+    def alike(self) -> HourglassMean:
+        """The same for all bounds with as many cells."""
+        return replace(self, grid=self.grid.unit, stored_parts=self.parts)
 
     @cached_property
     def moments(self) -> Moments:
@@ -169,6 +176,17 @@ class HourglassTails:
         pairs = [(float(line.sum) / self.grid, -float(line.count)) for line in lines]
         return summed(self.epsilon, weight, pairs, reach, self.upper)
 
+    @property
+    def row_share(self) -> float:
+        """How long a row of :meth:`misses` takes, compared with :meth:`miss`."""
+        return row_share(self.epsilon)
+
+    def misses(self, first: Floats, last: Floats, reaches: Floats) -> Floats:
+        """The same of x - first y and x - last y for many reaches."""
+        weight = merged(blocks(self.epsilon)[1], self.epsilon)
+        one = 1.0 / self.grid
+        return summed_rows(self.epsilon, weight, one, (first, last), reaches, self._near)
+
     def above(self, line: Line, reaches: Floats) -> Floats:
         """At least P(line >= reach) for each reach; the same sum over K for one side."""
         if not line.sum:
@@ -182,8 +200,11 @@ class HourglassTails:
             halves = [self.miss(line, line, r) / 2 if r > 0 else 1.0 for r in reaches.tolist()]
             return np.array(halves)
         pair = float(line.sum) / self.grid, -float(line.count)
-        near = lambda y, x0: self.upper(y, np.clip(x0, -self.far, self.far))  # noqa: E731
-        return summed_above(self.epsilon, merged(block, self.epsilon), pair, reaches, near)
+        return summed_above(self.epsilon, merged(block, self.epsilon), pair, reaches, self._near)
+
+    def _near(self, y: Floats, x0: Floats) -> Floats:
+        """``upper`` for values in any order."""
+        return self.upper(y, np.clip(x0, -self.far, self.far))
 
     def _count(self, k: Floats) -> Floats:
         """P(K >= k) for k >= 1, the closed form of the law's ``count_tail``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -89,6 +89,12 @@ class HourglassSpread(OnGrid):
         u1 = u1 + fold * 2 * (G * cells - squares)
         u2 = u2 + fold * squares
         return NoisyTotals(u1 + 2 * u2, 2 * u0 + u1, G, self.parts, u2)
+
+    @cached_property
+    def alike(self) -> HourglassSpread:
+        """The same for all bounds with as many cells."""
+        law = self.law.whole, self.law.centre
+        return replace(self, grid=self.grid.unit, stored_law=law)
 
     @cached_property
     def moments(self) -> Moments:

@@ -37,8 +37,11 @@ __all__ = [
     "distinct",
     "laplace_upper",
     "merged",
+    "misses",
+    "row_share",
     "summed",
     "summed_above",
+    "summed_rows",
     "table_block",
 ]
 
@@ -96,6 +99,24 @@ def above(tails: Any, line: Line, reaches: Floats) -> Floats:
     )
 
 
+def misses(tails: Any, first: Floats, last: Floats, reaches: Floats) -> Floats:
+    """``tails.miss`` of x - first y and x - last y at each reach, 0 <= first <= last <= 1.
+
+    A mechanism that can compute them all at once has a method of that name, and a ``row_share``.
+    """
+    if hasattr(tails, "misses"):
+        found: Floats = tails.misses(first, last, reaches)
+        return found
+    rows = zip(first.tolist(), last.tolist(), reaches.tolist(), strict=True)
+    return np.array([tails.miss(Line(1.0, a), Line(1.0, b), reach) for a, b, reach in rows])
+
+
+def row_share(rate: float) -> float:
+    """About how long one of many rows takes, compared with a call for one row."""
+    values = len(blocks(rate)[0])
+    return values / (values + 1000)
+
+
 def distinct(first: Line, second: Line) -> tuple[Line, ...]:
     """The two lines, or one if they are equal."""
     return (first,) if first is second else (first, second)
@@ -148,9 +169,31 @@ def summed(
     return min(1.0, total + SLACK)
 
 
-def _start(a: float, b: float, reach: float, y: Floats) -> Floats:
+def summed_rows(
+    rate: float,
+    weight: float,
+    a: float,
+    ends: tuple[Floats, Floats],
+    reaches: Floats,
+    upper: Callable[[Floats, Floats], Floats],
+) -> Floats:
+    """:func:`summed` of a x - first y and a x - last y at each reach, 0 <= first <= last."""
+    y, _ = blocks(rate)
+    rows = max(1, BATCH // len(y))
+    found = np.zeros(len(reaches))
+    for at in range(0, len(reaches), rows):
+        part = slice(at, at + rows)
+        for sign, end in zip((1.0, -1.0), ends, strict=True):  # the one whose tail begins first
+            start = _start(a, -sign * end[part, None], reaches[part, None], y)
+            np.ceil(start, out=start)
+            tail = upper(np.tile(sign * y, len(start)), start.ravel()).reshape(start.shape)
+            found[part] += tail[:, 0] + 2.0 * weight * tail[:, 1:].sum(axis=1)
+    return np.minimum(1.0, found + SLACK)
+
+
+def _start(a: float, b: Any, reach: Any, y: Floats) -> Floats:
     """Where a x + b y >= reach begins, for y >= 0, less a margin for rounding."""
-    start = (-b - abs(b) * TOUCH) * y
+    start: Floats = (-b - abs(b) * TOUCH) * y
     start += reach * (1 - TOUCH)
     start *= 1 / a
     return start
