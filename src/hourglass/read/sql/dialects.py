@@ -39,7 +39,7 @@ def _written(text: str, dialect: Dialect) -> str:
             mended = dialect.mend(node, expressions)
             if mended is not node:
                 node.replace(mended)
-    written: str = tree.sql(dialect=dialect.name, pretty=False)
+    written: str = tree.sql(dialect=dialect.name, pretty=False, copy=False)
     return written
 
 
