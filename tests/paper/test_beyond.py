@@ -152,7 +152,8 @@ def test_a_wide_centre_helps_the_k_norm(d: int, narrow: float) -> None:
     law = KNorm(Fraction(1), d)
     bounded = least(lambda centre: law._at(centre, 0.0), 1.0)
     assert law._at(bounded, 0.0) == pytest.approx(narrow, abs=0.006 * narrow)
-    assert law.error(0.0) <= law._at(bounded, 0.0)
+    # For one column both searches end at the same centre, up to the last digits of a double.
+    assert law.error(0.0) <= law._at(bounded, 0.0) * (1 + 1e-12)
     assert law.error(0.0) < hardt_talwar(Fraction(1), d, 0.0)
 
 
