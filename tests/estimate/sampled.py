@@ -45,7 +45,7 @@ def noisy_samples(
     zero = mechanism.noise(Totals(0, 0), size=samples, bits=hg.SeededBits(seed))
     found = []
     for cells, rest in zip(zero.cells.tolist(), zero.rest.tolist(), strict=True):
-        q = np.floor(POPULATIONS[name][1](rng, n) * float(G) + 0.5)
+        q = np.rint(POPULATIONS[name][1](rng, n) * float(G))
         S = int(q.sum())
         found.append(NoisyTotals(cells + parts * S, rest + parts * (G * n - S), G, parts))
     return found

@@ -344,7 +344,7 @@ def test_chunks_and_threads_change_nothing(threads: int, rows: int) -> None:
 
     sums, count = several.totals_of_columns(part, rows, targets, threads)
     kept = ~np.isnan(reals)
-    cells = np.floor((np.clip(reals, -1.5, 2.25)[kept] + 1.5) * (2**32 / 3.75) + 0.5)
+    cells = np.rint((np.clip(reals, -1.5, 2.25)[kept] + 1.5) * (2**32 / 3.75))
     other = np.where(absent, 5, np.clip(whole, -(2**15), 2**15) + 2**15)[kept]
     assert count == int(kept.sum())
     assert sums[0] == [sum(map(int, cells)), int((reals < -1.5).sum()), int((reals > 2.25).sum())]

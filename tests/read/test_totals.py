@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.grid import NEAREST, Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.errors import GridError
 from hourglass.read import kernel
@@ -49,15 +49,21 @@ def near_edges(draw: st.DrawFn, grid: Grid) -> float:
 
 
 def reference(x: float, grid: Grid) -> int | None:
-    """The documented rule, step by step, each step one rounded double operation."""
+    """The documented rule: each step is one rounded operation on doubles, the last one exact."""
     if math.isnan(x):
         return None
     if x <= grid.first_above:
         return 0
     if x <= grid.last_below:
         shifted = x * grid.shrink - grid.lower * grid.shrink
-        return math.floor(shifted * grid.scale + 0.5)
+        return round(Fraction(shifted * grid.scale))
     return grid.cells
+
+
+@given(st.floats(-(2.0**51), 2.0**51) | st.integers(-(2**34), 2**34).map(lambda n: n / 2))
+def test_adding_and_subtracting_rounds_to_the_nearest_integer(y: float) -> None:
+    """What SQL computes: equal to exact rounding, ties to even."""
+    assert (y + NEAREST) - NEAREST == round(Fraction(y)) == np.rint(y)
 
 
 @given(st.data(), real_grids())

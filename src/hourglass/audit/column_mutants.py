@@ -96,7 +96,7 @@ def _walked(path: Path) -> Finding:
 def _cells(rows: Sequence[Any]) -> Array:
     """The cells of rows without missing values."""
     kept = np.array([row for row in rows if complete(row)], dtype=np.float64).reshape(-1, 2)
-    return np.floor(np.clip(kept, 0.0, 1.0) * CELLS + 0.5)
+    return np.rint(np.clip(kept, 0.0, 1.0) * CELLS)
 
 
 def _totals(cells: Array, count: int) -> Totals:
@@ -221,7 +221,7 @@ def _wrong_rows(bench: Bench, mechanism: HourglassColumns) -> list[Mutant]:
         """A row counts if it has any value; a missing one adds nothing."""
         kept = [row for row in rows if any(value == value for value in row)]
         filled = np.nan_to_num(np.array(kept, dtype=np.float64).reshape(-1, 2), nan=0.0)
-        return _totals(np.floor(np.clip(filled, 0.0, 1.0) * CELLS + 0.5), len(kept))
+        return _totals(np.rint(np.clip(filled, 0.0, 1.0) * CELLS), len(kept))
 
     def own_rows(rows: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
         """Each column uses the rows in which it has a value, and counts those."""

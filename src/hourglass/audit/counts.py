@@ -170,7 +170,7 @@ def _walk(law: OutsideCounts, sides: Callable[[float], Any]) -> Any:
 
     def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
         there = [v for v in values if v == v]
-        cells = [int(min(max(v, 0.0), 1.0) * 4 + 0.5) for v in there]
+        cells = [round(min(max(v, 0.0), 1.0) * 4) for v in there]
         counts = [sum(int(sides(v)[side]) for v in there) for side in (0, 1)]
         plain = mechanism.noise(Totals(sum(cells), len(cells)), bits=bits)
         noisy: NoisyTotals = law.noise(plain, counts, bits=bits)

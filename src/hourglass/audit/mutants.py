@@ -139,7 +139,7 @@ def _wrong_moves(bench: Bench) -> list[Mutant]:
     law, G = bench.law, bench.grid
 
     def unclamped(values: Sequence[Any]) -> Totals:
-        cells = np.floor(_finite(values) * G + 0.5)
+        cells = np.rint(_finite(values) * G)
         return Totals(int(cells.sum()), len(cells))
 
     def rounded_up(values: Sequence[Any]) -> Totals:
@@ -148,11 +148,11 @@ def _wrong_moves(bench: Bench) -> list[Mutant]:
 
     def filtered(values: Sequence[Any]) -> Totals:
         clipped = np.clip(_finite(values), 0.0, 1.0)
-        cells = np.floor(clipped * G + 0.5)
+        cells = np.rint(clipped * G)
         return Totals(int(cells.sum()), int((clipped < 1.0).sum()))
 
     def twice(values: Sequence[Any]) -> Totals:
-        cells = np.floor(np.clip(_finite(values), 0.0, 1.0) * G + 0.5)
+        cells = np.rint(np.clip(_finite(values), 0.0, 1.0) * G)
         return Totals(int(cells.sum()), len(cells) + int((cells == G).sum()))
 
     def trial(name: str, moves: list[tuple[int, int]], totals: Any) -> Mutant:

@@ -122,7 +122,7 @@ def spread_mutants(bench: Bench) -> list[Mutant]:
 
     def walked(name: str, totals: Any) -> Finding:
         def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
-            cells = [int(min(max(v, 0.0), 1.0) * 2 + 0.5) for v in values if v == v]
+            cells = [round(min(max(v, 0.0), 1.0) * 2) for v in values if v == v]
             noisy = mechanism.noise(totals(cells), bits=bits)
             return Release.of(mechanism, noisy, estimator="projected", private=False).to_dict()
 

@@ -1,16 +1,20 @@
 """Bounds and grid: from a value to an integer cell, and back.
 
-A value x in [lower, upper] becomes the cell q = floor(G (x - lower) / (upper - lower) + 1/2), an
-integer in 0..G. This is the only place where floats become integers, and the expression is written
-so that every engine evaluates it to the same integer, bit for bit (docs/how-it-works.md):
+A value x in [lower, upper] becomes a cell: the integer q in 0..G that is nearest to
+G (x - lower) / (upper - lower). This is the only place where floats become integers, and the
+expression is written so that every engine evaluates it to the same integer, bit for bit
+(docs/how-it-works.md):
 
     s  = G / (upper - lower)
     l0 = lower + 0.25 / s              below it the cell is 0 (and nothing underflows)
     u1 = the double before upper       above it the cell is G
     q  = 0                             if x <= l0
-         floor((x - lower) * s + 0.5)  if x <= u1
+         nearest((x - lower) * s)      if x <= u1
          G                             if x <= infinity
          missing                       otherwise: NaN, NULL
+
+Halfway between two cells the even one is nearest, which is how doubles round: (y + NEAREST) -
+NEAREST is the integer nearest to y, by the rules of IEEE 754, on every engine.
 
 An integer column on its own grid (G = upper - lower) needs no floats: q = clamp(x) - lower.
 """
@@ -28,10 +32,12 @@ import numpy as np
 
 from ..errors import BoundsError, GridError, shown
 
-__all__ = ["DEFAULT_GRID", "MAX_GRID", "Bounds", "Grid", "check_centre", "check_grid"]
+__all__ = ["DEFAULT_GRID", "MAX_GRID", "NEAREST", "Bounds", "Grid", "check_centre", "check_grid"]
 
 #: The grid of real-valued columns: rounding to it moves a value by at most 2^-33 of the range.
 DEFAULT_GRID: Final = 1 << 32
+#: Doubles of this size are integers, so adding it rounds |y| <= 2^51 to the nearest one.
+NEAREST: Final = 1.5 * 2.0**52
 #: The finest grid for which the sums of all engines are exact and the noise fits an int64.
 MAX_GRID: Final = 1 << 32
 
@@ -257,8 +263,8 @@ class Grid:
         return Fraction(0) if self.own else self.step
 
     def _cell(self, x: float) -> float:
-        cell = (x * self.shrink - self.lower * self.shrink) * self.scale + 0.5
-        return math.floor(cell) if math.isfinite(cell) else math.inf
+        cell = (x * self.shrink - self.lower * self.shrink) * self.scale
+        return round(cell) if math.isfinite(cell) else math.inf
 
     def cell(self, x: int | float) -> int | None:
         """The cell of one value, None if it is missing; the reference for all engines."""

@@ -68,4 +68,4 @@ def _uniform(size: int, bits: Bits) -> Floats:
 
 
 def _nearest(values: Floats, grid: Grid) -> npt.NDArray[np.int64]:
-    return np.floor(values * grid.cells + 0.5).astype(np.int64)
+    return np.rint(values * grid.cells).astype(np.int64)

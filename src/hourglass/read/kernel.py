@@ -126,7 +126,7 @@ def _add_reals(
 
 
 def real_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """floor((clamp(x) - lower) * s + 0.5); NaN stays NaN."""
+    """The integer nearest to (clamp(x) - lower) * s; NaN stays NaN."""
     buffer = space[: len(chunk)]
     if chunk.dtype != np.float64:
         np.copyto(
@@ -142,8 +142,7 @@ def real_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> npt.
         buffer -= lower
     if grid.scale != 1.0:
         buffer *= grid.scale
-    buffer += 0.5
-    return np.floor(buffer, out=buffer)
+    return np.rint(buffer, out=buffer)
 
 
 def power_sums(cells: npt.NDArray[np.float64], powers: Sequence[int]) -> list[Any]:

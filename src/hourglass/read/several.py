@@ -113,7 +113,7 @@ def _add_rows(
     for column, target, (numbers, _) in zip(columns, targets, block, strict=True):
         out, rows, sums = lost, gone, column.sums
         if target.missing is not None and column.absent is not None:
-            out = either(lost, column.absent)
+            out = column.absent if lost is None else lost | column.absent
             rows = np.flatnonzero(out)
         if rows is not None:
             column.cells[rows] = 0

@@ -36,13 +36,11 @@ UNDECLARED: Final = "undeclared"
 
 
 def _mend(node: Any, expressions: Any) -> Any:
-    """Doubles as products of integers, since SQLite misreads some decimals; floor by truncation."""
+    """Doubles as products of integers, since SQLite misreads some decimals."""
     if isinstance(node, expressions.Cast) and node.to.this.value == "DOUBLE":
         if isinstance(node.this, expressions.Literal):
             return expressions.Var(this=exact_real(float(node.this.this)))
         return node
-    if isinstance(node, expressions.Floor):  # the operand is never negative
-        return expressions.Cast(this=node.this.copy(), to=expressions.DataType.build("BIGINT"))
     return integer_division(node, expressions)
 
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 from typing import Any, Final
 
-from ...core.grid import Grid
+from ...core.grid import NEAREST, Grid
 from ..schema import INT64, TEXT_REACH, Field
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "identifier",
     "is_number",
     "literal",
+    "nearest",
     "scaled",
     "whole",
     "widened",
@@ -136,35 +137,40 @@ def _real_cell(x: str, grid: Grid) -> str:
         # underflow, which is an error on PostgreSQL.
         assert grid.cell(-1.0) == grid.cell(1.0)
         small = f"WHEN {x} >= {double(-1.0)} AND {x} <= {double(1.0)} THEN {grid.cell(0.0)} "
-    inner = f"({shrunk} - {double(lower)}) * {double(grid.scale)} + {double(0.5)}"
+    inner = nearest(f"({shrunk} - {double(lower)}) * {double(grid.scale)}")
     return (
         f"CASE WHEN {x} <= {double(grid.first_above)} THEN 0 {small}"
-        f"WHEN {x} <= {double(grid.last_below)} THEN CAST(FLOOR({inner}) AS BIGINT) "
+        f"WHEN {x} <= {double(grid.last_below)} THEN CAST({inner} AS BIGINT) "
         f"WHEN {x} <= {_INF} THEN {grid.cells} END"
     )
 
 
+def nearest(y: str) -> str:
+    """The integer nearest to a double."""
+    return f"(({y} + {double(NEAREST)}) - {double(NEAREST)})"
+
+
 def scaled(field: Field, grid: Grid) -> str:
-    """floor((x - lower) * s + 0.5) for any double; outside the bounds it is outside 0..G."""
+    """The integer nearest to (x - lower) * s; outside the bounds it is outside 0..G."""
     x, lower = as_double(field), grid.lower
     if grid.shrink != 1.0:
         x, lower = f"{x} * {double(grid.shrink)}", lower * grid.shrink
     if lower != 0.0:
         x = f"({x} - {double(lower)})"
-    return f"FLOOR({x} * {double(grid.scale)} + {double(0.5)})"
+    return nearest(f"{x} * {double(grid.scale)}")
 
 
 def clamped(grid: Grid, y: str = "y", *, balanced: bool = False) -> str:
     """y clamped to 0..G: the same cells, without a branch for each row.
 
-    |y| - |y - G| is exactly 2t - G for the clamped y = t, as long as doubles represent all
-    integers; in DuckDB, a CASE whose first branch takes whole vectors costs less than one that
+    |y| - |y - G| is exactly 2t - G for the clamped y = t, as long as y was rounded to an integer;
+    in DuckDB, a CASE whose first branch takes whole vectors costs less than one that
     divides them. With ``balanced`` the result is 2t - G, and the sum is corrected once at the end.
 
     NaN becomes NULL by arithmetic, not by a comparison: in each branch it makes NaN, which
-    TRY_CAST turns into NULL. (1 / y adds nothing to a whole number if |y| > 2^52, not even at
-    infinity.) This is a second safeguard; the first is that DuckDB does not fold expressions with
-    a file's statistics: see :mod:`..engines.duckdb`.
+    TRY_CAST turns into NULL. (If |y| > 2^51, then 1 / y does not change the integer that is cast,
+    not even at infinity.) This is a second safeguard; the first is that DuckDB does not fold
+    expressions with a file's statistics: see :mod:`..engines.duckdb`.
     """
     top = double(float(grid.cells))
     inner, low = f"ABS({y}) - ABS({y} - {top})", double(float(-grid.cells))
@@ -172,7 +178,7 @@ def clamped(grid: Grid, y: str = "y", *, balanced: bool = False) -> str:
         inner, low = f"({inner} + {top}) * {double(0.5)}", double(0.0)
     tiny = f"{double(1.0)} / {y}"
     return (
-        f"CASE WHEN ABS({y}) <= {double(2.0**52)} THEN TRY_CAST({inner} AS BIGINT) "
+        f"CASE WHEN ABS({y}) <= {double(2.0**51)} THEN TRY_CAST({inner} AS BIGINT) "
         f"WHEN {y} < {double(0.0)} THEN TRY_CAST({tiny} + {low} AS BIGINT) "
         f"ELSE TRY_CAST({tiny} + {top} AS BIGINT) END"
     )
