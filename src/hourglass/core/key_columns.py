@@ -14,7 +14,12 @@ from typing import Any, Final, overload
 import numpy as np
 import numpy.typing as npt
 
+from .arrow import numbers_of
+
 __all__ = ["NAMELESS", "KeyColumn", "Keys"]
+
+#: For more texts than this, PyArrow's conversion is faster, although it imports pandas.
+_MANY: Final = 20_000
 
 Rows = npt.NDArray[np.intp]
 
@@ -52,10 +57,10 @@ class KeyColumn:
         """From a column of an Arrow table."""
         kind = str(column.type)
         if kind.lstrip("u").startswith("int") and kind != "uint64":
-            values = column.fill_null(0).to_numpy().astype(np.int64, copy=False)
-            return cls(values, column.is_null().to_numpy())
+            values, absent = numbers_of(column)
+            return cls(values.astype(np.int64, copy=False), absent)
         if kind in ("string", "large_string"):
-            return cls(column.to_numpy())
+            return cls(_texts(column))
         return cls.of(column.to_pylist())
 
     @property
@@ -155,4 +160,14 @@ class Keys(Sequence[tuple[Any, ...]]):
 
 
 #: One group without a name.
+def _texts(column: Any) -> npt.NDArray[Any]:
+    """Text as an array of objects, None for NULL."""
+    if len(column) > _MANY:
+        found: npt.NDArray[Any] = column.to_numpy()
+        return found
+    found = np.empty(len(column), dtype=object)
+    found[:] = column.to_pylist()
+    return found
+
+
 NAMELESS: Final = Keys([])

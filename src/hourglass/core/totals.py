@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from .arrow import numbers_of
 from .key_columns import NAMELESS, KeyColumn, Keys
 from .wide import ROWS, Wide
 
@@ -183,7 +184,7 @@ class Groups:
     def of_arrow(cls, table: Any, keys: int, balance: Sequence[int] = ()) -> Groups:
         """From an Arrow table whose first ``keys`` columns are keys."""
         columns = table.columns
-        numbers = (column.fill_null(0).to_numpy() for column in columns[keys:])
+        numbers = (numbers_of(column)[0] for column in columns[keys:])
         names = [KeyColumn.of_arrow(column) for column in columns[:keys]]
         return cls.of(Keys(names), *numbers, balance=balance)
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from ..core.arrow import numbers_of
 from ..core.grid import Bounds
 from ..core.totals import Groups
 from ..errors import DataError, guarded
@@ -29,7 +30,7 @@ from .schema import Field, Schema
 if TYPE_CHECKING:
     from .sql.query import Question
 
-__all__ = ["Column", "column", "part_of_arrow"]
+__all__ = ["Column", "chunk_of_arrow", "column"]
 
 Array = npt.NDArray[Any]
 
@@ -214,7 +215,7 @@ def _arrow(values: Any, pyarrow: Any) -> Column | None:
         cut = values.slice(start, stop - start)
         pieces = cut.chunks if isinstance(cut, pyarrow.ChunkedArray) else [cut]
         plain = [_plain(piece, found.kind, pyarrow) for piece in pieces]
-        return part_of_arrow(plain[0] if len(plain) == 1 else pyarrow.concat_arrays(plain))
+        return numbers_of(plain[0] if len(plain) == 1 else pyarrow.concat_arrays(plain))
 
     return replace(found, part=part, rows=len(values))
 
@@ -238,7 +239,7 @@ def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Colum
             part = values.slice(start, CHUNK)
             for piece in part.chunks if isinstance(part, pyarrow.ChunkedArray) else [part]:
                 whole = _plain(piece, kind, pyarrow)
-                yield whole.drop_null().to_numpy(zero_copy_only=False), whole.null_count
+                yield chunk_of_arrow(whole)
 
     return Column(kind, chunks=chunks)
 
@@ -249,13 +250,10 @@ def _plain(piece: Any, kind: str, pyarrow: Any) -> Any:
     return whole.cast(pyarrow.float64()) if kind == "real" else whole
 
 
-def part_of_arrow(numbers: Any) -> Part:
-    """An Arrow array of numbers in the form that the kernel takes."""
-    if not numbers.null_count:
-        return numbers.to_numpy(zero_copy_only=False), None
-    absent = numbers.is_null().to_numpy(zero_copy_only=False)
-    zero = False if str(numbers.type) == "bool" else 0
-    return numbers.fill_null(zero).to_numpy(zero_copy_only=False), absent
+def chunk_of_arrow(numbers: Any) -> Chunk:
+    """An Arrow array of numbers as a chunk: those that are there, and how many are not."""
+    found, absent = numbers_of(numbers)
+    return (found, 0) if absent is None else (found[~absent], numbers.null_count)
 
 
 def _arrow_capsule(values: Any) -> Column:

@@ -6,10 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...core.arrow import numbers_of
 from ...core.key_columns import KeyColumn, Keys
 from ...core.totals import Groups
 from ..by_group import groups_of_blocks
-from ..column import Column, part_of_arrow
+from ..column import Column, chunk_of_arrow
 from ..kernel import Part
 from ..schema import Field
 from ..several import totals_of_blocks
@@ -29,17 +30,16 @@ def added_up(relation: Any, query: Question) -> Groups:
             assert query.places is not None
             return groups_of_blocks(map(_named_rows, reader), query.places, query.targets)
         if isinstance(query, Query) and len(query.values) > 1:
-            blocks = ([part_of_arrow(column) for column in batch.columns] for batch in reader)
+            blocks = ([numbers_of(column) for column in batch.columns] for batch in reader)
             return query.of_sums(*totals_of_blocks(blocks, query.targets))
-        columns = (batch.column(0) for batch in reader)
-        chunks = ((c.drop_null().to_numpy(zero_copy_only=False), c.null_count) for c in columns)
+        chunks = (chunk_of_arrow(batch.column(0)) for batch in reader)
         (name,) = number_names(query)
         return query.of_columns({name: Column("", chunks=lambda: chunks)})
 
 
 def _named_rows(batch: Any) -> tuple[Keys, list[Part]]:
     """The keys of the rows, which are integers, and their columns."""
-    (names, absent), *columns = map(part_of_arrow, batch.columns)
+    (names, absent), *columns = map(numbers_of, batch.columns)
     return Keys([KeyColumn(names.astype(np.int64, copy=False), absent)]), columns
 
 
