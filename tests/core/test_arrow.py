@@ -27,7 +27,7 @@ def arrays(draw: st.DrawFn) -> Any:
     numbers = st.booleans() if kind == pa.bool_() else st.integers(0, 100)
 
     def piece() -> Any:
-        values = draw(st.lists(numbers | st.none() if draw(st.booleans()) else numbers))
+        values: list[Any] = draw(st.lists(numbers | st.none() if draw(st.booleans()) else numbers))
         if kind == pa.float16():
             values = [None if v is None else np.float16(v) for v in values]
         start = draw(st.integers(0, len(values)))

@@ -200,3 +200,47 @@ def test_workbooks_are_refused_with_the_way_round(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"PK")
         with pytest.raises(hg.DataError, match=r"save the sheet as CSV.*read_excel"):
             hg.mean(tmp_path / name, "x", **ASK)
+
+
+def test_a_file_is_no_table(clinic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB would read a file of that name, and infer from its lines how to read them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "visits.csv").write_text("x\n1\n2\n")
+    for table in (
+        "visits.csv", "SELECT x FROM 'visits.csv'", 'SELECT x FROM "visits.csv"',
+        "SELECT x FROM visits.csv", "SELECT * FROM (SELECT x FROM 'visits.csv') AS q",
+        "WITH a AS (SELECT x FROM 'visits.csv') SELECT x FROM a",
+    ):  # fmt: skip
+        with pytest.raises(hg.DataError, match=r"no (such )?table or view"):
+            hg.mean(hg.sql(url_of(clinic), table), "x", **ASK)
+    for table in ("VISITS", "main.visits", "WITH a AS (SELECT x FROM Visits) SELECT x FROM a"):
+        assert totals_of(hg.sql(url_of(clinic), table), "x", **ASK) == (450, 100)
+
+
+STEPS = ["source", "asked", "quantised", "complete", "persons", "ranked", "chosen", "scaled"]
+
+
+@pytest.mark.engine("sqlite")
+@pytest.mark.parametrize("name", STEPS)
+def test_tables_named_like_the_steps_of_a_query(tmp_path: Path, name: str) -> None:
+    """They are read, and a SELECT that SQLite cannot prepare is refused before the charge."""
+    connection = sqlite3.connect(tmp_path / "t.db")
+    connection.execute(f"CREATE TABLE {name} (x REAL, g TEXT, who INTEGER)")
+    connection.execute(f"INSERT INTO {name} VALUES (1, 'a', 1), (2, 'b', 2)")
+    connection.commit()
+    connection.close()
+    budget = hg.create_budget(str(tmp_path / "ledger"), "b", epsilon=100)
+    units = [None, hg.per_person("who"), hg.per_person("who", rows=1)]
+    ask: dict[str, Any] = {"bounds": (0, 3), "by": "g", "keys": ["a"], "where": "x > 0"}
+    for unit in units:
+        for table in (name, f"main.{name}", f"SELECT * FROM main.{name}", f"SELECT * FROM {name}"):
+            data = hg.sql(url_of(tmp_path / "t.db", "sqlite"), table)
+            try:
+                found = hg.mean(data, "x", epsilon=20, unit=unit, **ask)
+            except hg.DataError:
+                assert table.endswith(f"FROM {name}")
+                with pytest.raises(hg.DataError, match="SQLite cannot prepare the query"):
+                    hg.mean(data, "x", epsilon=1, unit=unit, budget=budget, **ask)
+                assert budget.balance().charges == 0
+            else:
+                assert found["a"].count == 1

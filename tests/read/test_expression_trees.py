@@ -244,3 +244,11 @@ def test_engines_agree_with_the_judge(
             where=n.text_of(where),
         )
         assert list(question.read().only.sums) == sums
+
+
+def test_constants_that_compare_differently_are_different_questions() -> None:
+    """An integer compares as 64 bits; a double, or a negated constant, as a double."""
+    texts = ["n = -9007199254740993", "n = -(9007199254740993)", "n = -9007199254740993.0"]
+    texts += ["n = 0.0", "n = 0", "n = -(0)", "n IN (1, 2)", "n IN (1.0, 2)"]
+    trees = [parsed(text, "where") for text in texts]
+    assert len({n.text_of(tree) for tree in trees}) == len({*trees}) == len(texts)

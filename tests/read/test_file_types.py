@@ -260,5 +260,5 @@ def test_text_that_is_declared_as_json(tmp_path: Path) -> None:
             hg.mean(**given, column="g", bounds=(0, 1), epsilon=1, parse="real")
     with pytest.raises(hg.DataError, match="of type JSON"):
         hg.mean(table, **asked, keys=keys)
-    found = hg.mean(one["data"], engine="datafusion", **asked, keys=keys)
-    assert [found[key].count for key in keys] == [1, 1, 1]
+    with pytest.raises(hg.OptionError, match="left to DuckDB, which cannot read this type"):
+        hg.mean(one["data"], engine="datafusion", **asked, keys=keys)

@@ -200,3 +200,59 @@ def test_polars(dtype: Any) -> None:
     assert [release.count for release in found.values()] == [2, 1, 1, 1]
     once = hg.mean(frame, "x", bounds=(0, 1), epsilon=60, unit=hg.per_person("k"))
     assert once.count == 3
+
+
+# --- beside Arrow data, and under any index ------------------------------------------------------
+
+#: Columns that make DuckDB convert the whole frame by PyArrow, and one that does not.
+BESIDE: dict[str, Any] = {
+    "arrow text": lambda n: pd.Series(["a"] * n, dtype=pd.ArrowDtype(pa.string())).array,
+    "arrow numbers": lambda n: pd.Series([1] * n, dtype=pd.ArrowDtype(pa.int64())).array,
+    "categories of arrow numbers": lambda n: pd.Categorical.from_codes(
+        [0] * n, categories=pd.Index([1], dtype=pd.ArrowDtype(pa.int64()))
+    ),
+    "plain": lambda n: np.ones(n),
+}
+#: A cell that is read as a number, and the number.
+ODD: list[tuple[Any, int]] = [
+    (52, 1), ("41", 1), ("unknown", 0), (None, 0), (b"x", 0), (2**70, 1), (Mute(), 0), ("", 0),
+    (True, 0), ("\ud800", 0), (float("nan"), 0), ([1], 0),
+]  # fmt: skip
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize(("cell", "counts"), ODD, ids=range(len(ODD)))
+def test_a_cell_beside_arrow_data(beside: str, cell: Any, counts: int) -> None:
+    """Objects are text, whatever they are: one of them decides nothing about the others."""
+    cells = np.empty(3, dtype=object)
+    cells[:] = [30, "41", cell]
+    frame = pd.DataFrame({"age": pd.Series(cells, dtype=object), "k": BESIDE[beside](3)})
+    ask: dict[str, Any] = {"bounds": (0, 100), "epsilon": 60, "where": "k IS NOT NULL"}
+    assert hg.mean(frame, "age", parse="real", **ask).count == 2 + counts
+    with pytest.raises(hg.DataError, match="VARCHAR"):
+        hg.mean(frame, "age", **ask)
+    only = frame[2:]
+    assert hg.mean(only, "age", parse="real", **ask).count == counts
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("beside", BESIDE)
+def test_the_index_is_not_read(beside: str) -> None:
+    cells = ["r", 3, 2.5, b"r", 2**70, "\ud800", None, pd.Timestamp("2026-01-01"), Mute()]
+    for last in cells:
+        index = pd.Index(["r", "s", last], dtype=object, name="x")
+        frame = pd.DataFrame({"x": 1.0, "k": BESIDE[beside](3)}, index=index)
+        found = hg.mean(frame, "x", bounds=(0, 1), epsilon=60, where="k IS NOT NULL")
+        assert found.count == 3
+        assert frame.index is index
+
+
+def test_booleans_of_any_byte() -> None:
+    """NumPy takes any byte for a boolean; all but zero are true, in one group."""
+    frame = pd.DataFrame({"b": np.frombuffer(bytes([0, 1, 2, 255, 0]), np.bool_), "x": 1.0})
+    found = hg.count(frame, by="b", keys=[True, False], epsilon=60)
+    assert (found[True].count, found[False].count) == (3, 2)
+    assert hg.count(frame, where="NOT b", epsilon=60).count == 2
+    secret = mean_question(frame, "x", bounds=(0, 1), epsilon=1, by="b", delta=1e-6).read()
+    assert len(secret.keys) == 2

@@ -32,7 +32,8 @@ POSTGRES = [
 ]
 SQLITE = [
     "SELECT max(x, y) AS x, ifnull(k, 'a') AS k, date(d) AS d, typeof(x) AS w FROM t",
-    "SELECT rowid, x FROM t INDEXED BY i WHERE k GLOB 'a*'",
+    "SELECT x FROM t INDEXED BY i WHERE k GLOB 'a*'",
+    "SELECT datetime(d) AS d, julianday(d) AS j, time(d) AS t FROM t",
 ]
 NOT = [
     ("SELECT x FROM t LIMIT 10", "LIMIT"),
@@ -87,6 +88,7 @@ NOT_POSTGRES = [
     ("SELECT x INTO u FROM t", "INTO"),
     ("SELECT count(*) FILTER (WHERE x > 1) AS x FROM t", "aggregate"),
     ("SELECT t.count AS x FROM t", r"\.count"),
+    *((f"SELECT x FROM t WHERE t.{name} IS NULL", "position") for name in ("ctid", "XMIN", "cmax")),
     ('SELECT q.t."max" AS x FROM q.t', r"\.max"),
     ("SELECT (t).array_agg AS x FROM t", r"\.array_agg"),
     ("SELECT ((x)).sum AS x FROM t", r"\.sum"),
@@ -94,12 +96,17 @@ NOT_POSTGRES = [
     ("SELECT x FROM t WHERE x IN (TABLE t)", "subquery"),
     ("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS x FROM t", "aggregate"),
 ]
+#: They return the current time if they are not given one.
+CLOCKS = ["date", "datetime", "julianday", "time", "unixepoch"]
 NOT_SQLITE = [
     ("SELECT total(x) AS x FROM t", "not on the list"),
     ("SELECT group_concat(k) AS x FROM t", "GROUP_CONCAT|aggregate"),
     ("SELECT value AS x FROM json_each('[1, 2]')", "function in FROM"),
     ("SELECT julianday('now') - d AS x FROM t", "current time"),
     ("SELECT max(x) AS x FROM t", "MAX"),
+    *((f"SELECT {name}() AS x FROM t", "current time") for name in CLOCKS),
+    *((f"SELECT x FROM t WHERE {name} < 9", "position") for name in ("rowid", "_ROWID_", "oid")),
+    ("SELECT t.[rowid] AS x FROM t", "position"),
     ("SELECT x FROM t WHERE x + 1 IN t", "IN, which is a subquery"),
     ("SELECT x FROM t WHERE x NOT IN main.t", "IN, which is a subquery"),
     ("SELECT CASE WHEN x IN u THEN 1 END AS x FROM t", "IN, which is a subquery"),

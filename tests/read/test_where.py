@@ -358,3 +358,26 @@ def test_any_other_name_is_a_column(engine_place: Any) -> None:
     ask: dict[str, Any] = {"where": where, "unit": hg.per_person("person3")}
     found = totals(engine_place(pa.table(columns)), asked, **ask)
     assert found == {None: ((total,) * len(OURS), count)}
+
+
+@pytest.mark.engine("datafusion")
+def test_nanoseconds_are_rounded_down_to_microseconds(tmp_path: Path) -> None:
+    """The same on every engine that has them, up to the ends of the range."""
+    ends = [-(2**63), -(2**63) + 1, -(2**63) + 2, 2**63 - 1, 2**63 - 2, 2**63 - 3]
+    ends += [-(2**63 // 1000) * 1000 + d for d in (-1, 0, 1)]
+    raw = [*range(-2002, 2003, 77), 10**18 + 999, -(10**18) - 1, *ends]
+    table = pa.table({"t": pa.array([*raw, None], pa.int64()).view(pa.timestamp("ns"))})
+    pq.write_table(table, tmp_path / "t.parquet")
+    good = [n // 1000 for n in raw if -(2**63 // 1000) * 1000 <= n <= 2**63 - 2]
+    tests = {
+        "t IS NULL": len(raw) + 1 - len(good),
+        "t >= '1970-01-01'": sum(n >= 0 for n in good),
+        "t < '1970-01-01 00:00:00.000001'": sum(n < 1 for n in good),
+        "t = '1969-12-31 23:59:59.999999'": good.count(-1),
+        "t > '2262-04-11 23:47:16.854774'": sum(n > 9223372036854774 for n in good),
+    }
+    path = tmp_path / "t.parquet"
+    places = [(path, "duckdb"), (path, "datafusion"), (table, None), (table.to_pandas(), None)]
+    for data, engine in places:
+        for where, wanted in tests.items():
+            assert hg.count(data, where=where, epsilon=60, engine=engine).count == wanted, where

@@ -157,7 +157,8 @@ def count(
     Parameters
     ----------
     data
-        A table as for :func:`mean`, or rows in memory: a list, an array, an iterator.
+        A table as for :func:`mean`, or rows in memory: a list, an array, an iterator. Each element
+        of a list is a row, also if it is an array.
     epsilon
         The privacy parameter; smaller is more private. There is no default.
     where

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from ..core.urls import scheme_of, url_identity
 from ..errors import DataError, OptionError
 from .sql.cells import identifier
-from .sql.rowwise import not_row_by_row
+from .sql.rowwise import not_row_by_row, tables_of
 
 __all__ = ["SqlSource", "file_url", "sql"]
 
@@ -30,12 +30,14 @@ _FILES: Final = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
 class SqlSource:
     """A database and what to read from it; the URL may contain a password and is not shown.
 
-    ``table`` is the name given by the user; None for a SELECT.
+    ``table`` is the name given by the user, ``select`` a SELECT that was checked; both are None
+    for one that the user vouches for.
     """
 
     url: str = field(repr=False)
     relation: str
     table: str | None = None
+    select: str | None = None
 
     @property
     def scheme(self) -> str:
@@ -51,6 +53,13 @@ class SqlSource:
     def path(self) -> str:
         """The database's file: sqlite:///file.db is relative, sqlite:////srv/file.db absolute."""
         return unquote(re.split("[?#]", self.url.partition(":///")[2])[0])
+
+    @property
+    def tables(self) -> list[tuple[str, ...]]:
+        """The tables that are read, each as the parts of its name."""
+        if self.table is not None:
+            return [tuple(self.table.split("."))]
+        return tables_of(self.select, _DIALECTS[self.scheme]) if self.select else []
 
     def check_table(self, known: Sequence[str]) -> None:
         """Raise an error if the database has no such table; no row is read."""
@@ -115,7 +124,9 @@ def sql(url: str, table: str, *, trusted: bool = False) -> SqlSource:
             f"url of a file must not name a host; give a URL such as {dialect}:///path/to/file.db"
         )
     relation = relation_of(table, None if trusted else dialect)
-    return SqlSource(url, relation, None if _QUERY.match(table) else table)
+    if not _QUERY.match(table):
+        return SqlSource(url, relation, table)
+    return SqlSource(url, relation, select=None if trusted else table)
 
 
 def relation_of(table: str, dialect: str | None = None) -> str:

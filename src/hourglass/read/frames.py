@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..errors import DataError, guarded_schema
 from .arrow_stream import declared
 from .arrow_types import check
-from .objects import clean, holds_objects
+from .objects import clean
 from .objects import declared as declared_types
 
 __all__ = ["Frame", "frame_of", "is_frame", "unsound_times"]
@@ -28,8 +28,8 @@ _FRAMES: Final = {
 class Frame:
     """The names of all columns, and what to scan, which has only the wanted columns.
 
-    With columns of Python objects, or rows that are produced as they are read, ``scanned`` has only
-    the types, and ``filled`` returns what to scan for the answer.
+    If DuckDB could look at rows to find their types, or rows are produced as they are read,
+    ``scanned`` has only the types, and ``filled`` returns what to scan for the answer.
     """
 
     names: tuple[str, ...]
@@ -75,8 +75,8 @@ def _pandas(data: Any, pandas: Any, wanted: tuple[str, ...]) -> Frame | None:
         return None
     names = tuple(data.columns)
     narrow = data[_known(names, wanted)]
-    if not holds_objects(narrow):
-        return Frame(names, narrow)
+    # DuckDB would take the index of some frames for a column, and its type from its content.
+    narrow.index = pandas.RangeIndex(len(narrow))
     return Frame(names, declared_types(narrow), lambda: clean(narrow))
 
 

@@ -1,4 +1,4 @@
-"""Columns of Python objects and of categories in pandas.
+"""The types of a pandas frame, which do not depend on its rows, and the rows as those types.
 
 An object is represented by its ``str``. None, NaN, NA, NaT, text with a lone surrogate, and objects
 whose ``str`` fails are missing; DuckDB would fail on some of these.
@@ -6,6 +6,9 @@ whose ``str`` fails are missing; DuckDB would fail on some of these.
 Categories that are numbers or booleans make a column of that type. DuckDB would infer the type from
 the cells, where a missing one turns whole numbers into floats and booleans into objects. All other
 categories are text.
+
+If one column of a frame is Arrow data, DuckDB has PyArrow convert all of them, and PyArrow would
+take the type of text from the cells; so text declares its type.
 """
 
 from __future__ import annotations
@@ -15,12 +18,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["clean", "declared", "holds_objects"]
-
-
-def holds_objects(frame: Any) -> bool:
-    """Whether a column holds Python objects or categories."""
-    return any(_is_objects(dtype) or _is_categories(dtype) for dtype in frame.dtypes)
+__all__ = ["clean", "declared"]
 
 
 def declared(frame: Any) -> Any:
@@ -30,7 +28,7 @@ def declared(frame: Any) -> Any:
     for name in _names(frame, _is_categories):
         plain = _plain(frame[name].dtype.categories.dtype)
         empty[name] = pandas.array([], dtype=plain) if plain else _enum(["any"], [], pandas)
-    return empty
+    return _typed(empty, _names(frame, _is_objects), pandas)
 
 
 def clean(frame: Any) -> Any:
@@ -41,11 +39,22 @@ def clean(frame: Any) -> Any:
         cells = frame[name].array
         texts = (c if type(c) is str and c.isascii() else _text(c) for c in cells)
         found[name] = np.fromiter(texts, object, len(frame))
+    for name in _names(frame, lambda dtype: dtype == np.bool_):
+        # A byte other than 0 and 1 would be a group of its own, and true as well as false.
+        found[name] = frame[name].to_numpy().view(np.uint8) != 0
     for name in _names(frame, _is_categories):
         column = frame[name].array
         plain = _plain(column.categories.dtype)
         found[name] = column.astype(plain) if plain else _categories(column, pandas)
-    return found
+    return _typed(found, _names(frame, _is_objects), pandas)
+
+
+def _typed(frame: Any, texts: list[Any], pandas: Any) -> Any:
+    """The frame, with a type for its columns of text if any column is Arrow data."""
+    if any(isinstance(dtype, pandas.ArrowDtype) for dtype in frame.dtypes):
+        for name in texts:
+            frame[name] = frame[name].astype("string[pyarrow]")
+    return frame
 
 
 def _names(frame: Any, test: Any) -> list[Any]:

@@ -1,4 +1,8 @@
-"""Rows in memory, to be counted without reading their values: a list, an array, an iterator."""
+"""Rows in memory, to be counted without reading their values: a list, an array, an iterator.
+
+Each element of a list is a row, whatever it is: if a list of arrays were a list of columns, the
+type of one element would decide how all others are counted.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,6 @@ from ..core.grid import Bounds
 from ..core.totals import Groups, Totals
 from ..errors import DataError, guarded
 from .column import column
-from .columns import columns_in_memory, columns_of
 from .engines.base import Source
 from .open import is_table, open_table
 from .schema import Schema
@@ -56,9 +59,6 @@ def open_rows(data: Any, wanted: tuple[str, ...], engine: str | None) -> Source:
     """
     if is_table(data) or wanted or engine is not None:
         return open_table(data, wanted, engine)
-    if (names := columns_in_memory(data)) is not None and isinstance(data, list | tuple):
-        columns_of(data, names)  # of one length
-        return Rows(data[0])
     no_rows = isinstance(data, str | bytes | bytearray | memoryview | dict)
     arrow = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
     if no_rows or getattr(data, "shape", None) == () or not (isinstance(data, Iterable) or arrow):

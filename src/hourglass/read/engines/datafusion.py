@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,18 +12,21 @@ from ...core.totals import Groups
 from ...errors import OptionError, SourceError, guarded, guarded_schema
 from ..arrow_types import unified_dataset
 from ..files import FileSet
-from ..schema import INT64, Field, Schema
+from ..schema import Field, Schema
 from ..spill import spill_directory
 from ..sql.asked import plain_input
 from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, with_source
 from ..sql.expression.arithmetic import VECTORS
 from ..sql.expression.words import PLAIN
-from ..sql.expression.writing import FIRST_DAY, LAST_DAY
+from ..sql.expression.writing import FIRST_DAY, LAST_DAY, NANOSECONDS
 from ..sql.query import Question
 from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names, with_fields
 from .base import missing_extra, register
+
+if TYPE_CHECKING:
+    from .duckdb import DuckDB
 
 __all__ = ["DataFusion", "of_files"]
 
@@ -58,6 +61,7 @@ class DataFusion:
 
     def __init__(self, context: Any, files: FileSet, declared: Any) -> None:
         self._context, self._files, self._declared = context, files, declared
+        self._other: tuple[DuckDB, str, Question] | None = None
 
     def schema(self) -> Schema:
         """The files' own schema."""
@@ -66,6 +70,8 @@ class DataFusion:
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, over the columns that it needs."""
         texts = names(query)
+        if texts or any(each.field.kind == "text" for each in query.inputs):
+            self._other = self._of_duckdb(query)
         columns = [_name(f) if f.name in texts else _present(f) for f in query.fields]
         columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
         native = f"SELECT {columns_of(columns)} FROM {_TABLE}"
@@ -81,19 +87,35 @@ class DataFusion:
             with guarded("data: DataFusion failed while reading"):
                 return Groups.of_arrow(self._context.sql(sql).to_arrow_table(), len(query.by))
         except SourceError:
-            if not names(query) and all(each.field.kind != "text" for each in query.inputs):
+            if self._other is None:
                 raise
-        return self._from_duckdb(query)
+        source, text, asked = self._other
+        return source.run(text, asked)
 
-    def _from_duckdb(self, query: Question) -> Groups:
+    def _of_duckdb(self, query: Question) -> tuple[DuckDB, str, Question]:
+        """The same question to DuckDB; if it cannot answer, that is an error before the charge.
+
+        Otherwise one cell that is not UTF-8 would make the query fail.
+        """
         from . import duckdb_files
 
         fields = [*query.fields, *(each.field for each in query.inputs)]
         wanted = tuple(dict.fromkeys(field.name for field in fields))
-        other = duckdb_files.of_files(self._files, wanted)
-        schema = other.schema()
-        asked = with_fields(query, lambda field: schema.field(field.name, "column"))
-        return other.run(other.sql(asked, Bounds(0, 1)), asked)
+        source = duckdb_files.of_files(self._files, wanted)
+        schema = source.schema()
+
+        def known(field: Field) -> Field:
+            found = schema.field(field.name, "column")
+            if found.kind != field.kind:
+                raise OptionError(
+                    f"column {field.name!r} of type {field.declared} cannot be used together with "
+                    "text on DataFusion: text that is not UTF-8 is left to DuckDB, which cannot "
+                    f"read this type ({found.declared})"
+                )
+            return found
+
+        asked = with_fields(query, known)
+        return source, source.sql(asked, Bounds(0, 1)), asked
 
 
 def _name(field: Field) -> str:
@@ -120,7 +142,7 @@ def _input(field: Field) -> str:
     first, last = FIRST_DAY * 86_400 * units, (LAST_DAY + 1) * 86_400 * units - 1
     passed = f"{raw} * {10**6 // units}"
     if field.digits > 6:  # rounds down, also before 1970
-        first, last = INT64[0] + 2, INT64[1] - 1  # DuckDB treats the extremes as infinities
+        first, last = NANOSECONDS
         passed = f"({raw} - ({raw} % 1000 + 1000) % 1000) / 1000"
     return f"CASE WHEN {raw} BETWEEN {first} AND {last} THEN {passed} END"
 

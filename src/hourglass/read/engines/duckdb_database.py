@@ -52,23 +52,32 @@ class DuckDBDatabase:
                 path = literal(str(Path(self._path).absolute()))
                 self._connection.execute(f"ATTACH {path} AS {_FILE} (READ_ONLY)")
                 self._connection.execute(f"USE {_FILE}")
-            self._relation = DuckDBRelation(self._selected())
+            self._check_tables()
+            with guarded_schema("table: DuckDB cannot determine its columns"):
+                selected = self._connection.sql(f"SELECT * FROM {self._source.relation}")
+            self._relation = DuckDBRelation(selected)
         return self._relation
 
-    def _selected(self) -> Any:
-        try:
-            with guarded_schema("table: DuckDB cannot determine its columns"):
-                return self._connection.sql(f"SELECT * FROM {self._source.relation}")
-        except DataError:
-            self._source.check_table(self._tables())
-            raise
+    def _check_tables(self) -> None:
+        """Refuse names that are no table: DuckDB would look for a file of that name.
 
-    def _tables(self) -> list[str]:
+        It would infer the types of a text file from its lines, so that one of them decides how the
+        others are read.
+        """
         rows = self._connection.execute(
             f"SELECT table_schema, table_name FROM information_schema.tables "
             f"WHERE table_catalog = '{_FILE}' ORDER BY ALL"
         ).fetchall()
-        return [name if schema == "main" else f"{schema}.{name}" for schema, name in rows]
+        known = {(schema.lower(), name.lower()) for schema, name in rows}
+        for parts in self._source.tables:
+            name = tuple(part.lower() for part in parts)
+            if (name if len(name) > 1 else ("main", *name)) in known:
+                continue
+            self._source.check_table([n if s == "main" else f"{s}.{n}" for s, n in rows])
+            raise DataError(
+                f"table: the SELECT reads {'.'.join(parts)!r}, which is no table or view of the "
+                "database; read files without a database, as in hg.mean('file.parquet', ...)"
+            )
 
     def sql(self, query: Question, bounds: Any) -> str:
         """The query over the table."""

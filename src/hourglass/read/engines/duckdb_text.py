@@ -18,7 +18,7 @@ from ...errors import DataError
 from ..schema import Field
 from ..sql.asked import plain_input
 from ..sql.cells import identifier, literal
-from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
+from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS, NANOSECONDS
 from ..sql.query import Query, Question
 from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names
@@ -184,6 +184,10 @@ def _input(field: Field, collated: bool) -> str:
         days = f"CAST(date_diff('day', CAST('1970-01-01' AS DATE), {name}) AS BIGINT)"
         first, last = literal(date.min), literal(date.max)
         return f"CASE WHEN {name} BETWEEN {first} AND {last} THEN {days} END"
+    if field.kind == "timestamp" and field.declared == "TIMESTAMP_NS":
+        raw, ends = f"TRY(epoch_ns({name}))", "{} AND {}".format(*NANOSECONDS)
+        passed = f"TRY(({raw} - ({raw} % 1000 + 1000) % 1000) // 1000)"  # epoch_us rounds
+        return f"CASE WHEN {raw} BETWEEN {ends} THEN {passed} END"
     if field.kind == "timestamp":
         passed = f"TRY(epoch_us({name}))"
         ends = f"{FIRST_DAY * MICROSECONDS} AND {(LAST_DAY + 1) * MICROSECONDS - 1}"

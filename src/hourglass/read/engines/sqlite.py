@@ -56,7 +56,9 @@ class SQLite:
 
     def __init__(self, source: SqlSource) -> None:
         self._path, self._source = source.path, source
-        self._relation = source.relation
+        # A bare name could be taken for a step of the query.
+        bare = source.table is not None and "." not in source.table
+        self._relation = f"main.{source.relation}" if bare else source.relation
 
     def _asked(self, sql: str, *, view: bool = True) -> list[Any]:
         """The rows of a result, on a connection of its own."""
@@ -99,7 +101,12 @@ class SQLite:
         columns = [f"{_sound(read.get(f.name, f))} AS {identifier(f.name)}" for f in asked.fields]
         columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in asked.inputs]
         native = f"SELECT {columns_of(columns)} FROM {self._relation}"
-        return with_source(native, _DIALECT.write(asked.text("halves", SQLITE)))
+        found = with_source(native, _DIALECT.write(asked.text("halves", SQLITE)))
+        with guarded_schema(
+            "table: SQLite cannot prepare the query; write the names of tables as in main.visits"
+        ):
+            self._asked(f"EXPLAIN {found}")
+        return found
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query; booleans are returned as numbers."""

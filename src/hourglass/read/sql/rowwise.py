@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-__all__ = ["not_row_by_row"]
+__all__ = ["not_row_by_row", "tables_of"]
 
 #: What a SELECT, a subquery and a table may consist of. ORDER BY without LIMIT changes no row.
 _SELECT: Final = {"expressions", "from", "where", "with", "order"}
@@ -42,6 +42,14 @@ _NAMES: Final = frozenset(_NAMED.split())
 _OF_ROWS: Final = frozenset(
     "any_value array_agg count json_agg json_agg_strict jsonb_agg jsonb_agg_strict max min".split()  # noqa: SIM905
 )
+#: Columns that every table has: a row's position in it, which depends on the rows before it.
+_SYSTEM: Final = {
+    "duckdb": frozenset({"rowid"}),
+    "sqlite": frozenset({"rowid", "_rowid_", "oid"}),
+    "postgres": frozenset({"cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"}),
+}
+#: Functions of SQLite that return the current time if they are not given one.
+_CLOCKS: Final = frozenset({"date", "datetime", "julianday", "time", "unixepoch"})
 #: Literals that mean the current time.
 _NOW: Final = frozenset({"now", "today", "tomorrow", "yesterday", "localtime"})
 _WORDS: Final = {
@@ -71,6 +79,17 @@ def not_row_by_row(query: str, dialect: str) -> str | None:
     if len(trees) != 1:
         return "more than one statement"
     return next(_Check(expressions, dialect).query(trees[0]), None)
+
+
+def tables_of(query: str, dialect: str) -> list[tuple[str, ...]]:
+    """The tables that a SELECT reads, each as the parts of its name, without those of WITH."""
+    import sqlglot
+    from sqlglot import expressions
+
+    tree = sqlglot.parse_one(query, read=dialect)
+    own = {cte.alias.lower() for cte in tree.find_all(expressions.CTE)}
+    names = [tuple(part.name for part in table.parts) for table in tree.find_all(expressions.Table)]
+    return [parts for parts in names if len(parts) > 1 or parts[0].lower() not in own]
 
 
 class _Check:
@@ -134,6 +153,8 @@ class _Check:
         sql = self.sql
         if isinstance(part, sql.In) and part.args.get("field") and self.dialect != "duckdb":
             yield "a table after IN, which is a subquery"
+        if isinstance(part, sql.Column) and part.name.lower() in _SYSTEM[self.dialect]:
+            yield f"the position of a row ({part.name})"
         if self.dialect != "postgres":
             return
         qualified = isinstance(part, sql.Column) and part.table and part.name.lower() in _OF_ROWS
@@ -146,6 +167,9 @@ class _Check:
         name = names[0]
         if type(part).__name__ not in _FUNCTIONS and not {n.lower() for n in names} & _NAMES:
             yield f"{name}(), which is not on the list of row-wise functions"
+        bare = next(part.iter_expressions(), None) is None
+        if self.dialect == "sqlite" and name.lower() in _CLOCKS and bare:
+            yield f"the current time in {name}()"
         texts = (t for t in part.find_all(sql.Literal) if t.is_string and t.parent is part)
         if any(text.name.strip().lower() in _NOW for text in texts):
             yield f"the current time in {name}()"

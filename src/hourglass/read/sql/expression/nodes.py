@@ -65,9 +65,17 @@ class Column(Node):
 
 @dataclass(frozen=True)
 class Number(Node):
-    """A constant: an integer of up to 64 bits, else a double."""
+    """A constant: an integer of up to 64 bits, else a double.
 
-    value: int | float
+    An integer and a double of the same value compare differently with a column, so they are not
+    equal.
+    """
+
+    value: int | float = field(compare=False)
+    written: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "written", repr(self.value))
 
 
 @dataclass(frozen=True)
@@ -243,6 +251,8 @@ def _operator(node: Node) -> tuple[str, int]:
             strength = _ADD if node.sign in "+-" else _TIMES
             left, right = _within(node.left, strength), _within(node.right, strength + 1)
             return f"{left} {node.sign} {right}", strength
+        case Negate(operand=Number() as operand):  # without parentheses, a negative constant
+            return f"-({operand.written})", _MINUS
         case Negate():
             return f"-{_within(node.operand, _WHOLE)}", _MINUS
         case Not(operand=In() | Between() | Like() | IsNull() as inner):

@@ -18,12 +18,14 @@ from .checking import MOMENTS, kind_of, moment, type_of
 from .nodes import Node
 from .words import Words
 
-__all__ = ["FIRST_DAY", "LAST_DAY", "MICROSECONDS", "Writer"]
+__all__ = ["FIRST_DAY", "LAST_DAY", "MICROSECONDS", "NANOSECONDS", "Writer"]
 
 #: The first day of the year 1 and the last of 9999, in days since 1970; the microseconds of a day.
 FIRST_DAY: Final = -719_162
 LAST_DAY: Final = 2_932_896
 MICROSECONDS: Final = 86_400_000_000
+#: Nanoseconds since 1970 that engines can round down to microseconds and that are no infinity.
+NANOSECONDS: Final = (-(2**63 // 1000) * 1000, 2**63 - 2)
 _HOUR: Final = 3_600_000_000
 
 
