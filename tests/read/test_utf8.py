@@ -286,20 +286,33 @@ TYPES = [
 ]  # fmt: skip
 
 
+#: Names by which DuckDB finds rows whose text is not UTF-8.
+NAMES = ["file_row_number", "hourglass_file", "filename"]
+
+
+def _filled(kind: Any) -> Any:
+    """Two cells of a type: numbers where it has them, else NULL."""
+    try:
+        return pa.array([1, 2], pa.int64()).cast(kind)
+    except pa.ArrowException:
+        return pa.nulls(2, kind)
+
+
 @pytest.mark.attack
 @pytest.mark.engine("datafusion")
-@pytest.mark.parametrize("kind", TYPES, ids=str)
-@pytest.mark.parametrize("name", ["c", "file_row_number", "hourglass_file", "filename"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [*((kind, "c") for kind in TYPES), *((pa.float64(), n) for n in NAMES)],
+    ids=str,
+)
 def test_a_column_beside_text_that_is_not_utf_8(kind: Any, name: str, tmp_path: Path) -> None:
     """DuckDB reads such text in place of DataFusion; whether it can is known before the charge."""
-    if name != "c" and kind != pa.float64():
-        pytest.skip("the name and the type are tried one at a time")
     told = []
     for last in (b"c", b"\xff"):
-        table = pa.table({"x": [1.0, 2.0], "g": texts([b"a", last]), name: pa.nulls(2, kind)})
+        table = pa.table({"x": [1.0, 2.0], "g": texts([b"a", last]), name: _filled(kind)})
         pq.write_table(table, tmp_path / "t.parquet")
         ask: dict[str, Any] = {"bounds": (0, 9), "epsilon": 60, "engine": "datafusion"}
-        ask |= {"by": "g", "keys": ["a", "c"], "where": f"{name} IS NULL"}
+        ask |= {"by": "g", "keys": ["a", "c"], "where": f"{name} IS NOT NULL"}
         try:
             told.append(str(len(hg.mean(tmp_path / "t.parquet", "x", **ask))))
         except hg.RequestError as error:  # before the charge
