@@ -144,7 +144,7 @@ def _mixed(alpha: Floats) -> tuple[Floats, Floats]:
 
 
 def _terms() -> tuple[list[float], float]:
-    """The recursion for I_m solved: F(a) = phi/pi - sin cos (t_1 + t_2 sin^2 + ...); and I_m(pi)."""
+    """F(a) = phi/pi - sin cos (t_1 + t_2 sin^2 + ...), the recursion solved; and I_m(pi)."""
     terms = list[float]()
     whole = math.pi
     for m in range(1, MIDDLE + 1):
