@@ -89,19 +89,32 @@ class TriangleTails(BodyTails):
         start = least + 2 * np.ceil(np.maximum(0.0, first - least) / 2)
         end = least + 2 * np.ceil(np.maximum(0.0, last - least) / 2)
         end = np.maximum(start, end)
+        ended = np.isinf(end)
+        sums = self._sums(start)
+        if not ended.all():
+            from_end = self._sums(np.where(ended, 0.0, end))
+            sums = [a - np.where(ended, 0.0, b) for a, b in zip(sums, from_end, strict=True)]
         total = np.zeros_like(least)
-        for j, (coefficient, power) in enumerate(zip(square, self._powers, strict=True)):
-            from_start, from_end = power(start), np.where(np.isinf(end), 0.0, power(_finite(end)))
-            total += coefficient * (from_start - from_end) / self.epsilon**j
+        for j, (coefficient, each) in enumerate(zip(square, sums, strict=True)):
+            total += coefficient * each / self.epsilon**j
         return total
+
+    def _sums(self, L: Floats) -> list[Floats]:
+        """The sums of (e L)^j b^L from L on, j = 0, 1, 2."""
+        place = self.epsilon * L
+        decay = np.exp(-place)
+        found = []
+        for j, power in enumerate(self._powers):
+            each = np.full_like(place, power.coefficients[j])
+            for coefficient in power.coefficients[:j][::-1]:
+                each *= place
+                each += coefficient
+            found.append(decay * each)
+        return found
 
 
 #: The coefficients of 1, L and L^2, in units of W^2.
 _Square = tuple[Floats, Floats, Floats]
-
-
-def _finite(L: Floats) -> Floats:
-    return np.where(np.isinf(L), 0.0, L)
 
 
 def _square(line: _Linear, shift: Floats | float, less: float = 0.0, flip: bool = False) -> _Square:
