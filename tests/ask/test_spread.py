@@ -15,6 +15,7 @@ from scipy import stats
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.core.totals import MOST_SQUARE
+from hourglass.estimate import spread
 from tests.read.places import Place
 from tests.tools import command, long
 
@@ -213,6 +214,14 @@ def test_intervals_hold_the_mean_and_the_count(n: int, runs: int) -> None:
     if n == 5000:
         narrow = sum(mean in release.interval(0.5) for release in found)
         assert stats.binom.cdf(narrow, runs, 0.9) < 1e-6
+
+
+@pytest.mark.parametrize("miss", [1e-9, 0.05, 0.1, 1 / 3, 0.5])
+def test_quantiles_are_those_of_numpy(miss: float) -> None:
+    law = mean_question(np.zeros(1), bounds=(0.0, 1.0), epsilon=1, spread=True).mechanism.law
+    distances = np.abs(spread._sample(law) @ np.array([0.09 - 0.1, -0.21 - 0.1, 0.49 - 0.1]))
+    found = spread._quantile(law, 0.3, 0.1, miss)
+    assert found == pytest.approx(np.quantile(distances, 1 - miss), rel=1e-14)
 
 
 @pytest.mark.statistical

@@ -12,6 +12,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,6 +25,7 @@ from hourglass.read.engines.duckdb_own import OwnDatabase
 
 @pytest.fixture(autouse=True)
 def _none_is_idle() -> None:
+    gc.collect()  # a question of another test may still have one
     while duckdb_own._idle:
         duckdb_own._idle.pop()[0].close()
 
@@ -104,6 +106,52 @@ def test_a_database_that_spilled_is_not_kept() -> None:
     assert not own._spill.exists()
 
 
+def refused(data: Any) -> None:
+    with pytest.raises(hg.HourglassError):
+        hg.mean(data, "there is no such column", bounds=(0, 1), epsilon=1)
+
+
+def explained(data: Any) -> None:
+    asked(data, explain=True)
+
+
+@pytest.mark.parametrize("never_read", [refused, explained])
+def test_a_question_that_never_reads_gives_its_database_back(never_read: Any) -> None:
+    """With nothing in it of the table that was registered."""
+    asked(pa.table({"x": [0.5]}))
+    ((kept, _),) = duckdb_own._idle
+    table = pa.table({"x": [0.25, 0.75]})
+    alive = weakref.ref(table)
+    never_read(table)
+    del table
+    gc.collect()
+    assert alive() is None
+    assert [database for database, _ in duckdb_own._idle] == [kept]
+    own = OwnDatabase()
+    assert own.connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal"
+                                  ).fetchall() == []  # fmt: skip
+
+
+def test_abandoned_databases_are_kept_up_to_the_limit() -> None:
+    several = [OwnDatabase() for _ in range(duckdb_own._MOST + 2)]
+    several[0].close(keep=False)
+    connections = [own.connection for own in several]
+    several.clear()
+    gc.collect()
+    assert len(duckdb_own._idle) == duckdb_own._MOST
+    for connection in connections:  # whoever still has one cannot see what comes next
+        with pytest.raises(duckdb.ConnectionException):
+            connection.execute("SELECT 42")
+
+
+def test_an_abandoned_database_that_spilled_is_not_kept() -> None:
+    own = OwnDatabase()
+    own._spill.mkdir()
+    del own
+    gc.collect()
+    assert duckdb_own._idle == []
+
+
 def test_a_source_that_is_read_twice_leaves_other_questions_alone() -> None:
     table = pa.table({"x": [0.5] * 1000})
     first = mean_question(table, "x", bounds=(0, 1), epsilon=1)
@@ -118,7 +166,8 @@ def test_a_broken_idle_database_is_replaced() -> None:
     OwnDatabase().close(keep=True)
     ((kept, _),) = duckdb_own._idle
     kept.close()
-    assert OwnDatabase().connection.execute("SELECT 42").fetchall() == [(42,)]
+    own = OwnDatabase()
+    assert own.connection.execute("SELECT 42").fetchall() == [(42,)]
 
 
 def test_a_kept_database_never_spills_to_a_directory_that_is_gone() -> None:
@@ -135,18 +184,26 @@ def test_a_kept_database_never_spills_to_a_directory_that_is_gone() -> None:
 
 
 FORKED = """
-import os, sys
+import gc, os, sys
 import pyarrow as pa
 import hourglass as hg
+from hourglass.ask.question import mean_question
 from hourglass.read.engines import duckdb_own
 table = pa.table({"x": [0.5] * 1000})
 ask = lambda: hg.mean(table, "x", bounds=(0, 1), epsilon=1)
 ask()
 assert len(duckdb_own._idle) == 1
+unread = [mean_question(table, "x", bounds=(0, 1), epsilon=1) for _ in range(2)]
+ask()
+assert len(duckdb_own._idle) == 1
 child = os.fork()
 if not child:
     assert duckdb_own._idle == []
-    if sys.argv[1] == "asks":
+    if sys.argv[1] == "drops":
+        del unread
+        gc.collect()
+        assert duckdb_own._idle == []
+    if sys.argv[1] != "leaves":
         ask()
     sys.exit(7)  # runs destructors, unlike os._exit
 _, status = os.waitpid(child, 0)
@@ -158,7 +215,7 @@ assert len(duckdb_own._idle) == 1
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
-@pytest.mark.parametrize("child", ["asks", "leaves"])
+@pytest.mark.parametrize("child", ["asks", "drops", "leaves"])
 def test_a_forked_child_leaves_the_idle_databases_alone(child: str) -> None:
     """Their threads do not run in the child: to use or to close one would crash it."""
     done = subprocess.run(

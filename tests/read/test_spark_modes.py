@@ -1,8 +1,8 @@
-"""Spark beyond one process: a cluster of workers, and a server with a client (Connect).
+"""Spark beyond one process: a server with a client (Connect), and a cluster of workers behind it.
 
-One process holds one kind of session, so each has a process of its own that runs a part of the
-corpus and compares it with the plain reference, then fails on a cell and says nothing of it. The
-attack of test_attack.py goes through Connect in the same process.
+One process holds one kind of session, and the other tests have a classic one, so this has a process
+of its own. It runs a part of the corpus and compares it with the plain reference, fails on a cell
+and says nothing of it, then attacks as test_attack.py does.
 """
 
 from __future__ import annotations
@@ -38,21 +38,16 @@ from tests.read.attacking import DEAR, SEEN, run
 from tests.read.targets import on_spark
 from tests.read.test_conformance import PERSON, table, totals
 
-mode, folder = sys.argv[1], Path(sys.argv[2])
-builder = SparkSession.builder
-if mode == "connect":
-    builder = builder.remote("local[2]")
-else:
-    builder = (
-        builder.master(mode)
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.executor.memory", "512m")
-        .config("spark.sql.shuffle.partitions", "2")
-    )
-session = builder.getOrCreate()
-assert ("connect" in type(session).__module__) == (mode == "connect")
+folder = Path(sys.argv[1])
+cluster = "local-cluster[2,1,512]"  # two workers, each with one core and 512 MB
+session = (
+    SparkSession.builder.remote(cluster)
+    .config("spark.executor.memory", "512m")
+    .config("spark.sql.shuffle.partitions", "2")
+    .getOrCreate()
+)
+assert "connect" in type(session).__module__
+assert session.conf.get("spark.master") == cluster
 place = places.spark(session, folder)
 bounds = Bounds(-1.5, 2.25)
 grid = Grid.choose(bounds)
@@ -61,29 +56,27 @@ placed = place(table(rows, pa.float64(), pa.string()))
 for unit in (None, hg.per_person(PERSON), hg.per_person(PERSON, rows=3, groups=2)):
     assert totals(placed, bounds, None, unit=unit) == corpus.reference(rows, grid, unit), unit
 print("equal")
-bad = session.sql(f"SELECT CAST(v AS DOUBLE) AS x FROM VALUES ('1'), ('{sys.argv[3]}') AS t(v)")
+bad = session.sql(f"SELECT CAST(v AS DOUBLE) AS x FROM VALUES ('1'), ('{sys.argv[2]}') AS t(v)")
 try:
     hg.mean(bad, "x", bounds=(0, 1), epsilon=1)
 except hg.SourceError as error:
     assert error.__context__ is None
     print("told:", error)
-if mode == "connect":
-    temporary = folder / "temporary"
-    temporary.mkdir()
-    tempfile.tempdir = str(temporary)
-    print("found:", run(on_spark(session), range(2), temporary, DEAR), sum(SEEN.values()))
+temporary = folder / "temporary"
+temporary.mkdir()
+tempfile.tempdir = str(temporary)
+print("found:", run(on_spark(session), range(2), temporary, DEAR), sum(SEEN.values()))
 session.stop()
 """
 
 
-@pytest.mark.parametrize("mode", ["local-cluster[2,1,512]", "connect"])
-def test_the_corpus(mode: str, tmp_path: Path) -> None:
+def test_the_corpus(tmp_path: Path) -> None:
     pytest.importorskip("grpc", reason="grpcio is not installed: pyspark[connect]")
     reason = java_17()
     if reason:
         pytest.skip(reason)
     told = subprocess.run(
-        [sys.executable, "-c", PROGRAM, mode, str(tmp_path), CANARY],
+        [sys.executable, "-c", PROGRAM, str(tmp_path), CANARY],
         capture_output=True,
         text=True,
         check=False,
@@ -94,5 +87,4 @@ def test_the_corpus(mode: str, tmp_path: Path) -> None:
     assert "equal" in told.stdout
     assert "told: data: Spark failed" in told.stdout
     assert CANARY not in told.stdout  # the log on stderr is Spark's own
-    if mode == "connect":
-        assert "found: [] 8" in told.stdout, told.stdout
+    assert "found: [] 8" in told.stdout, told.stdout

@@ -279,7 +279,7 @@ def test_a_session_of_our_own_spills_to_the_same_place(place: Path) -> None:
         capture_output=True,
         text=True,
         timeout=300,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "JDK_JAVA_OPTIONS": places.QUICK_JAVA},
     )
     assert told.stdout.startswith(f"{place}/hourglass-spill-"), told.stderr
     assert not [path for path in place.iterdir() if path.name.startswith("blockmgr")]

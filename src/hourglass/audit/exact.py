@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache
 from itertools import product, starmap
 from operator import add
 
@@ -133,7 +133,7 @@ def table_of(lattice: Lattice) -> _Table:
         for axis, by in zip(lattice.window, steps, strict=True)
     ]
     shape = [len(axis) for axis in axes]
-    unit = math.lcm(*(part.rate.denominator for part in lattice.parts))
+    unit = _unit(lattice)
     exponents = np.zeros(shape, dtype=np.int64)
     for part in lattice.parts:
         exponents += _levels(part, axes) * int(part.rate * unit)
@@ -148,6 +148,11 @@ def _levels(part: Part, axes: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
     shape = [len(axis) for axis in axes]
     levels = np.fromiter(starmap(part.level, product(*axes)), np.int64, math.prod(shape))
     return levels.reshape(shape)
+
+
+def _unit(lattice: Lattice) -> int:
+    """The common denominator of the rates: every exponent is an integer over it."""
+    return math.lcm(*(part.rate.denominator for part in lattice.parts))
 
 
 def _origin(lattice: Lattice) -> Point:
@@ -176,7 +181,13 @@ def _edge_losses(lattice: Lattice) -> Iterator[_Found]:
     if len(lattice.parts) == 1 and lattice.parts[0].levels is not None:
         yield from _edge_losses_at_once(lattice, lattice.parts[0])
         return
-    exponent = lru_cache(maxsize=None)(partial(_exponent, lattice))
+    unit = _unit(lattice)
+    factors = [(part.level, int(part.rate * unit)) for part in lattice.parts]
+
+    @cache
+    def exponent(point: Point) -> int:
+        return sum(level(*point) * factor for level, factor in factors)
+
     for step in lattice.moves:
         axes = _edge_axes(lattice, step)
         losses = {
@@ -184,7 +195,8 @@ def _edge_losses(lattice: Lattice) -> Iterator[_Found]:
             for point in product(*axes)
         }
         low_at, high_at = min(losses, key=losses.__getitem__), max(losses, key=losses.__getitem__)
-        yield losses[low_at], losses[high_at], low_at, high_at, step, len(losses)
+        low, high = Fraction(losses[low_at], unit), Fraction(losses[high_at], unit)
+        yield low, high, low_at, high_at, step, len(losses)
 
 
 def _edge_losses_at_once(lattice: Lattice, part: Part) -> Iterator[_Found]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Final
+from functools import cache
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -27,7 +28,7 @@ from .plan import plan
 from .serve import serve_app
 from .sum import sum_
 
-__all__ = ["app", "main"]
+__all__ = ["app", "built", "main"]
 
 #: The exit code after Ctrl-C, by the convention of shells.
 INTERRUPTED: Final = 130
@@ -71,6 +72,12 @@ app.command(cls=Command)(audit)
 app.command(cls=Command)(paper)
 
 
+@cache
+def built() -> Any:
+    """The command as Typer builds it from ``app``; building takes longer than a small question."""
+    return typer.main.get_command(app)
+
+
 def main(arguments: Sequence[str] | None = None, *, bits: Bits = SECURE) -> None:
     """Run the command; an error becomes one line on stderr and an exit code.
 
@@ -83,7 +90,7 @@ def main(arguments: Sequence[str] | None = None, *, bits: Bits = SECURE) -> None
     words = sys.argv[1:] if arguments is None else list(arguments)
     tell = tell_json if wants_json(words) else tell_line
     try:
-        code = app(words, obj=bits, standalone_mode=tell is tell_line)
+        code = built()(words, obj=bits, standalone_mode=tell is tell_line)
     except HourglassError as error:
         tell(error, as_options(str(error)), error.exit_code)
     except Exception as error:

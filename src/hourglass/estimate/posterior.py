@@ -128,17 +128,30 @@ def _arcsine(alpha: Floats) -> tuple[Floats, Floats]:
 
 def _mixed(alpha: Floats) -> tuple[Floats, Floats]:
     """F and M of the mean of the two symmetric betas."""
-    square = alpha * (1.0 - alpha)
-    sine, cosine = 2.0 * np.sqrt(square), 1.0 - 2.0 * alpha
-    integral = 2.0 * np.arcsin(np.sqrt(alpha))
-    power = sine.copy()
-    whole = math.pi
-    for m in range(1, MIDDLE + 1):
-        integral = ((2 * m - 1) * integral - power * cosine) / (2 * m)
-        power *= 4.0 * square
-        whole *= (2 * m - 1) / (2 * m)
-    middle = integral / whole
+    mass, moment = _arcsine(alpha)
+    square = 4.0 * alpha * (1.0 - alpha)
+    sine, cosine = np.sqrt(square), 1.0 - 2.0 * alpha
+    terms, whole = _TERMS
+    total, power = np.full_like(alpha, terms[-1]), sine * square
+    for term in terms[-2::-1]:
+        total *= square
+        total += term
+        power *= square
+    middle = mass - sine * cosine * total
     # (a (1-a))^p / (2p B(p, p)) = sin^(2p) phi / (4p I_m(pi)), as B(p, p) = I_m(pi) / 2^(2p-1).
     lean = power / (2.0 * (2 * MIDDLE + 1) * whole)
-    mass, moment = _arcsine(alpha)
     return 0.5 * (mass + middle), 0.5 * (moment + 0.5 * middle - lean)
+
+
+def _terms() -> tuple[list[float], float]:
+    """F(a) = phi/pi - sin cos (t_1 + t_2 sin^2 + ...), the recursion solved; and I_m(pi)."""
+    terms = list[float]()
+    whole = math.pi
+    for m in range(1, MIDDLE + 1):
+        shrunk = (2 * m - 1) / (2 * m)
+        terms = [*(term * shrunk for term in terms), 1 / (2 * m)]
+        whole *= shrunk
+    return [term / whole for term in terms], whole
+
+
+_TERMS: Final = _terms()

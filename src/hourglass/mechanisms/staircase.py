@@ -123,11 +123,12 @@ class StaircaseTails:
 
     def upper(self, y: Floats, x0: Floats) -> Floats:
         """P(Y = y, X >= x0), from the sum over radii at least |y| + x0."""
-        y = np.abs(y)
-        beyond = self._beyond(y + np.maximum(x0, 1.0))
-        before = self._beyond(y + np.maximum(1.0 - x0, 1.0))
+        y, above = np.abs(y), x0 >= 1
+        beyond = self._beyond(y + np.maximum(np.where(above, x0, 1.0 - x0), 1.0))
+        if above.all():
+            return beyond / self.normaliser
         whole = 2 * self._beyond(y) - np.exp(-self.epsilon * self._level(y))
-        return np.where(x0 >= 1, beyond, whole - before) / self.normaliser
+        return np.where(above, beyond, whole - beyond) / self.normaliser
 
     def _level(self, radius: Floats) -> Floats:
         return np.maximum(0.0, np.ceil((radius - self.centre) / self.grid))

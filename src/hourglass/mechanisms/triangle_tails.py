@@ -58,15 +58,20 @@ class TriangleTails(BodyTails):
         tail: Floats = np.clip(total / self.normaliser, 0.0, 1.0)
         return tail
 
-    def _terms(self, k: Floats, y: Floats) -> Iterator[tuple[Floats, _Square, Floats, Floats]]:
-        """The counted points: a sign, what is summed, and the range of L that it is summed over."""
+    def _terms(
+        self, k: Floats, y: Floats
+    ) -> Iterator[tuple[Floats, _Square, Floats, Floats | None]]:
+        """The counted points: a sign, what is summed, and the range of L that it is summed over.
+
+        None if the range has no end.
+        """
         one = 1.0 / self.whole  # a point, in units of W
         p, t = _Linear(0.5, k / 2 + self.centre), _Linear(0.5, self.centre - k / 2)
         n = _Linear(1.5, 3 * self.centre - k / 2)
         both = _Linear(1.0, np.full_like(k, 2 * self.centre + one))  # p + t + 1
         above, below = np.where(y >= 0, 1.0, 0.0), np.where(y >= 0, 0.0, 1.0)
         one_each = np.ones_like(k)
-        always, ever = np.full_like(k, -np.inf), np.full_like(k, np.inf)
+        always, ever = np.full_like(k, -np.inf), None
         ahead, behind = both.least(y), both.least(-y)  # from where on p + t + 1 passes y, or -y
         corner = _triangle(t, -one, one)
         # The whole triangle. Where y passes p + t + 1, all that it has lies in the corner at v2.
@@ -84,24 +89,34 @@ class TriangleTails(BodyTails):
         yield -one_each, _fewest(p, y + 2 * one, one, flip=True), behind, p.least(-y - 0.5 * one)
         yield -one_each, corner, always, behind
 
-    def _summed(self, square: _Square, least: Floats, first: Floats, last: Floats) -> Floats:
+    def _summed(self, square: _Square, least: Floats, first: Floats, last: Floats | None) -> Floats:
         """The sum of a quadratic in L times b^L over first <= L < last, L = |k|, |k|+2, ..."""
         start = least + 2 * np.ceil(np.maximum(0.0, first - least) / 2)
-        end = least + 2 * np.ceil(np.maximum(0.0, last - least) / 2)
-        end = np.maximum(start, end)
+        sums = self._sums(start)
+        if last is not None:
+            end = np.maximum(start, least + 2 * np.ceil(np.maximum(0.0, last - least) / 2))
+            sums = [a - b for a, b in zip(sums, self._sums(end), strict=True)]
         total = np.zeros_like(least)
-        for j, (coefficient, power) in enumerate(zip(square, self._powers, strict=True)):
-            from_start, from_end = power(start), np.where(np.isinf(end), 0.0, power(_finite(end)))
-            total += coefficient * (from_start - from_end) / self.epsilon**j
+        for j, (coefficient, each) in enumerate(zip(square, sums, strict=True)):
+            total += coefficient * each / self.epsilon**j
         return total
+
+    def _sums(self, L: Floats) -> list[Floats]:
+        """The sums of (e L)^j b^L from L on, j = 0, 1, 2."""
+        place = self.epsilon * L
+        decay = np.exp(-place)
+        found = []
+        for j, power in enumerate(self._powers):
+            each = np.full_like(place, power.coefficients[j])
+            for coefficient in power.coefficients[:j][::-1]:
+                each *= place
+                each += coefficient
+            found.append(decay * each)
+        return found
 
 
 #: The coefficients of 1, L and L^2, in units of W^2.
 _Square = tuple[Floats, Floats, Floats]
-
-
-def _finite(L: Floats) -> Floats:
-    return np.where(np.isinf(L), 0.0, L)
 
 
 def _square(line: _Linear, shift: Floats | float, less: float = 0.0, flip: bool = False) -> _Square:

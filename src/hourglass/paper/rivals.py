@@ -28,7 +28,7 @@ PARTS: Final = 1000
 
 
 def _error(centred: float, count: float, mean: float) -> float:
-    """Noise of these variances on a sum of x - 1/2 and on the count."""
+    """Noise of these variances, or arrays of them, on a sum of x - 1/2 and on the count."""
     return centred + (mean - 0.5) ** 2 * count
 
 
@@ -46,16 +46,17 @@ class LaplaceSums:
     @cached_property
     def part(self) -> Fraction:
         """How much of epsilon is for the sums."""
-        errors = {n: self._at(Fraction(n, PARTS), 0.0) for n in range(1, PARTS)}
-        return Fraction(min(errors, key=errors.__getitem__), PARTS)
+        errors = self._at(np.arange(1, PARTS) / PARTS, 0.0)
+        return Fraction(int(errors.argmin()) + 1, PARTS)
 
     def error(self, mean: float) -> float:
         """The leading error with the best part."""
-        return self._at(self.part, mean)
+        return float(self._at(float(self.part), mean))
 
-    def _at(self, part: Fraction, mean: float) -> float:
-        sums, count = float(self.epsilon * part), float(self.epsilon * (1 - part))
-        b = math.exp(-count)
+    def _at(self, part: Any, mean: float) -> Any:
+        """For one part or an array of them."""
+        sums, count = float(self.epsilon) * part, float(self.epsilon) * (1 - part)
+        b = np.exp(-count)
         return _error(self.columns**2 / (2 * sums**2), 2 * b / (1 - b) ** 2, mean)
 
     def noise(self, data: Data, bits: Bits, size: int) -> NoisyTotals:

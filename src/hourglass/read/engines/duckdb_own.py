@@ -2,13 +2,18 @@
 
 Starting a database takes longer than answering a small question, so a database is kept for the next
 question. No data stays in it: it caches no files, tables are registered on a cursor that is closed,
-and a database that failed or spilled to disk is not kept.
+and a database in which reading the rows failed, or that spilled to disk, is not kept.
+
+A question that is refused, or only explained, never closes its database. It is kept all the same,
+as soon as nothing refers to the question any more.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,27 +26,50 @@ __all__ = ["OwnDatabase", "connect"]
 _MOST: Final = 2
 #: The idle databases, and where each would spill to.
 _idle: list[tuple[Any, Path]] = []
+#: Those that a question has.
+_open: weakref.WeakSet[OwnDatabase] = weakref.WeakSet()
 
 
 class OwnDatabase:
-    """A database for one question, and a connection to it."""
+    """A database for one question, and a connection to it; neither outlives this object."""
 
     def __init__(self) -> None:
-        self._database, self._spill, self.connection = _kept() or _started()
+        self._database, self._spill, self.connection = opened = _kept() or _started()
+        self._unclosed = weakref.finalize(self, _abandoned, *opened)
+        self._unclosed.atexit = False
+        _open.add(self)
 
     def close(self, *, keep: bool) -> None:
         """Drop the connection and what it refers to; keep the database if nothing is left in it.
 
         Later calls do nothing, since another question may have the database by then.
         """
-        database, self._database = self._database, None
-        if database is None:
-            return
-        self.connection.close()
-        if keep and len(_idle) < _MOST and not self._spill.exists():
-            _idle.append((database, self._spill))
-        else:
-            database.close()
+        if self._unclosed.detach():
+            database, self._database = self._database, None
+            _close(database, self._spill, self.connection, keep=keep)
+
+    def leave(self) -> None:
+        """Never use or free it, in a forked child, where freeing it would crash the process."""
+        if self._unclosed.detach():
+            _never_free(self._database, self.connection)
+
+
+def _close(database: Any, spill: Path, connection: Any, *, keep: bool) -> None:
+    connection.close()
+    if not keep or spill.exists():
+        database.close()
+        return
+    # Another thread, or the collector in this one, may do the same in between.
+    _idle.append((database, spill))
+    if len(_idle) > _MOST:
+        with suppress(IndexError):
+            _idle.pop(0)[0].close()
+
+
+def _abandoned(database: Any, spill: Path, connection: Any) -> None:
+    """Keep the database of a question that was never run; called at any time, in any thread."""
+    with suppress(Exception):  # whose message, which Python would print here, may quote data
+        _close(database, spill, connection, keep=True)
 
 
 Opened = tuple[Any, Path, Any]
@@ -100,12 +128,16 @@ def connect(spill: Path | None = None) -> Any:
 
 
 def _forget() -> None:
-    """Leave the idle databases alone in a forked child, where their threads do not run.
-
-    Closing one there would crash the child, so it is never freed.
-    """
+    """Leave all databases alone in a forked child, where their threads do not run."""
     while _idle:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_idle.pop()[0]))
+        _never_free(_idle.pop()[0])
+    for own in _open:
+        own.leave()
+
+
+def _never_free(*inherited: Any) -> None:
+    for each in inherited:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
 
 
 if hasattr(os, "register_at_fork"):
