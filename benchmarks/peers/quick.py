@@ -81,7 +81,7 @@ def section(results: Results) -> str:
             + _table(head, over_plain)
         )
     if samplers:
-        parts.append("What was asked for samples:\n\n" + "\n".join(samplers))
+        parts.append("How samples were drawn:\n\n" + "\n".join(samplers))
     parts.append("![time over groups](comparison/groups.png)")
     return "\n\n".join(filter(None, [*parts, _shown(results)]))
 
