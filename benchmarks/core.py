@@ -1,6 +1,6 @@
 """The core's speed and memory: python -m benchmarks.core [--rows N]
 
-Ratios are taken side by side in one run, turn by turn; times are medians.
+Ratios are taken side by side in one run, alternately; times are medians.
 """
 
 from __future__ import annotations

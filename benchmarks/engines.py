@@ -1,6 +1,6 @@
 """Totals against the engine's own AVG, side by side: python -m benchmarks.engines
 
-Both read the same Parquet file in the same process, turn by turn; the figures are medians of
+Both read the same Parquet file in the same process, alternately; the figures are medians of
 times and ratios of medians. ``--rows 100000000`` is the long run. :mod:`.servers` has Spark and
 PostgreSQL.
 """
@@ -63,7 +63,7 @@ Work = Callable[[], Any]
 def in_turns(
     first: Callable[[], Work], second: Callable[[], Work], turns: int, *, warm: bool = True
 ) -> Any:
-    """The median times of both, taken turn by turn; what prepares them is not in them."""
+    """The median times of both, taken alternately; what prepares them is not in them."""
     times: tuple[list[float], list[float]] = ([], [])
     for turn in range(turns + warm):
         for prepare, record in zip((first, second), times, strict=True):

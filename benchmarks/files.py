@@ -1,6 +1,6 @@
 """Text files against DuckDB's own readers, side by side: python -m benchmarks.files
 
-The same totals by the same query, turn by turn: over the lines that hourglass reads, and over
+The same totals by the same query, alternately: over the lines that hourglass reads, and over
 DuckDB's read_csv and read_json, which take quotes across lines. Medians of times, and their ratio.
 """
 

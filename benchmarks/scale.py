@@ -2,7 +2,7 @@
 
 A billion rows by default, in ten Parquet files of a hundred million: 21 GB in a temporary
 folder (``--folder`` keeps them), nine of them copies. Every figure is the ratio of our totals
-to the engine's own AVG over the same files, turn by turn in the same process. The section "How it
+to the engine's own AVG over the same files, alternately in the same process. The section "How it
 grows" of docs/performance.md is written anew.
 """
 
@@ -32,9 +32,9 @@ PIECE: Final = 10**8
 WHOLE: Final = 10**9
 WORDS: Final = """\
 `python -m benchmarks.scale` asks for our totals and for the engine's own `AVG` over the same
-Parquet files, turn by turn, for up to as many rows as it is told to. The figures are the ratio of
-the two, and in brackets the median time of ours. The million groups have public keys. DuckDB's
-memory is the peak of a process that makes a whole release; Spark's the largest peak among the
+Parquet files, alternately, for up to as many rows as it is told to. The figures are the ratios of
+the two, with the median time of ours in brackets. The million groups have public keys. DuckDB's
+memory is the peak of a process that makes a whole release; Spark's is the largest peak among the
 driver and the executors, each of which has one core and 2 GB."""
 
 

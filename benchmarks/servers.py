@@ -1,6 +1,6 @@
 """Totals against AVG on Spark and PostgreSQL, side by side: python -m benchmarks.servers
 
-Both run in the same session, turn by turn, over the same rows: of a Parquet file on Spark, of a
+Both run in the same session, alternately, over the same rows: of a Parquet file on Spark, of a
 table on PostgreSQL. Spark has two threads and a driver of 4 GB, PostgreSQL its default
 configuration.
 """

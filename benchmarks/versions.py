@@ -2,8 +2,9 @@
 
 CHECKOUT is a working copy of the other version, for example one made by ``git worktree add``. Each
 version has a process of its own, with the same dependencies; they answer the same questions about
-the same data, turn by turn. The figures are ratios of median times, below 1 if this version is
-faster. The section "Beside an earlier version" of docs/performance.md is written anew.
+the same data, alternately. The figures are ratios of median times, below 1 if this version is
+faster. The section "Compared with an earlier version" of docs/performance.md is
+rewritten.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Final
 from .engines import written
 from .figures import Figure, machine, printed, replace_section
 
-HEADING: Final = "Beside an earlier version"
+HEADING: Final = "Compared with an earlier version"
 OURS: Final = Path(__file__).parents[1]
 
 #: What each process does once, with the folder of the data as its argument.
@@ -127,8 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = list(printed(figures(asked.checkout, Path(folder), asked.turns)))
     words = (
-        "`python -m benchmarks.versions` asks this version and an earlier one the same questions, "
-        f"turn\nby turn. The figures are the times of this version over those of {name}."
+        "`python -m benchmarks.versions` asks this version and an earlier one the same questions,\n"
+        f"alternately. The figures are the times of this version over those of {name}."
     )
     rows = [f"| {figure.what} | {figure.said} |" for figure in found]
     lines = "\n".join(["| question | this version / the earlier one |", "|---|---|", *rows])

@@ -177,7 +177,7 @@ def _in_time(
 def speed(
     environments: Iterable[Environment], turns: int, patience: float, say: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
-    """Medians of times taken turn by turn; the first turn warms up, unless it is all there is."""
+    """Medians of times taken in rotation; the first turn warms up, unless it is all there is."""
     processes = {e.name: Process(e) for e in environments}
     found: dict[str, dict[str, Any]] = {name: {} for name in processes}
     slow: set[str] = set()  # who ran out of time is not asked the larger questions

@@ -22,8 +22,8 @@ WHY_SLOWER = (
     "adds floating-point noise to a sum does less."
 )
 WHY_LARGER = (
-    "Ours stands on NumPy and brings DuckDB for tables and files; the two are most of its size. A "
-    "single compiled module has neither."
+    "hourglass depends on NumPy, and on DuckDB for tables and files; the two are most of its size. "
+    "A single compiled module has neither."
 )
 
 
@@ -63,16 +63,16 @@ def section(results: Results) -> str:
     made = results["runs"][results["when"]["speed"]["ours"]]
     parts = [
         f"{HEADING}\n\n"
-        f"Measured {results['when']['speed']['ours']}, {made['machine']}, by `python -m "
-        "benchmarks.peers --stages speed`. Epsilon 1, keys public, each library's own data "
-        "structure made beforehand. Times are "
-        f"medians of {made['turns']} turns after one to warm up, library by library in each turn; "
-        f"who had taken {ENOUGH:g} s over a question, or {2 * ENOUGH:g} s to warm up, was not "
-        "asked again. In brackets the factor over ours (above one: slower than ours; for samples: "
-        "above one, more than ours). An "
-        f"answer that took over {made['patience']:g} s was given up, and larger questions were "
-        "then not asked. Memory is that of the process with its children; the data "
-        "start as a Python list in each. For PyDP the loop over groups is ours.\n\n"
+        f"Measured {results['when']['speed']['ours']} with hourglass "
+        f"{results['peers']['ours']['version']}, {made['machine']}, by `python -m "
+        "benchmarks.peers --stages speed`. Epsilon is 1, keys are public, and each library's own "
+        "data structure is made beforehand. Times are medians of "
+        f"{made['turns']} turns after one to warm up, library by library in each turn; a library "
+        f"that took {ENOUGH:g} s on a question, or {2 * ENOUGH:g} s to warm up, was not measured "
+        "again. In brackets is the factor over ours (above one: slower than ours; for samples: "
+        f"more than ours). A question that took over {made['patience']:g} s was abandoned, and "
+        "larger ones were then not asked. Memory is that of the process with its children; the "
+        "data start as a Python list in each. For PyDP the loop over groups is ours.\n\n"
         + _table(head, rows)
     ]
     if over_plain:
@@ -81,7 +81,7 @@ def section(results: Results) -> str:
             + _table(head, over_plain)
         )
     if samplers:
-        parts.append("What was asked for samples:\n\n" + "\n".join(samplers))
+        parts.append("How samples were drawn:\n\n" + "\n".join(samplers))
     parts.append("![time over groups](comparison/groups.png)")
     return "\n\n".join(filter(None, [*parts, _shown(results)]))
 

@@ -128,8 +128,9 @@ The same data, the same epsilon, the same unit (a row added or removed, the numb
 each library in its own environment and by the call that its documentation recommends.
 {_when(results)}
 
-`make peers` writes this page anew; a stage (`--stages`) or a peer (`--only`) that is run by itself
-replaces its own figures alone."""
+`make peers` rewrites this page. A stage (`--stages`) or a peer (`--only`) that is run by itself
+replaces only its own figures; the sections on several columns and on speed say when they were
+measured, and with which version of hourglass."""
 
 
 def _when(results: Results) -> str:
@@ -171,7 +172,7 @@ def _peers(results: Results) -> str:
     ]
     return (
         "## Who, and by which call\n\n"
-        + _table(["library", "version", "call", "gives back", "to know"], rows)
+        + _table(["library", "version", "call", "returns", "notes"], rows)
         + "\n\nFor the accuracy alone, where the call itself would take too long:\n\n"
         + "\n".join(repeats)
     )
@@ -185,18 +186,19 @@ def _accuracy(results: Results) -> str:
     target, minutes, jobs = (_span(run[key] for run in runs) for key in LIMITS)
     parts = [
         "## Accuracy\n\n"
-        "n^2 MSE / width^2 over sigma^2, the least possible worst case for real values: less is "
-        "better, and one is the floor of the worst case. Ours at a mean of alpha is to be "
-        "(1-alpha)^2 + alpha^2: 0.82 at 0.1, 0.5 in the middle, less on yes/no data. At n = 100 "
-        "and a small epsilon all answers are clipped or wild, and the ratio says little. In "
-        "brackets the factor over ours; ± is one standard error; n/r: not reached in time.\n\n"
-        f"A cell is run for {LEAST:g} s at least, then until its relative standard error is "
-        f"below {target}, or its share of the {minutes} minutes of its library is spent; "
-        f"libraries at a time: {jobs}. "
+        "The figures are n^2 MSE / width^2 over sigma^2, which is the least possible worst case "
+        "for real values: less is better, and no method is below one in the worst case. Ours at a "
+        "mean of alpha should be (1-alpha)^2 + alpha^2: 0.82 at 0.1, 0.5 in the middle, less on "
+        "yes/no data. At n = 100 and a small epsilon all answers are clipped or wild, and the "
+        "ratio says little. In brackets is the factor over ours; ± is one standard error; n/r "
+        "means not reached in time.\n\n"
+        f"A cell is run for at least {LEAST:g} s, then until its relative standard error is "
+        f"below {target} or its share of the library's {minutes} minutes is spent; "
+        f"libraries run at a time: {jobs}. "
         f"A star marks a standard error above {100 * AIM:g} %.\n\n"
         "![error over epsilon](comparison/error.png)\n\n"
         f"(Points with a standard error above {100 * charts.MOST:.0f} % are not drawn. Tumult, "
-        "PyDP and PipelineDP add the same noise; their lines lie on each other.)"
+        "PyDP and PipelineDP add the same noise; their lines coincide.)"
     ]
     for cell in CELLS:
         rows = []
@@ -220,8 +222,8 @@ def _accuracy(results: Results) -> str:
     said = [_invalid(name, results["accuracy"][name]) for name in names]
     if any(said):
         parts.append(
-            "Answers that were infinite or no number (a noisy count of zero) are left out of the "
-            f"errors, in the peer's favour. There were: {', '.join(filter(None, said))}."
+            "Answers that were infinite or not a number (a noisy count of zero) are left out of "
+            f"the errors, in the peer's favour. There were: {', '.join(filter(None, said))}."
         )
     if "diffprivlib" in found:
         points = found["diffprivlib"]
@@ -306,10 +308,10 @@ def _wild(found: Points, names: list[str]) -> list[str]:
     head = ["library", "data", "epsilon", "runs", "MSE", "share of the largest", "median"]
     return [
         "**Rare, huge answers.** Where a noisy count comes near zero and the ratio is not clipped, "
-        "few answers make up the mean squared error, and no number of runs that fits the time "
-        "tells it well: it may be larger still than it says here, for what is rarer has not been "
+        "a few answers make up most of the mean squared error, and no feasible number of runs "
+        "measures it well: it may be larger than stated here, since rarer answers have not been "
         "seen. The median of the squared errors, in the same units and with its factor over ours, "
-        "tells how the usual answer fares:\n\n" + _table(head, rows)
+        "shows how the usual answer fares:\n\n" + _table(head, rows)
     ]
 
 
@@ -332,7 +334,7 @@ def _behaviour(results: Results) -> str:
         rows.append([_title(name), *[s if len(s) < 160 else s[:157] + "..." for s in said]])
     return (
         "## Behaviour on hard inputs\n\n"
-        "What came back when it was run. *NaN*: 500 times 0.25 and 500 NaN at epsilon 20 (0.25: "
+        "What each library returned. *NaN*: 500 times 0.25 and 500 NaN at epsilon 20 (0.25: "
         "the NaN were left out; 0.38: they counted as the middle); *empty input*: no rows; "
         "*empty group*: a public key that no row has (a number there is noise and nothing else); "
         "*missing bound*: 1000 times 0.25 and no bounds.\n\n" + _table(["library", *CASES], rows)
@@ -409,8 +411,8 @@ def _unreachable(name: str, title: str, epsilon: float, found: Points) -> str | 
         return None
     return (
         f"To be twice as good as {_title(name)} on {title}, at epsilon {epsilon:g}, and on its "
-        "mirror image is out of reach of any estimate from our noisy totals: told n, and told that "
-        "the mean is one of these two, the best guess still has an error of "
+        "mirror image is out of reach of any estimate from our noisy totals: given n, and given "
+        "that the mean is one of these two, the best guess still has an error of "
         f"{floor:.3f} in one of them, {value / floor:.2f} times less."
     )
 
@@ -418,27 +420,27 @@ def _unreachable(name: str, title: str, epsilon: float, found: Points) -> str | 
 WHY_CLOSE: Final = {
     "n * epsilon is small": (
         f"*n * epsilon is small* ({DROWNED:g} or less): the noise is as large as the data and "
-        "every estimate that is clipped is pressed against its bounds; the error cannot grow any "
-        "more, so the factor shrinks."
+        "every clipped estimate is pushed against its bounds; the error cannot grow any "
+        "further, so the factor shrinks."
     ),
     "few runs": (
-        f"*Few runs* (under {FEW}): of so few answers not even the standard error is known. Of "
-        "twenty answers with Laplace errors, one set in ten shows a squared error that is a fifth "
-        "too small or more, by two standard errors of its own."
+        f"*Few runs* (under {FEW}): with so few answers not even the standard error is known. "
+        "Of sets of twenty answers with Laplace errors, one in ten shows a squared error that is "
+        "still too small by a fifth after two of its own standard errors are added."
     ),
     "within two standard errors": (
         f"*Within two standard errors*: {SHOWN} or more is not ruled out by the runs that there "
         "were; the theory says about 2 for small epsilon and more for large."
     ),
-    "neither": "*Neither*: the factor is smaller than was to be shown, and we know no reason.",
+    "neither": "*Neither*: the factor is smaller than expected, and we know of no reason.",
 }
 
 
 def _choice() -> str:
     return """## Where a peer is the better choice
 
-- **Other statistics.** Quantiles, variances, histograms, regressions: OpenDP, Tumult Analytics and
-  Google's libraries have them, we have means, sums and counts.
+- **Other statistics.** Quantiles, histograms, regressions: OpenDP, Tumult Analytics and Google's
+  libraries have them; we have means, sums, counts and standard deviations.
 - **(epsilon, delta) and zCDP across many mechanisms.** With many releases in one analysis, Gaussian
   noise and its accounting are better than any pure-epsilon noise; OpenDP, PipelineDP and Tumult do
   that. Ours can take part: `hourglass.contrib.opendp` is an OpenDP measurement, and
@@ -447,4 +449,5 @@ def _choice() -> str:
   through a whole query; PipelineDP samples contributions across partitions on Beam and Spark.
 - **A public number of records.** Then diffprivlib's promise is enough, and its simple noise on the
   sum is near the best for small epsilon; our `algorithm="swap"` is the optimal one.
-- **C++, Go, Java, Rust.** Google's library and OpenDP are at home there; we are Python."""
+- **C++, Go, Java, Rust.** Google's library and OpenDP are available there;
+  hourglass is Python only."""

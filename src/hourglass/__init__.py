@@ -2,7 +2,7 @@
 
 Data flows through the packages in one direction:
 
-        ask        ask/         a question is checked and prepared; no row has been read
+    ask        ask/         a question is checked and prepared; no row has been read
     charge     ledger/      its price is charged to a budget
     read       read/        exact, secret integer totals, computed where the data is
     noise      mechanisms/  an exact law from noise/ is added to the totals, which makes them safe

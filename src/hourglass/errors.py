@@ -73,7 +73,7 @@ __all__ = [
 
 
 class HourglassError(Exception):
-    """The root of the tree: ``except HourglassError`` catches all of ours."""
+    """Base class of all errors raised by hourglass."""
 
     exit_code: ClassVar[int] = 1
 
@@ -97,15 +97,15 @@ class GridError(RequestError):
 
 
 class DataError(RequestError, TypeError):
-    """The data is of a kind that has no mean."""
+    """The data, or a column of it, cannot be used as asked."""
 
 
 class OptionError(RequestError):
-    """An option has a value that is not offered."""
+    """An option has an unsupported value."""
 
 
 class BudgetError(HourglassError):
-    """The ledger refused the charge; the data was not read."""
+    """The ledger refused the charge or cannot be used; nothing was released."""
 
     exit_code = 3
 
@@ -209,7 +209,7 @@ def _refused(message: str, code: str) -> GatewayError:
 
 
 class SourceError(HourglassError):
-    """The data could not be read."""
+    """The data could not be read, or an earlier error ended the question for good."""
 
     exit_code = 4
 

@@ -29,9 +29,9 @@ DOUBLING = {
     "the same seed for every release",
     "no noise where there are no records",
     "in the columns, not in the count",
-    "past the end of one column",
-    "below the other end of it",
-    "the sign of one column turned",
+    "past the upper end of one column",
+    "below the lower end of that column",
+    "the sign of one column flipped",
     "each column by itself at all of epsilon",
 }
 

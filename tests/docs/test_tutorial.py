@@ -44,7 +44,7 @@ def test_the_tutorial_runs(tmp_path: Path) -> None:
     import json
 
     found = [block for blocks in sections("tutorial.md").values() for block in blocks]
-    assert found[0] == ("sh", "pip install 'hourglass-dp[plot]' pandas polars\n")
+    assert found[0] == ("sh", "pip install '.[plot]' pandas polars\n")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     told = subprocess.run(
         [sys.executable, "-c", TYPIST],

@@ -16,13 +16,13 @@ CALL = (
 )
 RETURNS = "a frame with the mean; `summarize()` gives the scales of the noise"
 NOTE = (
-    "Half of epsilon each for the sum and the count. A public `max_length` is asked for: here it "
-    "is the true n, the kindest choice. The ratio is not clipped to the bounds."
+    "Half of epsilon each for the sum and the count. A public `max_length` is required: here it "
+    "is the true n, the most favourable choice. The ratio is not clipped to the bounds."
 )
 ADJACENCY = "add-remove"
 REPEATS = (
     "one query over many groups, each a copy of the data and each with `max_length` n; it is built "
-    "once and called many times. The scale of its noise, as told by `summarize()`, is that of the "
+    "once and called many times. The scale of its noise, as given by `summarize()`, is that of the "
     "call, up to a slack of less than 0.01 % for how sums are rounded"
 )
 MEANS = (

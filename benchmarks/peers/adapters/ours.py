@@ -10,7 +10,7 @@ DISTRIBUTION = "hourglass-dp"
 MODULE = "hourglass"
 CALL = "`hg.mean(values, bounds=(l, u), epsilon=e)`"
 RETURNS = "mean, sum, count, intervals, expected error, a statement of the promise"
-NOTE = "Mean, sum and count come from the one epsilon."
+NOTE = "Mean, sum and count come from one epsilon."
 ADJACENCY = "add-remove"
 REPEATS = (
     "the request is checked and the rows are added up once; the noise on the totals and the "

@@ -16,7 +16,7 @@ CALL = (
 RETURNS = "pairs of key and a tuple with the mean"
 NOTE = (
     "Half of epsilon each for the shifted sum and the count. A row is the unit, so it is told "
-    "that the bounds on contributions hold already. A total delta above zero is asked for and "
+    "that the bounds on contributions hold already. A total delta above zero is required but "
     "not used."
 )
 ADJACENCY = "add-remove"

@@ -14,7 +14,7 @@ CALL = '`BoundedMean(epsilon=e, lower_bound=l, upper_bound=u, dtype="float").qui
 RETURNS = "a float"
 NOTE = (
     "Half of epsilon each for the shifted sum and the count. It has no groups: the loop over "
-    "keys is ours, one object a key."
+    "keys is ours, one object per key."
 )
 ADJACENCY = "add-remove"
 REPEATS = ""

@@ -18,13 +18,13 @@ RETURNS = "rows, the first of them the names of the columns"
 NOTE = (
     "It charges epsilon for each noisy column, and AVG has two, a sum and a count "
     "(`get_privacy_cost` says 2 for `Privacy(epsilon=1)`): it is given e / 2, so that the whole "
-    "costs e. The sum is not shifted, the ratio not clipped. Public keys cannot be handed over: "
-    "with `censor_dims` off the groups of the data are answered, an empty one is not."
+    "costs e. The sum is not shifted, the ratio not clipped. Public keys cannot be passed: "
+    "with `censor_dims` off, the groups of the data are answered, and an empty group is not."
 )
 ADJACENCY = "add-remove"
 REPEATS = (
-    "exact aggregates are handed over as its `pre_aggregated`, one row a run, so that the rows "
-    "are added up once and not once a run"
+    "exact aggregates are passed as its `pre_aggregated`, one row per run, so that the rows are "
+    "added up once and not once per run"
 )
 MEANS = "one query, `SELECT AVG(a), AVG(b), ... FROM s.t`, with `Privacy(epsilon=e / (2 d))`"
 SUMS = "one query, `SELECT COUNT(*), SUM(a), ... FROM s.t`, with `Privacy(epsilon=e / (d + 1))`"

@@ -25,7 +25,7 @@ NOTE = (
 ADJACENCY = "add-remove"
 REPEATS = (
     "one query over many groups, each with the same rows; the sum and the count that it asks "
-    "Spark for are computed once and handed to every group, its noise and its ratio are its own"
+    "Spark for are computed once and passed to every group; its noise and its ratio are its own"
 )
 MEANS = "an `average` for each column, at e over d"
 SUMS = "a `sum` for each column and one `count`, at e over d + 1"

@@ -136,8 +136,8 @@ def _wrong_moves(bench: Bench, mechanism: HourglassColumns) -> list[Mutant]:
 
     return [
         trial("in the columns, not in the count", [(G, q, 0) for q in (0, H)], uncounted),
-        trial("past the end of one column", [(q, H + 1, 1) for q in (0, G)], past_the_end),
-        trial("below the other end of it", [(q, -1, 1) for q in (0, G)], below_the_end),
+        trial("past the upper end of one column", [(q, H + 1, 1) for q in (0, G)], past_the_end),
+        trial("below the lower end of that column", [(q, -1, 1) for q in (0, G)], below_the_end),
     ]
 
 
@@ -163,7 +163,7 @@ def _wrong_law(bench: Bench, mechanism: HourglassColumns) -> list[Mutant]:
     corners = [((0, 0, 0), (*q, 1)) for q in ((0, CELLS[1]), (CELLS[0], 0))]
     return [
         Mutant(
-            "the sign of one column turned",
+            "the sign of one column flipped",
             (
                 lambda: exact_finding(box_lattice(law, level=turned)),
                 lambda: box_sampler(turned_draw),

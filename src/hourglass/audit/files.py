@@ -127,5 +127,5 @@ def _relation(paths: list[str]) -> Any:
 MISTAKEN: Final[dict[str, tuple[Convert, Unit | None]]] = {
     "a file read once for each of its names": (_every_name, None),
     "a name taken for a pattern": (_as_a_pattern, None),
-    "columns shifted by a name that is there twice": (_names_once, per_person("id")),
+    "columns shifted by a duplicate name": (_names_once, per_person("id")),
 }

@@ -160,7 +160,7 @@ def _relation(query: str) -> Any:
 
 
 MISREAD: Final[dict[str, tuple[Callable[[Sequence[bytes], Path], Any], Lines]]] = {
-    "quotes that go on past their line": (_quotes_across, FIELDS),
+    "quoted fields that extend past their line": (_quotes_across, FIELDS),
     "every element of an array a record": (_elements, MEMBERS),
     "the type of the first file for all": (_first_type, NUMBERS),
 }

@@ -265,8 +265,8 @@ def _wrong_flow(bench: Bench) -> list[Mutant]:
                 bench.walked(Path("bare", bare_when_empty)),
             ),
         ),
-        Mutant("the sum released as it is", (bench.walked(Path("bare sum", exact_sum)),)),
-        Mutant("an error at a bad row", (bench.walked(Path("oracle", poisoned)),)),
+        Mutant("the sum released without noise", (bench.walked(Path("bare sum", exact_sum)),)),
+        Mutant("an error on a bad row", (bench.walked(Path("oracle", poisoned)),)),
     ]
 
 
@@ -329,6 +329,6 @@ def _wrong_names(bench: Bench) -> list[Mutant]:
 
     return [
         caught("names compared by a collation", folded),
-        caught("an error at a name that is no UTF-8", strict),
+        caught("an error on a name that is not UTF-8", strict),
         caught("a SELECT with LIMIT", limited),
     ]

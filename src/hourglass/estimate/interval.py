@@ -50,7 +50,7 @@ BATCH: Final = 64
 
 @dataclass(frozen=True)
 class Interval:
-    """[low, high], which contains ``of`` with at least this confidence.
+    """An interval [low, high] that contains the quantity ``of`` with at least this confidence.
 
     ``kind`` is "exact" if the laws themselves were inverted, "valid" if a proven bound on them was
     used (wider than necessary), and "approximate" if it is correct for many records but not proven

@@ -111,7 +111,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
     widest = [p for p in table.points if p.panel == WIDTH and p.x == SIZES[-1]]
     return (
         Claim(
-            "The exact interval holds the data's mean as often as it says, for every number of "
+            "The exact interval contains the data's mean as often as it says, for every number of "
             "records.",
             f"coverage of the 95 % interval: {low:.3f} to {high:.3f} (s.e. {coverage[0].se:.3f}); "
             f"mean width at {SIZES[-1]} records: "

@@ -235,7 +235,7 @@ class Answer(Presented):
         return "persons" if counts_persons(self.unit) else "count"
 
     def few(self, fewest: int = 1) -> Any:
-        """Whether there may be fewer records than that, by the 95 % interval of the count."""
+        """Whether there may be fewer than ``fewest`` records, by the 95 % interval of the count."""
         if isinstance(fewest, bool) or not isinstance(fewest, int) or fewest < 1:
             raise OptionError(f"fewest={shown(fewest)} is not a whole number of 1 or more")
         return least_count(self._algorithm, self.noisy_totals, 0.95) < fewest

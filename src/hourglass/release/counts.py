@@ -73,7 +73,7 @@ class _Counted(Presented):
         return count_ends(self.noisy_totals.counts, self._algorithm.epsilon, confidence)
 
     def few(self, fewest: int = 1) -> Any:
-        """Whether there may be fewer records than that, by the 95 % interval of the count."""
+        """Whether there may be fewer than ``fewest`` records, by the 95 % interval of the count."""
         if isinstance(fewest, bool) or not isinstance(fewest, int) or fewest < 1:
             raise OptionError(f"fewest={shown(fewest)} is not a whole number of 1 or more")
         return np.asarray(self._ends(0.95)[0] < fewest, dtype=bool)
