@@ -181,7 +181,8 @@ class DuckDBRelation:
     def schema(self) -> Schema:
         """The relation's columns."""
         relation = self._relation
-        fields = (_field(n, t) for n, t in zip(relation.columns, relation.types, strict=True))
+        with guarded_schema("data: the connection of the relation cannot be used"):
+            fields = [_field(n, t) for n, t in zip(relation.columns, relation.types, strict=True)]
         return Schema(tuple(fields), folds=True)
 
     def sql(self, query: Question, bounds: Bounds) -> str:
