@@ -206,7 +206,7 @@ def test_bounds(visits: Path) -> None:
     told = run("bounds", visits, "x", "--epsilon", "2")
     assert told.returncode == 0, told.stderr
     assert told.stderr == ""
-    assert "found for epsilon 2" in told.stdout
+    assert "found at a cost of epsilon 2." in told.stdout
     own = ["--scale", "-4,0,2.5,9,40", "--format", "json"]
     answer = json.loads(run("bounds", visits, "x", "--epsilon", "2", *own).stdout)
     assert set(answer["bounds"]) <= {-4, 0, 2.5, 9, 40}
