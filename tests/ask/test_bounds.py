@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.search import bounds_question
+from hourglass.ledger import create_budget
 from hourglass.noise import SeededBits
 
 VALUES = np.random.default_rng(5).exponential(10.0, 5_000)
@@ -49,15 +51,17 @@ def test_the_shares_that_are_expected_outside() -> None:
         found.shares_outside(0)
 
 
-def test_bounds_of_one_column_are_not_used_for_another() -> None:
+def test_bounds_of_one_column_are_not_used_for_another(tmp_path: Path) -> None:
     table = pa.table({"a": VALUES, "b": 2 * VALUES, "k": VALUES > 9})
     found = hg.find_bounds(table, "a", epsilon="0.3", bits=SeededBits(1))
     assert hg.FoundBounds.from_dict(found.to_dict()) == found
     assert found.column == found.to_dict()["column"] == "a"
     told = r"^bounds: these were found for column 'a', not 'b'; search again, or give a pair$"
+    budget = create_budget(str(tmp_path / "b.db"), "b", epsilon=9)
     for ask in (hg.mean, hg.sum):
         with pytest.raises(hg.BoundsError, match=told):
-            ask(table, "b", bounds=found, epsilon=1, explain=True)
+            ask(table, "b", bounds=found, epsilon=1, budget=budget)
+    assert budget.balance().spent.epsilon == 0
     for columns in (["a", "b"], ["b", "a"]):
         with pytest.raises(hg.BoundsError, match="for column 'a', not 'b'; give each column"):
             hg.mean(table, columns, bounds=found, epsilon=1)
@@ -84,6 +88,15 @@ def test_bounds_of_several_columns_say_that_they_were_found() -> None:
     told = " ".join(str(hg.mean(table, ["a", "b"], bounds=found, epsilon=50)).split())
     for name in ("a", "b"):
         assert f"{name}: The bounds were found privately, to leave about" in told
+    keyed = table.append_column("g", [["u", "v"] * 2500])
+    by: dict[str, Any] = {"epsilon": 1, "by": "g", "keys": ["u", "v"]}
+    assert "b: The bounds were found privately." in str(
+        hg.mean(keyed, ["a", "b"], bounds=found, **by)
+    )
+    assert (
+        "The bounds were found privately."
+        in str(hg.mean(keyed, "a", bounds=found["a"], **by)).splitlines()
+    )
 
 
 def test_the_shares_outside_are_unknown_for_other_rows() -> None:

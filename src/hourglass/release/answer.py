@@ -233,6 +233,12 @@ class Answer(Presented):
         return self._algorithm.grid.yes_or_no
 
     @property
+    def _found(self) -> str:
+        """How bounds were found that were searched for."""
+        seeded = "NOT PRIVATELY" in self.bounds.origin
+        return f"The bounds were found {'with seeded bits' if seeded else 'privately'}"
+
+    @property
     def _asked_word(self) -> str:
         """The label of the figure asked for: "share" if that is what the mean is."""
         return "share" if self.asked == "mean" and self._yes_or_no else self.asked

@@ -300,8 +300,6 @@ class Columns(Presented, Mapping[Any, Any]):
         ]
 
     def _expected_outside(self) -> list[str]:
-        if self.by:
-            return []
         return [
             f"{label([name])}: {note}"
             for name, part in self._parts.items()

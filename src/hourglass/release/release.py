@@ -210,13 +210,9 @@ class Release(Answer):
             else f"about {100 * min(1.0, left / self.count):.2g} %"
             for left in self.bounds.leaves
         ]
-        how = "with seeded bits" if "NOT PRIVATELY" in self.bounds.origin else "privately"
         if self.bounds.leaves == (None, None):
-            return [f"The bounds were found {how}; the share of values outside is unknown."]
-        return [
-            f"The bounds were found {how}, to leave {parts[0]} of the values below and "
-            f"{parts[1]} above."
-        ]
+            return [f"{self._found}; the share of values outside is unknown."]
+        return [f"{self._found}, to leave {parts[0]} of the values below and {parts[1]} above."]
 
     def _outside_notes(self, confidence: float) -> list[str]:
         return outside_notes(self, confidence)

@@ -185,6 +185,9 @@ class Releases(Answer, Mapping[Any, Release]):
     def _title(self) -> str:
         return self._subject[:1].upper() + self._subject[1:]
 
+    def _expected_outside(self) -> list[str]:
+        return [] if self.bounds.leaves is None else [f"{self._found}."]
+
     def _outside_notes(self, confidence: float) -> list[str]:
         return shares_notes(self, confidence) if self.groups else []
 
