@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.search import bounds_question
+from hourglass.ledger import create_budget
 from hourglass.noise import SeededBits
 
 VALUES = np.random.default_rng(5).exponential(10.0, 5_000)
@@ -46,6 +49,70 @@ def test_the_shares_that_are_expected_outside() -> None:
     assert "an unknown share above" in told
     with pytest.raises(hg.OptionError, match="records=0"):
         found.shares_outside(0)
+
+
+def test_bounds_of_one_column_are_not_used_for_another(tmp_path: Path) -> None:
+    table = pa.table({"a": VALUES, "b": 2 * VALUES, "k": VALUES > 9})
+    found = hg.find_bounds(table, "a", epsilon="0.3", bits=SeededBits(1))
+    assert hg.FoundBounds.from_dict(found.to_dict()) == found
+    assert found.column == found.to_dict()["column"] == "a"
+    told = r"^bounds: these were found for column 'a', not 'b'; search again, or give a pair$"
+    budget = create_budget(str(tmp_path / "b.db"), "b", epsilon=9)
+    for ask in (hg.mean, hg.sum):
+        with pytest.raises(hg.BoundsError, match=told):
+            ask(table, "b", bounds=found, epsilon=1, budget=budget)
+    assert budget.balance().spent.epsilon == 0
+    for columns in (["a", "b"], ["b", "a"]):
+        with pytest.raises(hg.BoundsError, match="for column 'a', not 'b'; give each column"):
+            hg.mean(table, columns, bounds=found, epsilon=1)
+    with pytest.raises(hg.BoundsError, match="column 'b': bounds: these were found for column 'a'"):
+        hg.mean(table, ["a", "b"], bounds={"a": found, "b": found}, epsilon=1)
+    unnamed = hg.find_bounds(VALUES, epsilon="0.3")
+    assert unnamed.column is None
+    assert "column" not in unnamed.to_dict()
+    with pytest.raises(hg.BoundsError, match="found for one column; give each"):
+        hg.mean(table, ["a", "b"], bounds=unnamed, epsilon=1)
+    for bounds, data, column in (
+        (found, table, "a"),
+        (found, table, ["a"]),
+        (found, VALUES, None),
+        (unnamed, table, "b"),
+        ({"0": found, "1": unnamed}, [VALUES, VALUES], None),
+    ):
+        hg.mean(data, column, bounds=bounds, epsilon=1)
+
+
+def test_bounds_of_several_columns_say_that_they_were_found() -> None:
+    table = pa.table({"a": VALUES, "b": 2 * VALUES})
+    found = {name: hg.find_bounds(table, name, epsilon=1) for name in ("a", "b")}
+    told = " ".join(str(hg.mean(table, ["a", "b"], bounds=found, epsilon=50)).split())
+    for name in ("a", "b"):
+        assert f"{name}: The bounds were found privately, to leave about" in told
+    keyed = table.append_column("g", [["u", "v"] * 2500])
+    by: dict[str, Any] = {"epsilon": 1, "by": "g", "keys": ["u", "v"]}
+    assert "b: The bounds were found privately." in str(
+        hg.mean(keyed, ["a", "b"], bounds=found, **by)
+    )
+    assert (
+        "The bounds were found privately."
+        in str(hg.mean(keyed, "a", bounds=found["a"], **by)).splitlines()
+    )
+
+
+def test_the_shares_outside_are_unknown_for_other_rows() -> None:
+    table = pa.table({"a": VALUES})
+    some = hg.find_bounds(table, "a", epsilon=1, where="a > 5")
+    for bounds, where, known in (
+        (some, "a > 5", True),
+        (some, "a>5", True),
+        (some, None, False),
+        (hg.find_bounds(table, "a", epsilon=1), "a > 5", False),
+    ):
+        release = hg.mean(table, "a", bounds=bounds, epsilon=50, where=where)
+        told = " ".join(str(release).split())
+        assert ("to leave about" in told) is known
+        assert ("found privately; the share of values outside is unknown." in told) is not known
+        assert str(hg.Release.from_dict(release.to_dict())) == str(release)
 
 
 @pytest.mark.parametrize("values", [VALUES, -VALUES, VALUES - 10, np.arange(99), [1e300] * 99])
@@ -93,8 +160,11 @@ def test_the_end_of_the_scale_is_reported() -> None:
 
 def test_the_text_states_price_and_bias() -> None:
     text = str(hg.find_bounds(VALUES, epsilon="0.3", bits=SeededBits(1)))
-    assert "epsilon 0.3" in text
-    assert "95 %" in text
+    first, *rest = " ".join(text.split()).partition(" The search aimed to leave about ")
+    assert re.fullmatch(r"Bounds [0-9.,]+ to [0-9.,]+, found at a cost of epsilon 0\.3\.", first)
+    assert "in all, with 95 % confidence. These are clamped, which pulls the mean in" in rest[1]
+    named = hg.find_bounds(pa.table({"a b": VALUES}), "a b", epsilon=1)
+    assert str(named).startswith("Bounds of 'a b': ")
 
 
 @pytest.mark.parametrize("nothing", [[], [None, float("nan")], np.zeros(10)])

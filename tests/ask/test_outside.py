@@ -295,20 +295,20 @@ def test_the_story_of_the_flights(tmp_path: Path) -> None:
     low, high = found.interval(0.999999)
     assert low <= clamped <= high < true - 10  # misses with a probability below 1e-6
     told = " ".join(str(found).split())
-    assert "Mean of dep_delay, clamped to -60 to 60." in told
+    assert "Mean of dep_delay, clamped to [-60, 60]." in told
     assert "lie above 60 (95 % interval" in told
     assert "which makes the clamped mean too low." in told
     assert "too high" not in told
     share = (flights["dep_delay"] > 60).mean()
     assert share in found.outside.above.interval(0.999999, of="share")
-    assert "Values were clamped to -60 to 60" in str(found.statement())
+    assert "Values were clamped to [-60, 60]" in str(found.statement())
     months = hg.mean(
         flights, "dep_delay", bounds=(-60, 60), epsilon=1, by="month", keys=list(range(1, 13)),
         outside="1/10",
     )  # fmt: skip
     head, *_ = str(months).splitlines()
     assert head.split()[-2:] == ["above", "60"]
-    assert "clamped to -60 to 60." in str(months)
+    assert "clamped to [-60, 60]." in str(months)
     assert all(one.interval(0.999999).high < true for one in months.values())
     assert all(one.outside.above.interval(0.9999).low > 0 for one in months.values())
     path = tmp_path / "flights.parquet"
@@ -317,4 +317,4 @@ def test_the_story_of_the_flights(tmp_path: Path) -> None:
     told = " ".join(command("mean", path, "dep_delay", *ask).out.split())
     assert "clamped mean too low" in told
     plain = command("mean", path, "dep_delay", *ask[:-2]).out
-    assert "Mean of dep_delay, clamped to -60 to 60." in plain
+    assert "Mean of dep_delay, clamped to [-60, 60]." in plain

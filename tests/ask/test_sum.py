@@ -36,7 +36,7 @@ def test_the_sum_of_clamped_values() -> None:
     assert found.mean in found.interval(of="mean")
     lines = str(found).splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["sum", "mean", "count"]
-    assert "Sum of x, clamped to -10 to 30." in lines
+    assert "Sum of x, clamped to [-10, 30]." in lines
     assert hg.sum([1.0, 2.0], bounds=(0, 4), epsilon=60).sum == pytest.approx(3, abs=1e-6)
     assert hg.sum(TABLE, "yes", bounds=(0, 1), epsilon=60).sum == 200
 

@@ -27,7 +27,7 @@ def test_printed_below_the_table(visits: Path) -> None:
     table, _, below = found.stdout.partition("total of 3 groups")
     assert table.startswith("site")
     assert below
-    assert "mean of b less that of a" in below
+    assert "mean of b minus mean of a" in below
     assert below.count("90 % from") == 2
 
 

@@ -16,6 +16,7 @@ from unittest.mock import patch
 from urllib.parse import quote
 
 import duckdb
+import matplotlib
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -124,10 +125,23 @@ def test_a_picture_of_names_with_dollars(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_title_of_a_picture_is_that_of_the_answer(visits: Path, tmp_path: Path) -> None:
+    groups = ["--by", "g", "--by", "u", "--delta", "1e-6", "--plot", str(tmp_path / "t.svg")]
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        told = run("mean", visits, "x", *ASK, *groups)
+    assert told.returncode == 0, told.stderr
+    assert "Private mean of x by g and u" in (tmp_path / "t.svg").read_text()
+
+
+@pytest.mark.slow
 def test_a_terminal_that_lacks_characters(visits: Path) -> None:
     told = spawn("mean", visits, "x", *ASK, PYTHONIOENCODING="ascii")
     assert told.returncode == 0, told.stderr
     assert b"-----  " in told.stdout
+    groups = ["--by", "g", "--keys", "n,none", "--outside", "1/10"]
+    told = spawn("mean", visits, "x", *ASK, *groups, PYTHONIOENCODING="ascii")
+    assert b"<= " in told.stdout
+    assert b"?" not in told.stdout
     groups = ["--by", "g", "--keys", "zürich", "--format", "json"]
     told = spawn("mean", visits, "x", *ASK, *groups, PYTHONIOENCODING="ascii", PYTHONUTF8="1")
     assert json.loads(told.stdout)["groups"][0]["g"] == "zürich"
@@ -206,7 +220,7 @@ def test_bounds(visits: Path) -> None:
     told = run("bounds", visits, "x", "--epsilon", "2")
     assert told.returncode == 0, told.stderr
     assert told.stderr == ""
-    assert "found for epsilon 2" in told.stdout
+    assert "found at a cost of epsilon 2." in told.stdout
     own = ["--scale", "-4,0,2.5,9,40", "--format", "json"]
     answer = json.loads(run("bounds", visits, "x", "--epsilon", "2", *own).stdout)
     assert set(answer["bounds"]) <= {-4, 0, 2.5, 9, 40}

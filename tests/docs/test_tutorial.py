@@ -56,7 +56,7 @@ def test_the_tutorial_runs(tmp_path: Path) -> None:
         check=False,
     )
     assert (told.returncode, told.stderr) == (0, "")
-    for words in ("Gentoo", "4500", "Mean of body_mass_g, clamped to 2500 to 6500.", "persons"):
+    for words in ("Gentoo", "4,500", "Mean of body_mass_g, clamped to [2,500, 6,500].", "persons"):
         assert words in told.stdout
     made = sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith("."))
     assert made == ["penguins.csv", "species.png"]
@@ -90,7 +90,7 @@ def test_postgresql(tmp_path: Path, postgres_url: str) -> None:
 
 
 def test_duckdb_files(tmp_path: Path) -> None:
-    assert "clamped to 2500 to 6500" in run(["", "DuckDB and SQLite files"], {}, tmp_path)
+    assert "clamped to [2,500, 6,500]" in run(["", "DuckDB and SQLite files"], {}, tmp_path)
 
 
 def test_spark(tmp_path: Path, spark_session: Any) -> None:

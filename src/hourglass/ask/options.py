@@ -16,6 +16,7 @@ from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..noise.box import MOST_COLUMNS
 from ..read.open import columns_in_memory, is_table
 from ..read.sql.expression.given import Expression
+from ..release.found import FoundBounds
 
 __all__ = [
     "WrittenOptions",
@@ -182,8 +183,20 @@ def _check_number(columns: int) -> None:
         )
 
 
-def bounds_of_each(value: Any, columns: tuple[Any, ...], several: bool) -> list[Bounds]:
-    """The bounds of each column; an error about one pair in a dict names its column."""
+def bounds_of_each(
+    value: Any, columns: tuple[Any, ...], several: bool, *, where: str | None, named: bool
+) -> list[Bounds]:
+    """The bounds of each column; an error about one pair in a dict names its column.
+
+    Found bounds are those of one column. ``where`` is the filter on the rows, and ``named`` is
+    False if the columns are arrays, which have no names of their own.
+    """
+    if isinstance(value, FoundBounds) and len(columns) > 1:
+        other = next(name for name in columns if name != value.column)
+        known = f"column {value.column!r}, not {other!r}" if value.column else "one column"
+        raise BoundsError(
+            f"bounds: these were found for {known}; give each column bounds of its own"
+        )
     if several and isinstance(value, list | tuple) and len(value) != 2:
         raise BoundsError(
             f"bounds={shown(value)} is not a pair; give one pair for all columns, or a dict with a "
@@ -192,7 +205,10 @@ def bounds_of_each(value: Any, columns: tuple[Any, ...], several: bool) -> list[
     found = []
     for name, pair in zip(columns, of_each("bounds", value, columns, several), strict=True):
         try:
-            found.append(Bounds.of(pair))
+            if isinstance(pair, FoundBounds):
+                found.append(pair.of_column(name if named else None, where))
+            else:
+                found.append(Bounds.of(pair))
         except BoundsError as error:
             if several and isinstance(value, Mapping):
                 raise BoundsError(f"column {name!r}: {error}") from None

@@ -182,7 +182,9 @@ def _checked(
         schema.check_listed(tuple(plain), "column")
     if not isinstance(by, str):
         schema.check_listed(names, "by")
-    ranges = bounds_of_each(by_name(bounds), columns, several)
+    ranges = bounds_of_each(
+        by_name(bounds), columns, several, where=conditions.text, named=column is not None
+    )
     if spread:
         check_width(ranges[0])
     fills = of_each("missing", by_name(missing), columns, several, "drop")

@@ -71,9 +71,13 @@ class BoundsQuestion:
     @property
     def subject(self) -> str:
         """A short public description of the question."""
-        name = self.column["expression"] if isinstance(self.column, dict) else self.column
         where = f" where {self.where}" if self.where else ""
-        return f"bounds of {name or 'a column in memory'}{where}"
+        return f"bounds of {self._name or 'a column in memory'}{where}"
+
+    @property
+    def _name(self) -> str | None:
+        found = self.column["expression"] if isinstance(self.column, dict) else self.column
+        return None if found is None else str(found)
 
     def read(self) -> Counts:
         """Count the records beyond each candidate."""
@@ -86,6 +90,7 @@ class BoundsQuestion:
     def answer(self, noisy: Ends, *, private: bool) -> FoundBounds:
         """The bounds at which the scans stopped."""
         terms: dict[str, Any] = {"unit": str(self.unit), "private": private, "where": self.where}
+        terms["column"] = self._name
         return FoundBounds.of(noisy, self.scale, self.epsilon, **terms)
 
     def rehearse(self) -> None:

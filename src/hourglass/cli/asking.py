@@ -25,7 +25,6 @@ def answered(
     explain: bool,
     bits: Bits,
     shown: Callable[[Any], Any] = lambda found: found,
-    title: str | None = None,
 ) -> None:
     """Ask the question, and write the answer in every format that is wanted.
 
@@ -48,7 +47,6 @@ def answered(
             found.plot(
                 wanted.plot,
                 confidence=0.95 if wanted.confidence is None else wanted.confidence,
-                title=title,
                 fewest=wanted.fewest,
             )
     if wanted.statement:

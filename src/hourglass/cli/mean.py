@@ -119,9 +119,4 @@ def mean(
     answered(
         hourglass.mean, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
         shown=lambda found: Combined(found, total, difference) if total or difference else found,
-        title=_title(names, groups.by),
     )  # fmt: skip
-
-
-def _title(columns: list[str], by: list[str] | None) -> str:
-    return f"Private mean of {', '.join(columns)}" + (f" by {', '.join(by)}" if by else "")

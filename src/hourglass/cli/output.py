@@ -46,7 +46,7 @@ _OPTIONS: Final = (
     "algorithm|bounds|by|confidence|delta|engine|epsilon|estimator|fewest|format|grid|groups|keys"
     "|missing|outside|output|parse|plot|rows|scale|statement"
 )
-_PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x"}
+_PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x", "–": "-", "≤": "<="}
 #: Up to this many groups, intervals are part of the answer by default.
 WITH_INTERVALS: Final = 100_000
 

@@ -186,6 +186,11 @@ class Grid:
             )
 
     @property
+    def yes_or_no(self) -> bool:
+        """Whether the values are 0 and 1 only, so that their mean is a share."""
+        return self.own and tuple(self.bounds) == (0, 1)
+
+    @property
     def unit(self) -> Grid:
         """The same number of cells between simple bounds."""
         return Grid(Bounds(0, self.cells) if self.own else Bounds(0.0, 1.0), self.cells, self.own)

@@ -73,7 +73,8 @@ def hidden(unit: str, *, averaged: bool = True) -> str:
         return f"one {unit}"
     column, rows = found["column"], found["rows"]
     if rows is None:
-        words = f"each {column} counts once" + (", with its own mean" if averaged else "")
+        once = "once per group" if found["groups"] else "once"
+        words = f"each {column} counts {once}" + (", with the mean of its rows" if averaged else "")
     else:
         words = f"up to {rows} {'row' if rows == '1' else 'rows'} of each {column} count"
     if found["groups"]:

@@ -28,7 +28,7 @@ from ..estimate.outside import count_ends
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
 from .presented import Presented, figure_names, named_keys
-from .rendering import label
+from .rendering import clamped, grouped, named
 from .statement import Range, Statement, stated
 from .stored import keys_from, terms_from
 
@@ -203,9 +203,8 @@ class Answer(Presented):
 
     @property
     def _subject(self) -> str:
-        return f"private {self.asked}{f' of {self.column}' if self.column else ''}" + (
-            f" by {', '.join(self.by)}" if self.by else ""
-        )
+        of = f" of {named(self.column)}" if self.column else ""
+        return f"private {self.asked}{of}{grouped(self.by)}"
 
     def statement(self, *, budget: Any = None, **details: str) -> Statement:
         """The privacy claim in plain English (``print`` it) and for the registry (``.yaml``).
@@ -225,9 +224,24 @@ class Answer(Presented):
 
     @property
     def _clamped(self) -> str:
-        what = label([self.column]) if self.column else "the values"
-        ends = f"{self.bounds.lower} to {self.bounds.upper}"
-        return f"{self.asked.capitalize()} of {what}, clamped to {ends}"
+        what = named(self.column) if self.column else "the values"
+        return f"{self.asked.capitalize()} of {what}, clamped to {clamped(self.bounds)}"
+
+    @property
+    def _yes_or_no(self) -> bool:
+        """Whether means are shares, which are printed in per cent."""
+        return self._algorithm.grid.yes_or_no
+
+    @property
+    def _found(self) -> str:
+        """How bounds were found that were searched for."""
+        seeded = "NOT PRIVATELY" in self.bounds.origin
+        return f"The bounds were found {'with seeded bits' if seeded else 'privately'}"
+
+    @property
+    def _asked_word(self) -> str:
+        """The label of the figure asked for: "share" if that is what the mean is."""
+        return "share" if self.asked == "mean" and self._yes_or_no else self.asked
 
     @property
     def _counted(self) -> str:

@@ -13,7 +13,7 @@ from ..estimate.interval import Interval
 from .presented import SHOWN, TOO_FEW, Presented, figure_names, named_keys
 from .release import Release
 from .releases import Releases
-from .rendering import label
+from .rendering import clamped, grouped, label, listed, named
 from .statement import Statement, stated
 
 __all__ = ["Columns"]
@@ -249,8 +249,8 @@ class Columns(Presented, Mapping[Any, Any]):
 
     @property
     def _subject(self) -> str:
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"private means of {_listed(self.names)}{by}"
+        names = listed([named(name) for name in self.names])
+        return f"private means of {names}{grouped(self.by)}"
 
     @property
     def _names(self) -> int:
@@ -258,15 +258,23 @@ class Columns(Presented, Mapping[Any, Any]):
 
     def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
         head = ["column", "mean", f"{100 * confidence:g} % from", "to", "sum"]
+        if all(part._yes_or_no for part in self._parts.values()):
+            head[1] = "share"
         few = np.atleast_1d(self._first.few(fewest))
         if not self.by:
             rows = [
-                [label([name]), *one._printed(confidence, "mean"), one._number(one.sum, "sum")]
+                [
+                    label([name]), *one._printed(confidence, "mean", few[0]),
+                    one._number(one.sum, "sum"),
+                ]
                 for name, one in self._parts.items()
-            ]
+            ]  # fmt: skip
             count = self._first._printed(confidence, "count")
-            mark = TOO_FEW if few[0] else ""
-            return head, [*rows, [f"{self._first._counted} (shared)", *count, mark]]
+            rows.append([f"{self._first._counted} (shared)", *count, ""])
+            if few[0]:
+                head, rows = [*head, "note"], [[*row, ""] for row in rows]
+                rows[-1][-1] = TOO_FEW
+            return head, rows
         head = [label(self.by), *head, self._first._counted]
         rows = []
         for place, group in enumerate(self.groups[: self._groups_shown]):
@@ -274,7 +282,7 @@ class Columns(Presented, Mapping[Any, Any]):
                 one, first = part._release(place), number == 0
                 rows.append([
                     label(group) if first else "", label([name]),
-                    *one._printed(confidence, "mean"), one._number(one.sum, "sum"),
+                    *one._printed(confidence, "mean", few[place]), one._number(one.sum, "sum"),
                     one._number(one.count, "count") + (" *" if few[place] else "") if first else "",
                 ])  # fmt: skip
         return head, rows
@@ -291,6 +299,13 @@ class Columns(Presented, Mapping[Any, Any]):
             for note in part._outside_notes(confidence)
         ]
 
+    def _expected_outside(self) -> list[str]:
+        return [
+            f"{label([name])}: {note}"
+            for name, part in self._parts.items()
+            for note in part._expected_outside()
+        ]
+
     def _marks(self, fewest: int) -> list[str]:
         return [f"* {TOO_FEW}"] if self.by and self._first.few(fewest).any() else []
 
@@ -300,23 +315,16 @@ class Columns(Presented, Mapping[Any, Any]):
 
     @property
     def _clamped(self) -> str:
-        ends = {name: f"{each.lower} to {each.upper}" for name, each in self.bounds.items()}
+        ends = {named(name): clamped(each) for name, each in self.bounds.items()}
         if len(set(ends.values())) == 1:
-            names = _listed([label([name]) for name in self.names])
-            return f"Means of {names}, clamped to {next(iter(ends.values()))}"
-        each = [f"{label([name])} clamped to {text}" for name, text in ends.items()]
-        return f"Means of {_listed(each)}"
+            return f"Means of {listed(list(ends))}, clamped to {next(iter(ends.values()))}"
+        each = [f"{name} clamped to {text}" for name, text in ends.items()]
+        return f"Means of {listed(each)}"
 
     def __repr__(self) -> str:
         names = ", ".join(self.names)
         by = f", by={self.by!r}" if self.by else ""
         return f"Columns({names}{by}, epsilon={self.epsilon!r}, private={self.private})"
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _capital(text: str) -> str:

@@ -21,7 +21,7 @@ from ..estimate.outside import count_ends
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
 from .presented import TOO_FEW, Presented, figure_names, group_names, named_keys
-from .rendering import label, number
+from .rendering import grouped, label, number
 from .statement import Statement, stated
 from .stored import keys_from, stored_rows
 
@@ -150,7 +150,7 @@ class _Counted(Presented):
     @property
     def _subject(self) -> str:
         what = "persons" if counts_persons(self.unit) else "rows"
-        return f"private number of {what}" + (f" by {', '.join(self.by)}" if self.by else "")
+        return f"private number of {what}{grouped(self.by)}"
 
     def statement(self, *, budget: Any = None, **details: str) -> Statement:
         """The privacy claim in plain English (``print`` it) and for the registry (``.yaml``).
@@ -161,7 +161,7 @@ class _Counted(Presented):
         return stated(self, [], self._algorithm, budget, **details)
 
     def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
-        head = ["", "private"] if not self.by else [label(self.by), self._what]
+        head = ["", "estimate"] if not self.by else [label(self.by), self._what]
         head += [f"{100 * confidence:g} % from", "to"]
         shown_ = slice(None, self._groups_shown)
         names = [label(group) for group in self.groups[shown_]] if self.by else [self._what]
@@ -172,7 +172,7 @@ class _Counted(Presented):
         ]
         few = np.atleast_1d(self.few(fewest))[shown_]
         if few.any():
-            head = [*head, ""]
+            head = [*head, "note"]
             rows = [[*row, TOO_FEW if mark else ""] for row, mark in zip(rows, few, strict=True)]
         return head, rows
 

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from ..core.grid import Bounds
 from ..core.scale import Scale
-from ..errors import OptionError, shown
+from ..errors import BoundsError, OptionError, shown
 from ..mechanisms.scan import Ends, Scan
-from .rendering import NOT_PRIVATE, counted, decimal, html_paragraphs, label, paragraphs
+from .rendering import (
+    NOT_PRIVATE,
+    bound,
+    counted,
+    decimal,
+    html_paragraphs,
+    label,
+    named,
+    paragraphs,
+)
 
 __all__ = ["FoundBounds"]
 
@@ -24,8 +33,9 @@ class FoundBounds:
     ``epsilon`` is the price of finding them, in addition to that of later questions. ``target`` is
     the number of records that the search aimed to leave outside each end (lower, upper), and
     ``edges`` tells whether an end is the last candidate of the scale, beyond which any number of
-    records may lie. ``unit`` says whose presence is hidden, ``where`` is the filter on the rows,
-    and ``private`` is False if the random bits were not secret.
+    records may lie. ``unit`` says whose presence is hidden, ``private`` is False if the random bits
+    were not secret. ``column`` and ``where`` are what was searched: the name of the column, None if
+    the data itself was a column, and the filter on its rows.
     """
 
     bounds: Bounds
@@ -36,6 +46,7 @@ class FoundBounds:
     _scans: tuple[tuple[Scan, int], ...] = field(repr=False)
     unit: str = "row"
     where: str | None = None
+    column: str | None = None
 
     @classmethod
     def of(
@@ -47,10 +58,11 @@ class FoundBounds:
         unit: str = "row",
         private: bool,
         where: str | None = None,
+        column: str | None = None,
     ) -> FoundBounds:
         """The bounds at which a search stopped; ``epsilon`` is the price for a whole unit."""
         how = "privately" if private else "NOT PRIVATELY, with seeded bits"
-        origin = f"found {how}, for an epsilon of {decimal(epsilon)} charged apart"
+        origin = f"found {how}, for an epsilon of {decimal(epsilon)} charged separately"
         scans = ends.lower_scan, ends.upper_scan
         target = scans[0][0].target, scans[1][0].target
         edges = ends.lower == 0, ends.upper == len(scale.candidates) - 1
@@ -64,7 +76,21 @@ class FoundBounds:
             _scans=scans,
             unit=unit,
             where=where,
+            column=column,
         )
+
+    def of_column(self, column: str | None, where: str | None) -> Bounds:
+        """The bounds for a question about a column; those of another column are refused.
+
+        A name of None means that one of the two columns has no name, or that the bounds were
+        stored without one. For other rows the shares that lie outside are unknown.
+        """
+        if column is not None and self.column not in (None, column):
+            raise BoundsError(
+                f"bounds: these were found for column {self.column!r}, not {column!r}; search "
+                "again, or give a pair"
+            )
+        return self.bounds if self.where == where else replace(self.bounds, leaves=(None, None))
 
     @property
     def lower(self) -> int | float:
@@ -116,6 +142,7 @@ class FoundBounds:
             "unit": self.unit,
             "private": self.private,
             **({} if self.where is None else {"where": self.where}),
+            **({} if self.column is None else {"column": self.column}),
         }
 
     @classmethod
@@ -136,6 +163,7 @@ class FoundBounds:
             _scans=tuple((Scan(Fraction(s["epsilon"])), int(s["questions"])) for s in scans),
             unit=str(stored["unit"]),
             where=stored.get("where"),
+            column=stored.get("column"),
         )
 
     def __reduce__(self) -> Any:
@@ -150,17 +178,17 @@ class FoundBounds:
     def _notes(self) -> list[str]:
         below, above = self.target
         notes = [
-            f"bounds {_shown(self.lower)} to {_shown(self.upper)}, "
-            f"found for epsilon {decimal(self.epsilon)}",
-            f"meant to leave about {counted(below, 'record')} below and {above:,} above; at most "
-            f"{self.most_outside():,} in all with 95 % confidence. They are clamped, which draws "
-            "the mean inward.",
+            f"Bounds{f' of {named(self.column)}:' if self.column else ''} {bound(self.lower)} to "
+            f"{bound(self.upper)}, found at a cost of epsilon {decimal(self.epsilon)}.",
+            f"The search aimed to leave about {counted(below, 'record')} below and {above:,} "
+            f"above; at most {self.most_outside():,} in all, with 95 % confidence. These are "
+            "clamped, which pulls the mean inward.",
         ]
         if self.where is not None:
             notes.append(f"Rows where {label([self.where])}.")
         for edge, end in zip(self.edges, self.bounds, strict=True):
             if edge:
-                notes.append(f"{_shown(end)} is where the scale ends: more may lie beyond.")
+                notes.append(f"{bound(end)} is where the scale ends: more may lie beyond.")
         if self.unit != "row":
             notes.append(f"Hidden is one {self.unit}; a record is a row of theirs that counts.")
         if not self.private:
@@ -171,7 +199,3 @@ class FoundBounds:
 def _leaves(target: tuple[int, int], edges: tuple[bool, bool]) -> tuple[int | None, int | None]:
     """How many records the search aimed to leave beyond each bound; None at an end of the scale."""
     return None if edges[0] else target[0], None if edges[1] else target[1]
-
-
-def _shown(end: int | float) -> str:
-    return str(end) if isinstance(end, int) else f"{end:.6g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,14 @@ from ..core.unit import counts_persons
 from ..estimate.interval import Interval
 from ..estimate.outside import share_of, side_interval
 from ..mechanisms.base import MeanMechanism
-from .rendering import decimals_for, number
+from .presented import UNKNOWN
+from .rendering import bound, decimals_for, number
 
 if TYPE_CHECKING:
     from .release import Release
+    from .releases import Releases
 
-__all__ = ["Outside", "Side", "outside_notes"]
+__all__ = ["Outside", "Side", "outside_notes", "share_cells", "shares_notes"]
 
 
 class Side(int):
@@ -98,7 +101,7 @@ def outside_notes(release: Release, confidence: float) -> list[str]:
     """The notes below a table: the shares, and the direction in which clamping moves the figure."""
     if release.outside_epsilon is None:
         return []
-    lower, upper = release.bounds
+    lower, upper = map(bound, release.bounds)
     outside = release.outside
     notes = [
         _note(release, outside.below, f"below {lower}", f"above {upper}", "high", confidence),
@@ -107,6 +110,42 @@ def outside_notes(release: Release, confidence: float) -> list[str]:
     if all(side.interval(confidence).low > 0 for side in (outside.below, outside.above)):
         notes.append("Which of the two weighs more is not known.")
     return notes
+
+
+def share_cells(releases: Sequence[Release], confidence: float) -> list[list[str]]:
+    """The intervals of the shares below and above the bounds, in a row for each release.
+
+    All have the same number of decimals, and are rounded outwards.
+    """
+    found = [
+        [side.interval(confidence, of="share") for side in (outside.below, outside.above)]
+        for outside in (release.outside for release in releases)
+    ]
+    width = min((100 * (high - low) for row in found for low, high in row), default=1.0)
+    places = min(2, max(0, -math.floor(math.log10(width)))) if width > 0 else 2
+    return [[_cell(low, high, places) for low, high in row] for row in found]
+
+
+def _cell(low: float, high: float, places: int) -> str:
+    if (low, high) == (0.0, 1.0):
+        return UNKNOWN
+    unit = 10**places
+    least = math.floor(round(100 * low * unit, 9)) / unit
+    most = f"{number(math.ceil(round(100 * high * unit, 9)) / unit, places)} %"
+    return f"{number(least, places)}–{most}" if least else f"≤ {most}"
+
+
+def shares_notes(releases: Releases, confidence: float) -> list[str]:
+    """The notes below a table by group: what the shares are, and how clamping moves the figure."""
+    if releases.outside_epsilon is None:
+        return []
+    what = "the values that lie there"
+    if counts_persons(releases.unit):
+        what = "the persons who have more values there than beyond the other bound"
+    return [
+        f"Below and above: {100 * confidence:g} % intervals of the share of {what}. Values below "
+        f"make the clamped {releases.asked} too high, values above make it too low."
+    ]
 
 
 def _note(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import textwrap
 import warnings
@@ -13,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import OptionError
+from .rendering import number
 
 __all__ = ["Panel", "check_picture", "plot_means"]
 
@@ -20,6 +22,9 @@ __all__ = ["Panel", "check_picture", "plot_means"]
 MOST: Final = 200
 #: The most panels side by side.
 ACROSS: Final = 3
+#: The most characters on a line of a label.
+_WIDTH: Final = 32
+_HOLLOW: Final = "Grey bar, open marker: too few records; the interval may extend beyond the axis."
 _ENDINGS: Final = (".png", ".svg", ".pdf")
 _INK, _DOT, _LINE, _PALE = "#222222", "#1f5a96", "#7fa6d1", "#e6e6e6"
 
@@ -52,6 +57,7 @@ class Panel:
     highs: Any
     bounds: tuple[float, float]
     few: Any = None
+    share: bool = False
 
     @classmethod
     def of(cls, answer: Any, confidence: float, name: str = "", fewest: int = 1) -> Panel:
@@ -64,7 +70,8 @@ class Panel:
         ends = float(answer.bounds.lower), float(answer.bounds.upper)
         if asked == "sum":  # a count has no bounds
             ends = float(min(lows, default=0.0)), float(max(highs, default=1.0))
-        return cls(name, means, lows, highs, ends, np.atleast_1d(answer.few(fewest)))
+        few = np.atleast_1d(answer.few(fewest))
+        return cls(name, means, lows, highs, ends, few, asked == "mean" and answer._yes_or_no)
 
     @property
     def hollow(self) -> Any:
@@ -91,34 +98,35 @@ def plot_means(
     from matplotlib.figure import Figure
 
     shown = min(len(labels), MOST)
-    names = [textwrap.shorten(label, 28, placeholder="…") or "(empty)" for label in labels[:shown]]
+    names = [_two_lines(label) or "(empty)" for label in labels[:shown]]
     named = any(labels)
     if any(panel.hollow[:shown].any() for panel in panels):
-        notes = [*notes, "Pale and hollow: too few records; they may reach beyond the picture."]
+        notes = [*notes, _HOLLOW]
     foot = [part for note in notes for part in textwrap.wrap(note, 96)]
     if shown < len(labels):
         foot.insert(0, f"The first {shown} of {len(labels):,} groups.")
     # Four panels are arranged two by two, not three and one.
     across = (2 if len(panels) == 4 else min(len(panels), ACROSS)) if named else 1
     down = -(-len(panels) // across)
-    line = 0.30 if shown <= 20 else 0.21
+    tall = any("\n" in name for name in names)
+    line = (0.40 if tall else 0.30) if shown <= 20 else (0.30 if tall else 0.21)
     above, below, axis = 0.52, 0.20 + 0.17 * len(foot), 0.42 + (0.26 if len(panels) > 1 else 0.0)
     each = line * max(shown, 3 if named else 1) + axis
     width, height = 8.0 + 2.4 * (across - 1), above + below + down * each
     canvas = Figure(figsize=(width, height))
     FigureCanvasAgg(canvas)
-    widest = max([len(name) for name in names], default=0)
-    left = min(2.7, 0.4 + 0.084 * widest) if named else 0.4
-    room = (width - 0.28 - left - 0.35 * (across - 1)) / across
-    for number, panel in enumerate(panels):
-        row, column = divmod(number, across)
+    widest = max([len(part) for name in names for part in name.split("\n")], default=0)
+    left = 0.4 + 0.084 * widest if named else 0.4
+    room = (width - 0.28 - left - 0.50 * (across - 1)) / across
+    for place, panel in enumerate(panels):
+        row, column = divmod(place, across)
         bottom = height - above - (row + 1) * each + 0.42
-        x = left + column * (room + 0.35)
+        x = left + column * (room + 0.50)
         axes = canvas.add_axes((x / width, bottom / height, room / width, (each - axis) / height))
-        _draw(axes, panel, names if column == 0 and named else [""] * shown)
+        _draw(axes, panel, names if column == 0 and named else [""] * shown, room)
         if len(panels) > 1:
             axes.set_title(panel.name, fontsize=10, color=_INK, loc="left", parse_math=False)
-        if row == down - 1 or number + across >= len(panels):
+        if row == down - 1 or place + across >= len(panels):
             text = f"{figure}, with its {100 * confidence:g} % interval"
             axes.set_xlabel(text, fontsize=9, color=_INK)
     canvas.text(
@@ -126,12 +134,12 @@ def plot_means(
         va="top", parse_math=False,
     )  # fmt: skip
     for i, text in enumerate(reversed(foot)):
-        place = (0.16 / width, (0.08 + 0.17 * i) / height)
-        canvas.text(*place, text, fontsize=7.5, color="#666666", parse_math=False)
+        corner = (0.16 / width, (0.08 + 0.17 * i) / height)
+        canvas.text(*corner, text, fontsize=7.5, color="#666666", parse_math=False)
     _save(canvas, picture, path)
 
 
-def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
+def _draw(axes: Any, panel: Panel, names: Sequence[str], room: float) -> None:
     shown, rows = len(names), list(range(len(names)))
     lows, highs = panel.lows[:shown], panel.highs[:shown]
     hollow = panel.hollow[:shown]
@@ -142,7 +150,9 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
     axes.set_yticks(rows, names, fontsize=9 if shown <= 20 else 7.5, parse_math=False)
     axes.set_ylim(max(shown, 1) - 0.4, -0.6)
     full = ~hollow if (~hollow).any() else slice(None)
-    axes.set_xlim(*_reach(lows[full], highs[full], panel.bounds))
+    ends = _reach(lows[full], highs[full], panel.bounds)
+    axes.set_xlim(*ends)
+    axes.set_xticks(*_ticks(*ends, panel.share, room))
     axes.tick_params(axis="x", labelsize=9, colors=_INK)
     axes.tick_params(axis="y", length=0, colors=_INK)
     axes.grid(axis="x", color=_PALE, linewidth=0.8)
@@ -150,6 +160,38 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str]) -> None:
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color("#999999")
+
+
+def _two_lines(label: str) -> str:
+    """A label on at most two lines; of a longer one, the beginning and the end."""
+    lines = textwrap.wrap(label, _WIDTH, break_on_hyphens=False)
+    if len(lines) > 2:
+        backwards = textwrap.shorten(label[::-1], _WIDTH, placeholder=" …")
+        lines = [lines[0], backwards[::-1]]
+    return "\n".join(lines)
+
+
+def _ticks(low: float, high: float, share: bool, room: float) -> tuple[list[float], list[str]]:
+    """Places on an axis of ``room`` inches, with labels that do not overlap."""
+    from matplotlib.ticker import MaxNLocator
+
+    times, sign = (100.0, " %") if share else (1.0, "")
+    low, high = times * low, times * high
+    if not 0 < high - low < 1e300 or high - low < 1e-9 * max(abs(low), abs(high)):
+        return [], []  # doubles are too coarse to divide it
+    for most in range(8, 1, -1):
+        found = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+        step = float(found[1] - found[0])
+        digits = max(0, -math.floor(math.log10(step) + 1e-9))
+        digits += round(step * 10.0**digits, 6) % 1 > 0  # a step of 2.5
+        labels = {float(v): f"{number(float(v), min(digits, 15))}{sign}" for v in found}
+        wide = 0.08 * max(map(len, labels.values()))
+        if step / (high - low) * room > wide + 0.1:
+            break
+    # A label may extend a little beyond the axis, by half the gap between two panels.
+    inches = {v: (v - low) / (high - low) * room for v in labels if low <= v <= high}
+    kept = [v for v, x in inches.items() if wide / 2 - 0.25 <= x <= room + 0.25 - wide / 2]
+    return [v / times for v in kept], [labels[v] for v in kept]
 
 
 def _save(figure: Any, picture: Path, path: Any) -> None:
@@ -170,4 +212,5 @@ def _reach(lows: Any, highs: Any, bounds: tuple[float, float]) -> tuple[float, f
     low, high = float(min(lows)), float(max(highs))
     room = 0.04 * (high - low) or 0.04 * (bounds[1] - bounds[0])
     edge = 0.01 * (bounds[1] - bounds[0])
-    return max(low - room, bounds[0] - edge), min(high + room, bounds[1] + edge)
+    ends = max(low - room, bounds[0] - edge), min(high + room, bounds[1] + edge)
+    return ends if ends[0] < ends[1] else (ends[0] - 1, ends[1] + 1)

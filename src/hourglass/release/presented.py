@@ -18,12 +18,14 @@ from .rendering import (
     text_table,
 )  # fmt: skip
 
-__all__ = ["SHOWN", "TOO_FEW", "Presented", "figure_names", "group_names", "named_keys"]
+__all__ = ["SHOWN", "TOO_FEW", "UNKNOWN", "Presented", "figure_names", "group_names", "named_keys"]
 
 #: The most rows that are printed; of further groups only the number is shown.
 SHOWN: Final = 60
 #: The mark of a row that may have no records, or fewer than ``fewest``.
 TOO_FEW: Final = "too few records"
+#: In place of a mean of which nothing is known.
+UNKNOWN: Final = "–"
 #: How neighbouring tables differ.
 _CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
 
@@ -80,7 +82,7 @@ class Presented:
 
     def _promise(self: Any) -> list[str]:
         """Sentences on what was answered, what is promised, and what is not."""
-        delta = f", delta {float(self.delta):.3g}" if self.delta else ""
+        delta = f", delta {decimal(self.delta)}" if self.delta else ""
         other = f", {self.algorithm}" if self.algorithm != self._usual else ""
         notes = [
             f"{self._clamped}.",

@@ -14,7 +14,7 @@ from ..estimate.population import population, studentised
 from ..mechanisms.base import MeanMechanism
 from .answer import Answer
 from .outside import Outside, outside_notes
-from .presented import TOO_FEW
+from .presented import TOO_FEW, UNKNOWN
 from .rendering import decimals_for, number
 from .stored import stored_terms
 
@@ -175,16 +175,22 @@ class Release(Answer):
             **stored_terms(self),
         }
 
-    def _printed(self, confidence: float, of: str) -> list[str]:
+    def _printed(self, confidence: float, of: str, few: bool = False) -> list[str]:
         """A figure as text, with the two ends of its interval."""
-        return [
-            self._number(value, of)
-            for value in (getattr(self, of), *self.interval(confidence, of=of))
-        ]
+        ends = (self._number(end, of) for end in self.interval(confidence, of=of))
+        return [self._figure(confidence, of, few), *ends]
+
+    def _figure(self, confidence: float, of: str, few: bool) -> str:
+        """A figure as text; of ``few`` records, a mean of none or of anything is not printed."""
+        if few and of == "mean":
+            low, high = self.interval(confidence, of="mean")
+            if not self.count or (low <= self.bounds.lower and self.bounds.upper <= high):
+                return UNKNOWN
+        return self._number(getattr(self, of), of)
 
     def _number(self, value: float, of: str) -> str:
         """With as many decimals as are meaningful; the mean of a yes/no column in per cent."""
-        if of == "count":
+        if of == "count" or (of == "sum" and self._algorithm.grid.own):
             return number(value, 0)
         if of == "sum":
             # Digits below a thousandth of a record are not meaningful.
@@ -204,20 +210,9 @@ class Release(Answer):
             else f"about {100 * min(1.0, left / self.count):.2g} %"
             for left in self.bounds.leaves
         ]
-        how = "with seeded bits" if "NOT PRIVATELY" in self.bounds.origin else "privately"
-        return [
-            f"The bounds were found {how}, to leave {parts[0]} of the values below and "
-            f"{parts[1]} above."
-        ]
-
-    def _shares_outside(self) -> list[str]:
-        """The shares of values below and above the bounds, as text."""
-        found = []
-        for side in (self.outside.below, self.outside.above):
-            low, high = side.interval(of="share")
-            text = number(100 * side.share, decimals_for(50 * (high - low)))
-            found.append(f"{text} %" if side.share == side.share else "-")
-        return found
+        if self.bounds.leaves == (None, None):
+            return [f"{self._found}; the share of values outside is unknown."]
+        return [f"{self._found}, to leave {parts[0]} of the values below and {parts[1]} above."]
 
     def _outside_notes(self, confidence: float) -> list[str]:
         return outside_notes(self, confidence)
@@ -226,19 +221,15 @@ class Release(Answer):
     def _mean_error(self) -> float:
         return error_at(self._algorithm, to_double(self.noisy_totals.size), self.mean)
 
-    @property
-    def _yes_or_no(self) -> bool:
-        grid = self._algorithm.grid
-        return grid.own and tuple(grid.bounds) == (0, 1)
-
     def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
-        head = ["", "private", f"{100 * confidence:g} % from", "to"]
+        head = ["", "estimate", f"{100 * confidence:g} % from", "to"]
         first = ("mean", "sum") if self.asked == "mean" else ("sum", "mean")
         shown = (*first, "count", *(["std"] if self._spread else []))
         names = {"count": self._counted, "mean": "share" if self._yes_or_no else "mean"}
-        rows = [[names.get(of, of), *self._printed(confidence, of)] for of in shown]
-        if self.few(fewest):
-            head, rows = [*head, ""], [[*row, ""] for row in rows]
+        few = bool(self.few(fewest))
+        rows = [[names.get(of, of), *self._printed(confidence, of, few)] for of in shown]
+        if few:
+            head, rows = [*head, "note"], [[*row, ""] for row in rows]
             rows[0][-1] = TOO_FEW
         return head, rows
 
@@ -260,7 +251,7 @@ class Release(Answer):
             title=title or self._subject.capitalize(),
             notes=[*self._promise(), *self._outside_notes(confidence)],
             confidence=confidence,
-            figure=self.asked,
+            figure=self._asked_word,
         )
 
     @property

@@ -12,10 +12,12 @@ import numpy.typing as npt
 
 from ..core.key_columns import Keys
 from .answer import Answer
-from .combined import Difference, Ratio, Total, compared, total_of
+from .combined import Total, total_of
+from .compared import Difference, Ratio, compared
+from .outside import share_cells, shares_notes
 from .presented import TOO_FEW, group_names
 from .release import Release
-from .rendering import label
+from .rendering import bound, label
 from .stored import stored_rows, stored_terms
 
 __all__ = ["Releases"]
@@ -176,12 +178,18 @@ class Releases(Answer, Mapping[Any, Release]):
             title=title or self._title,
             notes=self._promise(),
             confidence=confidence,
-            figure=self.asked,
+            figure=self._asked_word,
         )
 
     @property
     def _title(self) -> str:
         return self._subject[:1].upper() + self._subject[1:]
+
+    def _expected_outside(self) -> list[str]:
+        return [] if self.bounds.leaves is None else [f"{self._found}."]
+
+    def _outside_notes(self, confidence: float) -> list[str]:
+        return shares_notes(self, confidence) if self.groups else []
 
     def _marks(self, fewest: int) -> list[str]:
         marked = self.outside_epsilon is not None and np.any(self.few(fewest))
@@ -191,20 +199,20 @@ class Releases(Answer, Mapping[Any, Release]):
         other = "sum" if self.asked == "mean" else "mean"
         sides = self.outside_epsilon is not None
         more = [*(["std"] if self._spread else []), *([] if sides else [other])]
-        head = [label(self.by), self.asked, f"{100 * confidence:g} % from", "to", *more]
-        head.append(self._counted)
-        if sides:  # in place of the other figure, because a line has 80 characters
-            head += [f"below {self.bounds.lower}", f"above {self.bounds.upper}"]
+        names = {"mean": "share"} if self._yes_or_no else {}
+        head = [label(self.by), self._asked_word, f"{100 * confidence:g} % from", "to"]
+        head += [*(names.get(of, of) for of in more), self._counted]
         rows, few = [], np.atleast_1d(self.few(fewest))[: self._groups_shown]
-        for place, group in enumerate(self.groups[: self._groups_shown]):
-            one = self._release(place)
-            figures = [one._number(getattr(one, of), of) for of in (*more, "count")]
-            figures += one._shares_outside() if sides else []
-            rows.append([label(group), *one._printed(confidence, self.asked), *figures])
-        if sides:
-            for row, mark in zip(rows, few, strict=True):
-                row[-3] += " *" if mark else ""
+        ones = [self._release(place) for place in range(len(few))]
+        for group, one, mark in zip(self.groups[: len(few)], ones, few, strict=True):
+            figures = [one._figure(confidence, of, mark) for of in (*more, "count")]
+            rows.append([label(group), *one._printed(confidence, self.asked, mark), *figures])
+        if sides:  # in place of the other figure, because a line has 80 characters
+            head += [f"below {bound(self.bounds.lower)}", f"above {bound(self.bounds.upper)}"]
+            for row, mark, cells in zip(rows, few, share_cells(ones, confidence), strict=True):
+                row[-1] += " *" if mark else ""
+                row += cells
         elif few.any():
-            head = [*head, ""]
+            head = [*head, "note"]
             rows = [[*row, TOO_FEW if mark else ""] for row, mark in zip(rows, few, strict=True)]
         return head, rows

@@ -13,8 +13,8 @@ from itertools import chain, zip_longest
 from typing import Any, Final
 
 __all__ = [
-    "NOT_PRIVATE", "counted", "decimal", "decimals_for", "html_paragraphs", "html_table", "label",
-    "marked", "number", "paragraphs",
+    "NOT_PRIVATE", "bound", "clamped", "counted", "decimal", "decimals_for", "grouped",
+    "html_paragraphs", "html_table", "label", "listed", "marked", "named", "number", "paragraphs",
     "sentence_table", "text_table", "yaml_text",
 ]  # fmt: skip
 
@@ -37,8 +37,16 @@ def marked(private: bool) -> dict[str, bool]:
 
 def decimal(value: Fraction) -> str:
     """The exact number as a decimal if that is short, otherwise as a ratio."""
-    text = f"{float(value):.12g}"
-    return text if Fraction(text) == value else str(value)
+    for digits in (12, 17):  # 17 are enough for every double
+        text = f"{float(value):.{digits}g}"
+        if Fraction(text) == value:
+            return _exponent(text)
+    return str(value)
+
+
+def _exponent(text: str) -> str:
+    """A number with a short exponent: 1e-6, not 1e-06."""
+    return re.sub("e[+]?(-?)0*(?=[0-9])", r"e\1", text)
 
 
 def decimals_for(error: float) -> int:
@@ -56,6 +64,39 @@ def number(value: float, decimals: int) -> str:
     return text[1:] if float(text.replace(",", "")) == 0 and text.startswith("-") else text
 
 
+def bound(end: float) -> str:
+    """A bound with thousands separators: a whole number in full, another to six digits."""
+    size = abs(end)
+    if end and not 1e-4 <= size < 1e15:
+        return _exponent(f"{end:.6g}")
+    if end == int(end):
+        return f"{int(end):,}"
+    text = number(end, max(0, 5 - math.floor(math.log10(size))))
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def clamped(bounds: Iterable[float]) -> str:
+    """A range that values are clamped to: "[0, 40]"."""
+    return f"[{', '.join(map(bound, bounds))}]"
+
+
+def named(column: str) -> str:
+    """A column in a sentence: quoted unless it is a plain word; one of an array has a number."""
+    if re.fullmatch("[0-9]+", column):
+        return f"column {column}"
+    return column if column.isidentifier() else f"'{label([column])}'"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def grouped(by: Sequence[str]) -> str:
+    """The columns that an answer is grouped by, in a title: " by city and year"."""
+    return f" by {listed([named(name) for name in by])}" if by else ""
+
+
 def counted(count: int, noun: str) -> str:
     """A count with its noun: "1 group", "2,000 groups"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
@@ -68,8 +109,10 @@ def label(key: Iterable[Any]) -> str:
 
 
 def paragraphs(notes: Iterable[str]) -> str:
-    """Notes as lines of at most 80 characters, wrapped between words."""
-    return "\n".join("\n".join(_wrapped(note, WIDTH, long_words=False)) for note in notes)
+    """Notes as lines of at most 80 characters, wrapped between words, but not within a range."""
+    whole = (re.sub(r"(\[[^][ ]+,) (?=[^][ ]+\])", "\\1\N{NO-BREAK SPACE}", note) for note in notes)
+    lines = (line for note in whole for line in _wrapped(note, WIDTH, long_words=False))
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:

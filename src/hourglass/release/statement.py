@@ -16,7 +16,7 @@ from ..core.grid import Bounds
 from ..errors import OptionError
 from ..mechanisms.base import Mechanism
 from ..mechanisms.outside import OutsideCounts
-from .rendering import decimal, html_paragraphs, label, yaml_text
+from .rendering import clamped, decimal, html_paragraphs, label, listed, named, yaml_text
 
 __all__ = ["Range", "Statement", "stated"]
 
@@ -135,16 +135,17 @@ class Statement:
         said = [words(each) for each in self.ranges]
         if len(set(said)) < 2:
             return "".join(said[:1])
-        named = zip(self.ranges, said, strict=True)
-        return ", ".join(f"{text} ({each.column})" for each, text in named)
+        pairs = zip(self.ranges, said, strict=True)
+        return ", ".join(f"{text} ({each.column})" for each, text in pairs)
 
     @property
     def _unprotected(self) -> str:
-        if self.adjacency == "swap":
-            return "the number of records, which is published exactly"
-        names = f"; the names of the groups ({', '.join(self.by)})" if self._public_keys else ""
-        public = "the bounds, the grid and the request are" if self.ranges else "the request is"
-        return f"none of the data; {public} public{names}"
+        size = "the number of records, which is published exactly; "
+        public = [*(["the bounds", "the grid"] if self.ranges else []), "the request"]
+        if self._public_keys:
+            public.append(f"the names of the groups ({', '.join(self.by)})")
+        plainly = "all of which are" if len(public) > 1 else "which is"
+        return f"{size if self.adjacency == 'swap' else ''}{listed(public)}, {plainly} public"
 
     @property
     def _public_keys(self) -> bool:
@@ -173,12 +174,12 @@ class Statement:
     def _preprocessing(self) -> str:
         kept = "" if self.where is None else f"rows kept where {label([self.where])}; "
         if not self.ranges:
-            return f"{kept}what one unit contributes: {self.unit}"
+            return f"{kept}privacy unit: {self.unit}"
         origins = self._each(lambda r: r.bounds.origin)
         cells = self._each(lambda r: str(r.cells))
         return (
             f"{kept}values clamped to public bounds ({origins}) and rounded to a grid of "
-            f"{cells} cells; what one unit contributes: {self.unit}"
+            f"{cells} cells; privacy unit: {self.unit}"
         )
 
     @property
@@ -212,7 +213,7 @@ class Statement:
     def _about(self) -> list[str]:
         if len(self.ranges) < 2:
             return []
-        names = ", ".join(str(each.column) for each in self.ranges)
+        names = ", ".join(named(str(each.column)) for each in self.ranges)
         return [
             f"The means of {len(self.ranges)} columns ({names}) were released together, with the "
             "one count that they share, for one epsilon."
@@ -236,7 +237,7 @@ class Statement:
         if not self.ranges:
             return []
         origins = {each.bounds.origin for each in self.ranges}
-        ends = self._each(lambda r: f"{r.bounds.lower} to {r.bounds.upper}")
+        ends = self._each(lambda r: clamped(r.bounds))
         if len(origins) == 1:
             return [f"Values were clamped to {ends}; the bounds were {origins.pop()}."]
         return [
@@ -257,10 +258,10 @@ class Statement:
             *self._clamping(),
             f"The noise is the {self.mechanism}.",
             *self._counting(),
-            f"Not protected: {self._unprotected}.",
+            f"Not protected: {self._unprotected}. Nothing else is released unprotected.",
             f"Composition: {self._composition}.",
-            f"Not covered: who can read the raw data, the time its own database takes, {bounds}and "
-            "releases that no budget knows of.",
+            f"Not covered: who can read the raw data, how long the database takes, {bounds}and "
+            "releases not charged to the budget.",
         ]
         if not self.private:
             lines.insert(0, "NOT PRIVATE: the noise came from a seeded source of bits.")

@@ -1,0 +1,180 @@
+"""Differences and ratios of two groups, at no further cost.
+
+The noises of groups are independent, even if a person is in several groups. All of this is
+post-processing of what was released.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..core.exact import to_double
+from ..core.totals import NoisyTotals
+from ..errors import OptionError, shown
+from ..estimate import pairs
+from ..estimate.differences import difference
+from ..estimate.interval import Interval, _records, check_confidence
+from ..estimate.population import Seen
+from ..mechanisms.base import MeanMechanism
+from .derived import Derived, key_name, place_of, plain_key, stored
+from .rendering import decimals_for, marked, number
+
+if TYPE_CHECKING:
+    from .releases import Releases
+
+__all__ = ["Difference", "Ratio", "compared"]
+
+
+@dataclass(frozen=True, repr=False)
+class _Pair(Derived):
+    """Two groups of one answer, compared."""
+
+    keys: tuple[Any, Any]
+    means: tuple[float, float]
+    noisy_totals: tuple[NoisyTotals, NoisyTotals]
+    _algorithm: MeanMechanism
+    private: bool = True
+
+    def _seen(self, confidence: float, of: str) -> tuple[Seen, Seen]:
+        check_confidence(confidence)
+        if of not in ("mean", "population"):
+            raise OptionError(f"of={shown(of)} is not one of mean, population")
+        first, second = (
+            Seen(self._algorithm, *_records(noisy), float(confidence))
+            for noisy in self.noisy_totals
+        )
+        return first, second
+
+    @property
+    def value(self) -> float:
+        """The figure itself."""
+        raise NotImplementedError
+
+    def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
+        """An interval for the two groups' own records, or ``of="population"`` for theirs."""
+        raise NotImplementedError
+
+    def _rows(self, confidence: float) -> list[list[str]]:
+        low, high = self.interval(confidence)
+        finite = high - low if math.isfinite(high - low) else self.value
+        places = decimals_for(abs(finite) / 4)
+        return [[self._subject, *(self._printed(v, places) for v in (self.value, low, high))]]
+
+    def _printed(self, value: float, places: int) -> str:
+        return number(value, places)
+
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """The figure and its interval as JSON values; an infinite end is None."""
+        return {
+            "groups": [plain_key(key) for key in self.keys],
+            type(self).__name__.lower(): self.value,
+            "interval": stored(self.interval(confidence)),
+            **marked(self.private),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Difference(_Pair):
+    """The mean of one group minus the mean of another."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("difference", "keys", "private")
+
+    @property
+    def value(self) -> float:
+        """The same as :attr:`difference`."""
+        return self.difference
+
+    @property
+    def difference(self) -> float:
+        """The first mean minus the second."""
+        return self.means[0] - self.means[1]
+
+    def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
+        """An interval for the difference of the two means, of these records or of populations.
+
+        Valid for every number of records; uses the joint law of both groups' noises.
+        """
+        seen = self._seen(confidence, of)
+        low, high = difference(*seen, of == "population")
+        grid = self._algorithm.grid
+        width, slack = to_double(grid.bounds.width), 2 * to_double(grid.slack)
+        low, high = max(-width, low * width - slack), min(width, high * width + slack)
+        value = self.difference
+        return Interval(min(low, value), max(high, value), float(confidence), of, "valid")
+
+    @property
+    def _subject(self) -> str:
+        a, b = (f"{self._mean_word} of {key_name(key)}" for key in self.keys)
+        return f"{a} minus {b}"
+
+    def _printed(self, value: float, places: int) -> str:
+        return self._number(value, places, "pp")
+
+    def _notes(self) -> list[str]:
+        points = ["pp: percentage points."] if self._algorithm.grid.yes_or_no else []
+        return [*points, *super()._notes()]
+
+
+@dataclass(frozen=True, repr=False)
+class Ratio(_Pair):
+    """The mean of one group divided by the mean of another."""
+
+    _shown: ClassVar[tuple[str, ...]] = ("ratio", "keys", "private")
+
+    @property
+    def value(self) -> float:
+        """The same as :attr:`ratio`."""
+        return self.ratio
+
+    @property
+    def ratio(self) -> float:
+        """The first mean divided by the second; NaN if that is zero."""
+        return self.means[0] / self.means[1] if self.means[1] else math.nan
+
+    def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
+        """An interval for the ratio of the two means, of these records or of populations.
+
+        Valid for every number of records. It is unbounded if the second mean may be zero.
+        """
+        seen = self._seen(confidence, of)
+        grid = self._algorithm.grid
+        lower, width = float(grid.bounds.lower), to_double(grid.bounds.width)
+        low, high = pairs.ratio(*seen, of == "population", lower, width)
+        if grid.slack and math.isfinite(low):
+            low, high = self._rounded(low, high, to_double(grid.slack))
+        value = self.ratio
+        if not math.isnan(value):
+            low, high = min(low, value), max(high, value)
+        return Interval(low, high, float(confidence), of, "valid")
+
+    def _rounded(self, low: float, high: float, slack: float) -> tuple[float, float]:
+        """Widen the interval by the most that rounding to the grid can move the two means."""
+        least = abs(self.means[1]) / 2
+        if slack > least / 8:
+            return -math.inf, math.inf
+        more = slack * (1 + max(abs(low), abs(high))) / least * 2
+        return low - more, high + more
+
+    @property
+    def _subject(self) -> str:
+        a, b = (f"{self._mean_word} of {key_name(key)}" for key in self.keys)
+        return f"{a} / {b}"
+
+
+def compared(kind: Any, releases: Releases, a: Any, b: Any) -> Any:
+    """The difference or the ratio of two groups."""
+    places = place_of(releases, a), place_of(releases, b)
+    if places[0] == places[1]:
+        raise OptionError(
+            f"a={shown(a)} and b={shown(b)} are the same group; name two different groups"
+        )
+    first, second = releases[a], releases[b]
+    return kind(
+        (a, b),
+        (first.mean, second.mean),
+        (first.noisy_totals, second.noisy_totals),
+        releases._algorithm,
+        releases.private,
+    )

@@ -1,0 +1,105 @@
+"""The base of figures that are derived from an answer by group: how they are printed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from ..errors import OptionError, shown
+from ..estimate.interval import Interval
+from ..mechanisms.base import MeanMechanism
+from .rendering import (
+    NOT_PRIVATE,
+    html_paragraphs,
+    html_table,
+    label,
+    number,
+    paragraphs,
+    text_table,
+)
+
+if TYPE_CHECKING:
+    from .releases import Releases
+
+__all__ = ["Derived", "key_name", "place_of", "plain_key", "stored"]
+
+#: What the printed intervals cover.
+_OF_RECORDS: Final = (
+    "Intervals are for these records, clamped to the bounds; they cover the noise, not sampling "
+    "error."
+)
+
+
+class Derived:
+    """A figure of several groups, printed as a table like any other answer."""
+
+    _algorithm: MeanMechanism
+    private: bool
+    #: The attributes that repr() shows.
+    _shown: ClassVar[tuple[str, ...]]
+
+    @property
+    def _subject(self) -> str:
+        """A short description of the figure."""
+        raise NotImplementedError
+
+    def _rows(self, confidence: float) -> list[list[str]]:
+        """The rows of the printed table: a name, the estimate, and the ends of its interval."""
+        raise NotImplementedError
+
+    @property
+    def _mean_word(self) -> str:
+        return "share" if self._algorithm.grid.yes_or_no else "mean"
+
+    def _number(self, value: float, decimals: int, sign: str) -> str:
+        """A number; of a yes/no column, in per cent or in percentage points, as the sign says."""
+        if not self._algorithm.grid.yes_or_no:
+            return number(value, decimals)
+        return f"{number(100 * value, max(0, decimals - 2))} {sign}"
+
+    def _head(self, confidence: float) -> list[str]:
+        return ["", "estimate", f"{100 * confidence:g} % from", "to"]
+
+    def _notes(self) -> list[str]:
+        return [_OF_RECORDS, *([] if self.private else [NOT_PRIVATE])]
+
+    def text(self, confidence: float = 0.95) -> str:
+        """A printable table."""
+        table = text_table(self._head(confidence), self._rows(confidence))
+        return f"{table}\n\n{paragraphs(self._notes())}"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)
+        return f"{type(self).__name__}({shown})"
+
+    def _repr_html_(self) -> str:
+        table = html_table(self._head(0.95), self._rows(0.95), self._subject)
+        return table + html_paragraphs(self._notes())
+
+
+def place_of(releases: Releases, key: Any) -> int:
+    """The place of a group in an answer."""
+    if key not in releases:
+        raise OptionError(f"{shown(key)} is not a group of this answer; keys() lists its groups")
+    return releases._places[key]
+
+
+def stored(found: Interval) -> dict[str, Any]:
+    """An interval as JSON values."""
+    ends = [end if math.isfinite(end) else None for end in (found.low, found.high)]
+    return {"confidence": found.confidence, "low": ends[0], "high": ends[1], "kind": found.kind}
+
+
+def plain_key(key: Any) -> Any:
+    """The key of a group as JSON values."""
+    if isinstance(key, tuple):
+        return [plain_key(part) for part in key]
+    return key.isoformat() if hasattr(key, "isoformat") else key
+
+
+def key_name(key: Any) -> str:
+    """The name of a group in tables, whether it is keyed by one column or several."""
+    return label(key if isinstance(key, tuple) else (key,))

@@ -1,0 +1,210 @@
+"""What is printed for people: units, names, numbers, and figures that mean nothing."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from html import escape
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hourglass as hg
+from hourglass.core.unit import hidden, per_person
+from hourglass.release.rendering import bound, clamped, decimal, grouped, listed, named, paragraphs
+
+DATA = pa.table({
+    "g": ["a", "b"] * 500,
+    "x": np.linspace(0.0, 100.0, 1000),
+    "yes": [True, False, False, True, False] * 200,
+    "city of birth": ["u", "v"] * 500,
+})  # fmt: skip
+BY: dict[str, Any] = {"by": "g", "keys": ["a", "b", "none"]}
+SURE: dict[str, Any] = {"epsilon": 50, "bits": hg.SeededBits(3)}
+
+
+def row(text: str, name: str) -> str:
+    return next(line for line in text.splitlines() if line.startswith(f"{name} "))
+
+
+# --- numbers and names -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        (0, "0"),
+        (-0.0, "0"),
+        (100000.0, "100,000"),
+        (-1e12, "-1,000,000,000,000"),
+        (123456789, "123,456,789"),
+        (6888.623433758429, "6,888.62"),
+        (1234567.5, "1,234,568"),
+        (2.5, "2.5"),
+        (0.000123456789, "0.000123457"),
+        (1e-7, "1e-7"),
+        (1e300, "1e300"),
+        (2**64, "1.84467e19"),
+    ],
+)
+def test_bounds_are_printed_to_six_digits(end: float, told: str) -> None:
+    assert bound(end) == told
+
+
+def test_ranges_and_names() -> None:
+    assert clamped((0, 100000.0)) == "[0, 100,000]"
+    assert [named(n) for n in ("age", "größe", "Income, EUR", " a ", "a\nb", "0")] == [
+        "age", "größe", "'Income, EUR'", "' a '", "'a\\nb'", "column 0",
+    ]  # fmt: skip
+    assert [listed(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
+    told = f"{'x' * 70} [2,000, 7,000]."
+    assert paragraphs([told]).splitlines() == ["x" * 70, "[2,000, 7,000]."]
+    assert grouped(("g", "city of birth")) == " by g and 'city of birth'"
+    assert grouped(()) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (Fraction(1, 10), "0.1"),
+        (Fraction(repr(0.1 + 0.2)), "0.30000000000000004"),
+        (Fraction(1, 3), "1/3"),
+        (Fraction(1, 10**6), "1e-6"),
+    ],
+)
+def test_exact_numbers(value: Fraction, told: str) -> None:
+    assert decimal(value) == told
+
+
+def test_the_terms_of_an_answer() -> None:
+    names = ["g", "Income, EUR", "yes", "city of birth"]
+    found = hg.mean(
+        DATA.rename_columns(names), "Income, EUR", bounds=(0, 100000.0), epsilon=0.1 + 0.2,
+        by="g", delta="1e-6",
+    )  # fmt: skip
+    assert "Mean of 'Income, EUR', clamped to [0, 100,000]." in str(found)
+    assert "epsilon 0.30000000000000004, delta 1e-6, one row" in str(found)
+    assert escape("private mean of 'Income, EUR' by g") in found._repr_html_()
+    arrays = hg.mean(np.zeros((9, 2)), bounds=(0, 1), epsilon=1)
+    assert "Means of column 0 and column 1, clamped to [0, 1]." in str(arrays)
+    count = hg.count(DATA, epsilon=1, by=["g", "city of birth"], delta="1e-6")
+    assert escape("private number of rows by g and 'city of birth'") in count._repr_html_()
+    assert str(hg.count(DATA, epsilon=1)).split()[0] == "estimate"
+
+
+def test_a_person_in_several_groups_counts_once_in_each() -> None:
+    told = hidden(str(per_person("id", groups=2)))
+    assert told == (
+        "one person (each id counts once per group, with the mean of its rows, in up to 2 groups)"
+    )
+    assert hidden(str(per_person("id")), averaged=False) == "one person (each id counts once)"
+
+
+def test_sums_of_whole_numbers_are_whole() -> None:
+    alone = hg.mean(DATA, "yes", bounds=(0, 1), epsilon=1)
+    assert re.fullmatch(r"sum +[0-9]+ +[0-9]+ +[0-9]+", row(str(alone), "sum"))
+    groups = hg.mean(DATA, "yes", bounds=(0, 1), epsilon=1, by="g", keys=["a", "b"])
+    assert "." not in row(str(groups), "a").split()[-2]
+    assert "." not in row(str(groups.total()), "sum")
+
+
+# --- shares in per cent ----------------------------------------------------------------------
+
+
+def test_shares_are_in_per_cent_everywhere() -> None:
+    found = hg.mean(DATA, "yes", bounds=(0, 1), by="g", keys=["a", "b"], **(SURE | {"epsilon": 5}))
+    assert str(found).split()[1] == "share"
+    assert re.match(r"share +(40|39)\.[0-9]+ % +", row(str(found.total()), "share"))
+    assert row(str(found.difference("a", "b")), "share of a minus share of b").count(" pp") == 3
+    assert "percentage points" in str(found.difference("a", "b"))
+    assert "%" not in row(str(found.ratio("a", "b")), "share of a / share of b")
+    as_sum = hg.sum(DATA, "yes", bounds=(0, 1), by="g", keys=["a", "b"], **SURE)
+    assert str(as_sum).split()[5:7] == ["to", "share"]
+    assert list(found.columns())[:2] == ["g", "mean"]
+    both = hg.mean(DATA, ["yes", "x"], bounds={"yes": (0, 1), "x": (0, 100)}, **SURE)
+    assert str(both).split()[1] == "mean"
+
+
+# --- totals, differences and ratios ----------------------------------------------------------
+
+
+def test_derived_figures_are_printed_like_answers() -> None:
+    found = hg.mean(DATA, "x", bounds=(0, 100), by="g", keys=["a", "b"], **SURE)
+    for each in (found.total(), found.difference("a", "b"), found.ratio("a", "b")):
+        assert str(each) == each.text()
+        assert "estimate" in str(each)
+        html = each._repr_html_()
+        assert html.startswith('<table class="hourglass">')
+        assert "NOT PRIVATE" in html
+        assert "NoisyTotals" not in repr(each) + str(each)
+    assert re.fullmatch(
+        r"Difference\(difference=[-0-9.]+, keys=\('a', 'b'\), private=False\)",
+        repr(found.difference("a", "b")),
+    )
+    assert "they cover the noise, not sampling error." in " ".join(str(found.total()).split())
+
+
+# --- groups without records ------------------------------------------------------------------
+
+
+def test_the_mean_of_no_records_is_not_printed() -> None:
+    found = hg.mean(DATA, "x", bounds=(0, 100), **BY, **SURE)
+    assert str(found).splitlines()[0].split()[-1] == "note"
+    assert row(str(found), "none").split()[1] == "–"
+    assert row(str(found), "a").split()[1] != "–"
+    assert 0 <= found["none"].mean <= 100  # exports have it
+    assert np.isfinite(found.columns()["mean"]).all()
+    assert row(str(found["none"]), "mean").split()[1] == "–"
+    assert row(str(hg.sum(DATA, "x", bounds=(0, 100), **BY, **SURE)), "none").split()[4] == "–"
+    columns = hg.mean(DATA, ["x", "yes"], bounds={"x": (0, 100), "yes": (0, 1)}, **BY, **SURE)
+    assert row(str(columns), "none").split()[2] == "–"
+    assert row(str(columns["none"]), "x").split()[1] == "–"
+    assert str(columns["none"]).splitlines()[0].endswith("note")
+    assert str(hg.count(DATA, **BY, **SURE)).splitlines()[0].endswith("note")
+
+
+def test_few_records_whose_mean_is_known_have_one() -> None:
+    found = hg.mean(DATA, "x", bounds=(0, 100), **BY, **SURE)
+    told = row(found.text(fewest=600), "a")
+    assert told.endswith("too few records")
+    assert told.split()[1] != "–"
+
+
+# --- values outside the bounds, by group -----------------------------------------------------
+
+
+def test_shares_outside_are_intervals() -> None:
+    found = hg.mean(DATA, "x", bounds=(0, 60), outside="1/5", **BY, **(SURE | {"epsilon": 2}))
+    text = str(found)
+    assert re.search(r"≤ [0-9.]+ % +[0-9.]+–[0-9.]+ %$", row(text, "a"))
+    assert row(text, "none").split()[-2:] == ["–", "–"]
+    cells = re.findall(r"[0-9.]+(?= %|–)", "".join(row(text, g)[-26:] for g in "ab"))
+    assert len({len(cell.partition(".")[2]) for cell in cells}) == 1
+    for group in "ab":
+        low, high = map(float, re.findall(r"([0-9.]+)–([0-9.]+) %", row(text, group))[0])
+        exact = found[group].outside.above.interval(of="share")
+        assert low <= 100 * exact.low < 100 * exact.high <= high
+    words = " ".join(text.split())
+    assert "Values below make the clamped mean too high, values above make it too low." in words
+    assert "90 % intervals of the share" in " ".join(found.text(0.9).split())
+    assert len(max(text.splitlines(), key=len)) <= 80
+
+
+# --- statements ------------------------------------------------------------------------------
+
+
+def test_the_statement_says_what_is_public_and_what_is_not_covered() -> None:
+    words = hg.mean(DATA, "x", bounds=(0, 100000.0), epsilon=1, by="g", keys=["a"]).statement()
+    for said in (
+        "Values were clamped to [0, 100,000];",
+        "Not protected: the bounds, the grid, the request and the names of the groups (g), all of "
+        "which are public. Nothing else is released unprotected.",
+        "how long the database takes",
+        "releases not charged to the budget.",
+    ):
+        assert said in str(words)
+    assert "privacy unit: row" in words.yaml
+    count = str(hg.count(DATA, epsilon=1).statement())
+    assert "Not protected: the request, which is public." in count
