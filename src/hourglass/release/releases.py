@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..core.key_columns import Keys
 from .answer import Answer
 from .combined import Difference, Ratio, Total, compared, total_of
-from .presented import TOO_FEW, group_names
+from .presented import TOO_FEW, group_names, no_such_key
 from .release import Release
 from .rendering import label
 from .stored import stored_rows, stored_terms
@@ -29,7 +29,7 @@ class _Places(dict[Any, int]):
     def __missing__(self, key: Any) -> int:
         place = super().get(_written(key))
         if place is None:
-            raise KeyError(key)
+            raise no_such_key(key, self, "group")
         return place
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -93,6 +93,16 @@ class Releases(Answer, Mapping[Any, Release]):
             asked=self.asked,
             outside_epsilon=self.outside_epsilon,
         )
+
+    if not TYPE_CHECKING:  # a type checker would then accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("mean", "sum", "count", "std", "variance", "expected_error"):
+                raise AttributeError(
+                    f"this answer is by group and has no {name}; use answer[key].{name} for one "
+                    f"group, or answer.{name}s for all"
+                )
+            return object.__getattribute__(self, name)  # raises the error of a property
 
     # --- columns ----------------------------------------------------------------------------
 
