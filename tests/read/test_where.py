@@ -366,13 +366,15 @@ def test_any_other_name_is_a_column(engine_place: Any) -> None:
     [
         ("p = Rome", "where, character 5: there is no column 'Rome'; it has "),
         ('p = "Rome"', "; text is written in single quotes: 'Rome'"),
+        ("income = 1 OR p = Rome", "character 19: there is no column 'Rome'; it has "),
+        ("incom = 1", "no column 'incom'; did you mean 'income'? Text is written in single quotes"),
         ("p == 'Rome'", "where, character 3: write a single = for equality"),
         ("n % 2 = 0", "where, character 3: the character '%' is not supported"),
     ],
 )
 def test_a_mistake_in_a_filter_and_its_remedy(where: str, told: str) -> None:
     with pytest.raises(hg.OptionError, match=re.escape(told)):
-        hg.count(TABLE, where=where, epsilon=1)
+        hg.count(TABLE.append_column("income", TABLE["x"]), where=where, epsilon=1)
 
 
 @pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us")])

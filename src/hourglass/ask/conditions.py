@@ -124,9 +124,9 @@ class Conditions:
 def _no_column(name: str, schema: Schema) -> str:
     """What is wrong with a name that no column has: it may be text without its quotes."""
     hint = schema.hint(name)
-    joined = hint + (" " if hint.endswith("?") else "; ")
+    joined = f"{hint} Text" if hint.endswith("?") else f"{hint}; text"
     quoted = "'" + name.replace("'", "''") + "'"
-    return f"there is no column {shown(name)}; {joined}text is written in single quotes: {quoted}"
+    return f"there is no column {shown(name)}; {joined} is written in single quotes: {quoted}"
 
 
 def by_name(option: Any) -> Any:

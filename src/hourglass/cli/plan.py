@@ -76,6 +76,10 @@ def plan(
         raise OptionError("--whole needs whole bounds")
     grid = int(range_.width) if whole else None
     if error is not None:
+        if (epsilon is None) == (records is None):
+            raise OptionError(
+                "give --error with one of --epsilon and --records, not both; plan finds the other"
+            )
         found = planned(
             range_, error, epsilon=epsilon, records=records, mean=at_mean, grid=grid,
             columns=columns, spread=spread, outside=outside, population=population,

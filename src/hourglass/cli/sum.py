@@ -57,7 +57,9 @@ def sum_(
     """
     if persons.person is not None and persons.rows is None:
         raise OptionError(
-            f"--person {persons.person!r} needs --rows, the most rows of a person that are added up"
+            f"--person {persons.person!r} needs --rows: otherwise each person counts once, with "
+            "the mean of their rows, and those means do not add up to the sum; add --rows, the "
+            "most rows of a person that count"
         )
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
     check_combined(total, None, groups.by, groups.public, wanted.format_)

@@ -145,7 +145,7 @@ class Schema:
     def _near(self, name: str) -> list[str]:
         """The most similar name, if any; where names may be cells, only one like a name."""
         names = [f.name for f in self.fields if self.listed or f.name.isidentifier()]
-        return difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+        return difflib.get_close_matches(name, names, n=1, cutoff=0.65)
 
     def _in_place_of_it(self) -> str:
         """The available names, for when no name is similar to the one asked for."""
