@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hourglass as hg
+from hourglass.ask.question import mean_question
 from hourglass.cli.output import as_options
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.keys import key_value
@@ -617,3 +619,94 @@ def test_fuzz(tmp_path: Path) -> None:
     told = subprocess.run(words, capture_output=True, check=False, text=True, cwd=tmp_path)
     assert told.returncode == 0, told.stderr[-2000:]
     assert "Done" in told.stderr
+
+
+# --- messages: the argument, the rule, the remedy ---------------------------------------------
+
+FRAME = pd.DataFrame({"age": [1.0, 2.0], "txt": ["1", "2"], "city": ["a", "b"], "year": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "told"),
+    [
+        (FRAME, {"epsilon": None}, "epsilon is missing; give the privacy parameter"),
+        (FRAME, {"bounds": ("0", "100")}, "bounds: the lower bound is not a number but text"),
+        (FRAME, {"bounds": (0, math.inf)}, "bounds: the upper bound inf is not finite"),
+        (FRAME, {"column": "age > 40"}, "for a computed column, use hg.expression"),
+        (FRAME, {"by": "city", "keys": ["a"], "delta": 1e-6}, "keys= and delta= exclude each"),
+        (FRAME, {"by": "city", "keys": [1, 2]}, "keys[0] is a value of type int, but column"),
+        (FRAME, {"by": "year", "keys": ["a"]}, "keys[0] is text, but column 'year' holds whole"),
+        (FRAME, {"by": ["city", "year"], "keys": ["a"]}, "as in keys=[('a', 1)]"),
+        (FRAME, {"by": ["city", "city"], "delta": 1e-6}, "by: name 2 of the list repeats name 1"),
+        (FRAME["age"], {}, "data is a single column, which has no name; leave out column="),
+        (FRAME["txt"].astype("string"), {"column": None}, "hg.mean(series.to_frame(), 'name', pa"),
+        ("sqlite:///d.sqlite", {}, "is the URL of a database; give hg.sql(url, table)"),
+    ],
+)
+def test_what_is_wrong_and_the_remedy(data: Any, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(hg.RequestError) as caught:
+        hg.mean(data, **{"column": "age", **GOOD, **options})
+    assert told in str(caught.value)
+
+
+def test_a_clause_about_text_is_for_text() -> None:
+    with pytest.raises(hg.OptionError) as caught:
+        hg.count(FRAME, by=["city", "year"], keys=[(2022, "Rome")], epsilon=1)
+    assert "UTF-8" not in str(caught.value)
+    with pytest.raises(hg.OptionError, match="bytes of UTF-8"):
+        hg.count(FRAME, by="city", keys=["a" * 5000], epsilon=1)
+
+
+def test_whole_numbers_are_looked_up_in_the_text_of_a_file(tmp_path: Path) -> None:
+    """A CSV file declares no types, so there they are not a mistake."""
+    (tmp_path / "t.csv").write_text("g\n1\n2\n")
+    assert list(hg.count(tmp_path / "t.csv", by="g", keys=[1, 2], epsilon=1)) == ["1", "2"]
+
+
+def test_a_database_given_as_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "d.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (x REAL)")
+    with pytest.raises(hg.DataError, match=r"is a database; give hg\.sql\('sqlite:///"):
+        hg.mean(path, "x", **GOOD)
+    with pytest.raises(hg.OptionError, match=r"sqlite:///file\.db or duckdb:///"):
+        hg.sql(str(path), "t")
+
+
+def test_a_header_that_is_read_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age;city\n1;a\n")
+    with pytest.raises(hg.DataError, match="names 1 column; fields are separated by commas"):
+        hg.mean(tmp_path / "t.csv", "income", **GOOD)
+    (tmp_path / "t.csv").write_text(" Age (years) ,b\n1,2\n")
+    with pytest.raises(hg.DataError, match="must match exactly, spaces included"):
+        hg.mean(tmp_path / "t.csv", "Age (years)", **GOOD)
+
+
+def test_bounds_of_one_column_by_name() -> None:
+    assert hg.mean(FRAME, "age", bounds={"age": (0, 9)}, epsilon=1).bounds == Bounds(0, 9)
+    one, two = (
+        mean_question(FRAME, "age", epsilon=1, bounds=bounds, missing=missing).text
+        for bounds, missing in (((0, 9), 3), ({"age": (0, 9)}, {"age": 3}))
+    )
+    assert one == two
+    with pytest.raises(hg.OptionError, match="did you mean 'age'"):
+        hg.mean(FRAME, "age", bounds={"agee": (0, 9)}, epsilon=1)
+
+
+def test_a_count_is_of_rows() -> None:
+    count: Any = hg.count
+    with pytest.raises(hg.DataError, match="count takes no bounds="):
+        count(FRAME, epsilon=1, bounds=(0, 1))
+    with pytest.raises(hg.DataError, match="count takes no column"):
+        count(FRAME, "age", epsilon=1)
+    calls: dict[str, Any] = {
+        "mean": hg.mean, "sum": hg.sum, "count": hg.count, "find_bounds": hg.find_bounds
+    }  # fmt: skip
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected"):
+            call(FRAME, epsilon=1, nonsense=1)
+
+
+def test_a_scale_that_does_not_increase() -> None:
+    with pytest.raises(hg.BoundsError, match=r"sort the candidates, each once, as in scale="):
+        hg.find_bounds(FRAME, "age", epsilon=1, scale=[3, 2, 1])

@@ -156,7 +156,9 @@ def test_lists_of_columns() -> None:
     [
         ({"column": []}, "column=<list> does not name columns"),
         ({"column": [str(i) for i in range(65)]}, "65 columns are asked for at once"),
-        ({"column": ["delay", "delay"]}, "each once"),
+        ({"column": ["delay", "delay"]}, "name 2 of the list repeats name 1"),
+        ({"bounds": [(0, 9), (0, 9)]}, "a dict with a pair for each"),
+        ({"bounds": {"delay": (0, 9), "distanc": (0, 9)}}, "did you mean 'distance'?"),
         ({"column": ["delay", 3]}, "does not name columns"),
         (
             {"column": ["delay", "dealy"]},
@@ -380,7 +382,17 @@ def test_the_command_takes_several_columns(tmp_path: Path) -> None:
         (["delay", "distance", "--bounds-of", "delay", "0"], "--bounds-of takes 3 values"),
         (["delay", "distance", "--bounds-of", "delay", "0", "9"], "'distance' has no bounds"),
         (["delay", "--bounds-of", "delay", "0", "9"], "needs several columns"),
-        (["delay", "late", "--bounds", "0", "9", "--missing-of", "x", "1"], "missing: key 3"),
+        (["delay", "late", "--bounds", "0", "9", "--missing-of", "x", "1"], "--missing-of x is"),
+        (["delay", "late", "--bounds-of", "dely", "0", "9"], "did you mean 'delay'?"),
+        (["delay", "late", "--bounds-of", "late", "0", "1"], "add --bounds-of delay LOWER UPPER"),
+        (
+            ["delay", "late", *(["--bounds-of", "late", "0", "1"] * 2)],
+            "--bounds-of late is given twice",
+        ),
+        (
+            ["delay", "late", "--bounds", "0", "9", *(["--missing-of", "late", "1"] * 2)],
+            "--missing-of late is given twice",
+        ),
         (["delay", "--bounds", "0", "9", "--missing-of", "delay", "1"], "--missing"),
     ],
 )

@@ -195,7 +195,7 @@ def test_stored_answers_come_back(tmp_path: Path, groups: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     ("data", "options", "words"),
     [
-        (FRAME, {}, "epsilon=None is not a number"),
+        (FRAME, {}, "epsilon is missing"),
         (FRAME, {"epsilon": 1, "by": "h"}, "either keys= .* or delta="),
         (FRAME, {"epsilon": 1, "by": "h", "keys": ["a"]}, "no such column"),
         (FRAME, {"epsilon": 1, "keys": ["a"]}, "need groups"),

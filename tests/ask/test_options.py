@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import subprocess
@@ -17,6 +18,8 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
+from hourglass.ask.bounds import _Options as FindKeywords
+from hourglass.ask.keywords import CountKeywords, MeanKeywords, SumKeywords
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
 from tests.tools import everything
@@ -340,3 +343,22 @@ def test_what_fails_without_data_fails_before_the_charge(
     with pytest.raises(OverflowError):
         ASKS[ask](budget)
     assert budget.history() == []
+
+
+@pytest.mark.parametrize(
+    ("call", "keywords"),
+    [
+        (hg.mean, MeanKeywords),
+        (hg.sum, SumKeywords),
+        (hg.count, CountKeywords),
+        (hg.find_bounds, FindKeywords),
+    ],
+)
+def test_a_signature_shows_every_option(call: Any, keywords: Any) -> None:
+    """As notebooks show it; bounds and epsilon have no default."""
+    shown = inspect.signature(call).parameters
+    assert set(keywords.__annotations__) <= set(shown)
+    required = [name for name, each in shown.items() if each.default is each.empty]
+    bounds = [] if call in (hg.count, hg.find_bounds) else ["bounds"]
+    assert required == ["data", *bounds, "epsilon"]
+    assert all(each.kind is not each.VAR_KEYWORD for each in shown.values())

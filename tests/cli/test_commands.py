@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -287,6 +288,9 @@ def test_plan() -> None:
     found = run("plan", "--bounds", "0", "120", "--records", "10000", "--error", "0.5")
     assert "epsilon 0.0" in found.stdout
     assert run("plan", "--bounds", "0", "120").returncode == 2
+    both = run("plan", "--bounds", "0", "9", "--records", "9", "--epsilon", "1", "--error", "0.5")
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "--error with one of --epsilon and --records" in both.stderr
     assert run("plan", "--bounds", "0", "1.5", "--records", "5", "--epsilon", "1",
                "--whole").returncode == 2  # fmt: skip
 
@@ -313,9 +317,18 @@ def test_errors_name_command_line_options() -> None:
         ("by= takes one of keys= (x), delta=.", "--by takes one of --keys (x), --delta."),
         ("bounds=(5, -3.5): lower", "--bounds 5 -3.5: lower"),
         ("epsilon='-1' is outside", "--epsilon '-1' is outside"),
-        ("column='by': no such column", "column='by': no such column"),
+        ("column='by': no such column", "COLUMN 'by': no such column"),
         ("--output='x' cannot be written", "--output='x' cannot be written"),
-        ("column='by=3' is not there", "column='by=3' is not there"),
+        ("column='by=3' is not there", "COLUMN 'by=3' is not there"),
+        ("column='a by=3' is not there", "COLUMN 'a by=3' is not there"),
+        ("an integer column's own grid=3, by=", "an integer column's own --grid 3, --by"),
+        ("data='x' and table='y' of unit='z'", "SOURCE 'x' and --table 'y' of --person 'z'"),
+        ("keys='k.txt': there is no such file", "--keys-from 'k.txt': there is no such file"),
+        ("keys[1] is text, but", "--keys: name 2 is text, but"),
+        ("one of epsilon= and records=, mean=7.0", "one of --epsilon and --records, --at-mean 7.0"),
+        ("where, character 3: no", "--where, character 3: no"),
+        ("scale is empty; spread=True", "--scale is empty; --spread"),
+        ("with trusted=True (--trusted) you", "with --trusted you"),
         ("standby=3, --grid=4", "standby=3, --grid=4"),
     ):
         assert as_options(message) == told
@@ -465,3 +478,82 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
         check_targets({"output": path}, [f"{scheme}:///{quote(str(path))}"])
     check_targets({"output": tmp_path / "other"}, [f"{scheme}:///{quote(str(path))}"])
     assert path.read_bytes() == b"rows"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["x", *ASK, "--by", "g", "u", "--keys", "n"], "write --by g --by u; else name it next"),
+        (["x", *ASK, "--by=g", "u", "--keys", "n"], "write --by g --by u; else name it next"),
+        ([*ASK, "x"], "'x' is taken as a column to average; name it next to the source"),
+        (["x", *ASK, "--missing", "none"], "--missing 'none' is neither drop nor a number"),
+        (["x", "--bounds", "a", "9", "--epsilon", "1"], "--bounds: 'a' is not a number"),
+        (["x", "--bounds", "0", "9", "--epsilon", "one"], "such as 1, 0.1 or '1/10'"),
+        (["x", *ASK, "--person", "uu"], "--person 'uu': the table has no such column"),
+        (["x", *ASK, "--engine", "polars"], "is not one of duckdb, datafusion, spark"),
+        (["x", *ASK, "--by", "g", "--keys-from", "no.txt"], "--keys-from 'no.txt': there is no"),
+        (["x", *ASK, "--by", "u", "--keys", "1,abc"], "--keys: name 2 is text, but column 'u'"),
+        (["x", *ASK, "--by", "g", "--by", "u", "--keys", "n"], "a table with the columns g and u"),
+        (["x > 4", *ASK], "for a computed column, use --expression"),
+    ],
+)
+def test_what_is_wrong_in_the_words_of_the_command(
+    visits: Path, words: list[str], told: str
+) -> None:
+    found = run("mean", visits, *words)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert told in found.stderr
+
+
+@pytest.mark.parametrize(
+    "words", ["--bounds 0 9 --epsilon 1 {} x u", "{} --bounds 0 9 --epsilon 1 -- x u"]
+)
+def test_columns_next_to_the_source_or_after_two_dashes(visits: Path, words: str) -> None:
+    assert run("mean", *words.format(visits).split()).returncode == 0
+
+
+def test_a_scale_from_a_file_of_data_is_not_shown(visits: Path, tmp_path: Path) -> None:
+    (tmp_path / "scale.txt").write_text("1\n2\ncanary-4711\n")
+    found = run("bounds", visits, "x", "--epsilon", "1", "--scale-from", tmp_path / "scale.txt")
+    assert found.returncode == 2
+    assert "word 3 is not a number" in found.stderr
+    assert "4711" not in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "first"),
+    [([], "hourglass"), (["--columns", "2"], "together"), (["--spread"], "mean alone")],
+)
+def test_a_plan_shows_three_digits_and_ratios(more: list[str], first: str) -> None:
+    told = run("plan", "--bounds", "0", "100", "--records", "10000", "--epsilon", "1", *more)
+    head, _, row, *_ = told.stdout.splitlines()
+    assert head.endswith("expected error  relative error")
+    assert row.startswith(first)
+    assert len(row.split()[-2].lstrip("0.")) == 3
+    assert row.endswith(" 1.00")
+
+
+@pytest.mark.parametrize("name", ["budget init", "audit", "paper", "plan"])
+def test_panels_are_for_questions_about_data(name: str) -> None:
+    told = run(*name.split(), "--help").stdout
+    assert not any(f"─ {panel} ─" in told for panel in ("Question", "Groups", "Budget", "Output"))
+    asked = run("mean", "--help").stdout
+    assert all(f"─ {panel} ─" in asked for panel in ("Question", "Groups", "Budget", "Output"))
+
+
+def test_the_help_names_what_an_option_takes() -> None:
+    assert "[[" not in run("budget", "show", "--help").stdout
+    told = run("mean", "--help").stdout
+    assert "<list[str]>" not in told
+    assert "SOURCE} [COLUMN]..." in told
+    assert re.search(r"--epsilon +NUMBER", told)
+    assert "unless --bounds-of covers every column or --bounds-from is given" in told
+    for name in ("grant", "revoke"):
+        assert "SQLite" not in run("budget", name, "--help").stdout
+    assert "hourglass serve new" in run("serve", "new", "--help").stdout.partition("Examples")[2]
+
+
+def test_a_sum_of_persons_needs_rows(visits: Path) -> None:
+    found = run("sum", visits, "x", *ASK, "--person", "u")
+    assert found.returncode == 2
+    assert "--person 'u' needs --rows" in found.stderr

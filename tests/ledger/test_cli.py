@@ -17,7 +17,8 @@ import pytest
 
 from hourglass.cli import main
 from hourglass.cli.budget import budget_app
-from hourglass.ledger import Budget
+from hourglass.errors import BudgetError
+from hourglass.ledger import Budget, create_budget
 
 from .support import Place, SqlitePlace, fresh
 
@@ -137,7 +138,8 @@ def test_export_can_be_checked_without_us(place: Place, tmp_path: Path) -> None:
     ("arguments", "code", "words"),
     [
         (("show", "b", "--ledger", "{0}/none.db"), 3, "does not exist"),
-        (("show", "c", "--ledger", "{0}/budget.db"), 3, "'c' is not in this ledger"),
+        (("show", "c", "--ledger", "{0}/budget.db"), 3, "`hourglass budget init c`"),
+        (("init", "b", "--ledger", "{0}/budget.db", "--epsilon", "1"), 3, "limit of epsilon 1;"),
         (("show", "--ledger", "mysql://x"), 2, "postgresql://"),
         (("show", "--ledger", "{0}/budget.db", "--at-delta", "2"), 2, "--delta"),
         (("show", "--ledger", "{0}/budget.db", "--anchor", "x"), 2, "anchor"),
@@ -190,3 +192,52 @@ def test_every_command_and_option_is_documented() -> None:
             if isinstance(parameter, click.Option) or parameter.param_type_name == "option":
                 for flag in parameter.opts:
                     assert flag in text or flag == "--help", (name, flag)
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "history"])
+def test_a_similar_name_is_suggested_rather_than_a_second_budget(
+    tmp_path: Path, command: str
+) -> None:
+    ledger = str(tmp_path / "budget.db")
+    create_budget(ledger, "visits-2026", epsilon=1)
+    said = run(command, "visit-2026", "--ledger", ledger, code=3)
+    assert "did you mean 'visits-2026'? It has: visits-2026" in said
+    assert "init" not in said
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o600])
+def test_a_file_that_is_no_ledger(tmp_path: Path, mode: int) -> None:
+    """Nobody is told to change the permissions of a data file."""
+    path = tmp_path / "t.csv"
+    path.write_text("x\n" + "1\n" * 1000)
+    path.chmod(mode)
+    said = run("show", "--ledger", str(path), code=3)
+    assert "check the path" in said
+    assert "chmod" not in said
+    os.remove(path)
+    create_budget(str(path), "b", epsilon=1)
+    path.chmod(0o644)
+    assert "chmod 600" in run("show", "--ledger", str(path), code=3)
+
+
+def test_a_delta_on_a_budget_without_one(tmp_path: Path) -> None:
+    budget = create_budget(str(tmp_path / "budget.db"), "b", epsilon=1)
+    with pytest.raises(BudgetError, match=r"allows no delta: list the public names .* keys="):
+        budget.reserve(1, "1e-6", question="q")
+
+
+def test_the_history_of_a_file_and_a_total_that_is_no_tighter(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "budget.db")
+    budget = create_budget(ledger, "b", epsilon=100)
+    for epsilon in ("0.5", "10"):
+        budget.reserve(epsilon, question="q").settle({"mean": 1})
+    head, _, first, second = run("history", "b", "--ledger", ledger).splitlines()[1:]
+    assert re.split("  +", head) == [
+        "entry", "epsilon", "delta", "status", "request", "reserved (UTC)", "about"
+    ]  # fmt: skip
+    assert [line[:14].split() for line in (first, second)] == [["1", "0.5"], ["3", "10"]]
+    assert first.index("0.5") + 3 == second.index("10") + 2
+    assert "tighter" not in run("show", "b", "--ledger", ledger)
+    for _ in range(60):
+        budget.reserve("0.01", question="q")
+    assert "This tighter total holds only if" in run("show", "b", "--ledger", ledger)

@@ -197,7 +197,7 @@ def test_not_a_ledger(file: SqlitePlace) -> None:
     with closing(sqlite3.connect(file.location)) as connection:
         connection.execute("CREATE TABLE entries (a)")
     Path(file.location).chmod(0o600)
-    with pytest.raises(LedgerVersionError, match="not a ledger"):
+    with pytest.raises(LedgerVersionError, match="not an hourglass ledger"):
         fresh(file)
     Path(file.location).write_text("some other file, longer than a header " * 9)
     with pytest.raises(LedgerCorruptError):
@@ -629,7 +629,7 @@ def test_folder_missing(tmp_path: Path) -> None:
 def test_init_never_changes_a_budget(place: Place) -> None:
     budget = fresh(place)
     budget.reserve(TENTH, question="q")
-    with pytest.raises(BudgetExistsError, match="epsilon=1"):
+    with pytest.raises(BudgetExistsError, match="limit of epsilon 1;"):
         fresh(place, epsilon=5)
     assert budget.balance().terms.limit.epsilon == 1
     usable(place, TENTH)

@@ -166,7 +166,7 @@ def test_no_message_repeats_a_value(where: Any) -> None:
 def test_columns_in_memory_have_no_names(data: Any) -> None:
     with pytest.raises(hg.RequestError, match=r"is not a table|only to tables|need a table"):
         hg.mean(data, where="x > 1", bounds=(0, 1), epsilon=1)
-    with pytest.raises(hg.RequestError, match=r"is not a table|only to tables|need a table"):
+    with pytest.raises(hg.RequestError, match=r"is not a table|single column|need a table"):
         hg.mean(data, hg.expression('"0" > 1'), bounds=(0, 1), epsilon=1)
 
 

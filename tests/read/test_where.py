@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -381,3 +382,27 @@ def test_nanoseconds_are_rounded_down_to_microseconds(tmp_path: Path) -> None:
     for data, engine in places:
         for where, wanted in tests.items():
             assert hg.count(data, where=where, epsilon=60, engine=engine).count == wanted, where
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("p = Rome", "where, character 5: there is no column 'Rome'; it has "),
+        ('p = "Rome"', "; text is written in single quotes: 'Rome'"),
+        ("income = 1 OR p = Rome", "character 19: there is no column 'Rome'; it has "),
+        ("incom = 1", "no column 'incom'; did you mean 'income'? Text is written in single quotes"),
+        ("p == 'Rome'", "where, character 3: write a single = for equality"),
+        ("n % 2 = 0", "where, character 3: the character '%' is not supported"),
+    ],
+)
+def test_a_mistake_in_a_filter_and_its_remedy(where: str, told: str) -> None:
+    with pytest.raises(hg.OptionError, match=re.escape(told)):
+        hg.count(TABLE.append_column("income", TABLE["x"]), where=where, epsilon=1)
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us")])
+def test_a_date_that_is_none(kind: Any) -> None:
+    table = pa.table({"d": pa.array([None], kind)})
+    with pytest.raises(hg.OptionError, match=r"this is not a date; .* such as '2024-02-29'"):
+        hg.count(table, where="d >= '2021-13-01'", epsilon=1)
+    assert hg.count(table, where="d >= '2021-12-01'", epsilon=1)

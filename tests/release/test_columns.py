@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -151,3 +152,28 @@ def test_notebooks_get_a_table() -> None:
 
 def test_what_it_is_in_a_line() -> None:
     assert repr(asked()) == "Columns(a, b, epsilon=Fraction(1, 1), private=False)"
+
+
+def test_a_key_that_is_not_there_and_a_figure_of_one_answer() -> None:
+    table = pa.table({"x": [1.0, 2.0], "income": [1.0, 2.0], "g": [2021, 2022]})
+    ask: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1}
+    columns = hg.mean(table, ["x", "income"], **ask)
+    with pytest.raises(KeyError, match=r"'incom' is not a column .* did you mean 'income'"):
+        columns["incom"]
+    with pytest.raises(AttributeError, match=r"several columns .* answer\['x'\]\.mean"):
+        columns.mean  # noqa: B018
+    for groups in (
+        hg.mean(table, "x", by="g", keys=[2021, 2022], **ask),
+        hg.count(table, by="g", keys=[2021, 2022], epsilon=1),
+    ):
+        with pytest.raises(KeyError, match=r"'2022' is not a group .* did you mean 2022, of type"):
+            groups["2022"]
+        with pytest.raises(KeyError, match=r"'x' is not a group .* it has 2021, 2022"):
+            groups["x"]
+        assert groups.get("2022") is None
+    means = hg.mean(table, "x", by="g", keys=[2021], **ask)
+    with pytest.raises(AttributeError, match=r"by group .* answer\.means for all"):
+        means.mean  # noqa: B018
+    with pytest.raises(AttributeError, match="spread=True"):
+        means.variances  # noqa: B018
+    assert pickle.loads(pickle.dumps(means)).means.tolist() == means.means.tolist()

@@ -8,6 +8,7 @@ from ..core.unit import Unit
 from ..noise.bits import SECURE, Bits
 from ..read.sql.expression.given import Expression
 from ..release.found import FoundBounds
+from .keywords import with_options
 from .run import explained, run
 from .search import bounds_question
 
@@ -51,6 +52,7 @@ def find_bounds(
     bits: Bits = SECURE,
     **options: Unpack[_Options],
 ) -> str: ...
+@with_options(bounds_question)
 def find_bounds(
     data: Any,
     column: str | Expression | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import DataError, OptionError
+from ..errors import DataError, OptionError, shown
 from ..read.engines.base import Source
 from ..read.schema import Field, Schema
 from ..read.sql.asked import Asked, inputs_of, is_ours, value_alias
@@ -66,6 +66,8 @@ class Conditions:
         found = {}
         for option, (tree, _) in labelled.items():
             for name, column in columns_of(tree).items():
+                if not schema.open and all(field.name != name for field in schema.fields):
+                    raise refused(option, column.place, _no_column(name, schema))
                 field = schema.field(name, f"{option}, character {column.place}: column")
                 if kind_of(field) is None:
                     raise refused(
@@ -117,6 +119,14 @@ class Conditions:
         kinds = {each: kind_of(field) or "" for each, field in fields.items()}
         boolean = type_of(tree, kinds) == "boolean"
         return Field(name, "boolean" if boolean else "real", "an expression")
+
+
+def _no_column(name: str, schema: Schema) -> str:
+    """What is wrong with a name that no column has: it may be text without its quotes."""
+    hint = schema.hint(name)
+    joined = f"{hint} Text" if hint.endswith("?") else f"{hint}; text"
+    quoted = "'" + name.replace("'", "''") + "'"
+    return f"there is no column {shown(name)}; {joined} is written in single quotes: {quoted}"
 
 
 def by_name(option: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, overload
 from ..core.grid import Bounds
 from ..core.numbers import exact_epsilon
 from ..core.unit import Unit, as_unit
-from ..errors import OptionError
+from ..errors import DataError, OptionError
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
 from ..mechanisms.threshold import threshold
@@ -20,7 +20,7 @@ from ..read.rows import open_rows
 from ..read.sql.query import Query
 from ..release.counts import Count, Counts
 from .conditions import Conditions
-from .keywords import CountKeywords
+from .keywords import CountKeywords, MeanKeywords, with_options
 from .options import epsilon_per_record, exact_delta_of, names_of
 from .run import explained, run
 from .totals import TotalsQuestion
@@ -127,6 +127,9 @@ def count_question(
     )
 
 
+count_question.__qualname__ = "count"  # which is what an error about a keyword should name
+
+
 @overload
 def count(
     data: Any, *, by: None = None, explain: Literal[False] = False, **options: Unpack[CountKeywords]
@@ -139,9 +142,10 @@ def count(
 def count(
     data: Any, *, by: Any = None, explain: Literal[True], **options: Unpack[CountKeywords]
 ) -> str: ...
+@with_options(count_question)
 def count(
     data: Any,
-    *,
+    *column: Any,
     by: Any = None,
     budget: Budget | None = None,
     request: str | None = None,
@@ -193,5 +197,18 @@ def count(
     Count
         Or :class:`Counts` with ``by``.
     """
+    _check_rows_only(column, options)
     question = count_question(data, by=by, **options)
     return explained(question) if explain else run(question, budget, request, bits=bits)
+
+
+def _check_rows_only(columns: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Refuse a column, and options for the values of one: a count is of rows."""
+    if columns:
+        raise DataError(
+            'count takes no column; to count the rows that have a value, use where="age IS NOT '
+            'NULL"'
+        )
+    for name in options:
+        if name in MeanKeywords.__annotations__ and name not in CountKeywords.__annotations__:
+            raise DataError(f"count takes no {name}=: it counts rows, whatever values they hold")

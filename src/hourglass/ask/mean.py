@@ -17,7 +17,7 @@ from ..read.sql.expression.given import Expression
 from ..release.columns import Columns
 from ..release.release import Release
 from ..release.releases import Releases
-from .keywords import MeanKeywords
+from .keywords import MeanKeywords, with_options
 from .question import mean_question
 from .run import explained, run
 
@@ -63,6 +63,7 @@ def mean(
     explain: Literal[True],
     **options: Unpack[MeanKeywords],
 ) -> str: ...
+@with_options(mean_question)
 def mean(
     data: Any,
     column: str | Expression | Sequence[str | Expression] | None = None,

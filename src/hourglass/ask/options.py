@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -14,6 +15,7 @@ from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..noise.box import MOST_COLUMNS
+from ..read.columns import is_lone_column
 from ..read.open import columns_in_memory, is_table
 from ..read.sql.expression.given import Expression
 from ..release.found import FoundBounds
@@ -52,11 +54,25 @@ def names_of(by: Any) -> tuple[str, ...]:
     if by is None:
         return ()
     names = tuple(by) if isinstance(by, list | tuple) else (by,)
-    if not names or any(type(name) is not str for name in names) or len(set(names)) < len(names):
+    if not names or any(type(name) is not str for name in names):
         raise OptionError(
             f"by={shown(by)} does not name columns; give one name, or a list of names, each once"
         )
+    if again := repeated(names):
+        raise OptionError(f"by: {again}")
     return names
+
+
+def repeated(names: Sequence[Any]) -> str:
+    """What is wrong with a list that names a column twice; empty if it names each once.
+
+    A list given by mistake may contain cells of the data, so its entries are not shown.
+    """
+    texts = [str(name) for name in names]
+    for place, text in enumerate(texts, 1):
+        if (first := texts.index(text) + 1) < place:
+            return f"name {place} of the list repeats name {first}; name each column once"
+    return ""
 
 
 def exact_delta_of(names: tuple[str, ...], keys: Any, delta: Any) -> Fraction:
@@ -66,7 +82,12 @@ def exact_delta_of(names: tuple[str, ...], keys: Any, delta: Any) -> Fraction:
         if keys is not None or delta is not None:
             raise OptionError("keys= and delta= need groups; name the column with by=")
         return exact
-    if (keys is None) == (delta is None):
+    if keys is not None and delta is not None:
+        raise OptionError(
+            "keys= and delta= exclude each other; leave out delta= if the names of the groups are "
+            "public, keys= if they are secret"
+        )
+    if keys is None and delta is None:
         raise OptionError(
             "by= needs either keys= (the public names of the groups, each of which gets an answer) "
             "or delta= (secret names: a group is published if its noisy count is large enough)"
@@ -105,6 +126,10 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
     The column is None if the data itself is a column. ``of_tables`` are the options that apply only
     to tables.
     """
+    if column is not None and is_lone_column(data):
+        raise DataError(
+            f"column={shown(column)}: data is a single column, which has no name; leave out column="
+        )
     if isinstance(column, list | tuple):
         _check_names(column)
         _check_number(len(column))
@@ -164,15 +189,13 @@ def outside_share(outside: Any, algorithm: str) -> Fraction | None:
 
 
 def _check_names(names: Any) -> None:
-    if (
-        not names
-        or any(type(name) not in (str, Expression) for name in names)
-        or len(set(map(str, names))) < len(names)
-    ):
+    if not names or any(type(name) not in (str, Expression) for name in names):
         raise DataError(
             f"column={shown(names)} does not name columns; give one name, or a list of names as "
             'text, each once (the columns of an array are named "0", "1", ...)'
         )
+    if again := repeated(names):
+        raise DataError(f"column: {again}")
 
 
 def _check_number(columns: int) -> None:
@@ -197,20 +220,22 @@ def bounds_of_each(
         raise BoundsError(
             f"bounds: these were found for {known}; give each column bounds of its own"
         )
-    if several and isinstance(value, list | tuple) and len(value) != 2:
-        raise BoundsError(
-            f"bounds={shown(value)} is not a pair; give one pair for all columns, or a dict with a "
-            'pair for each, as in bounds={"age": (0, 120), "height": (0, 250)}'
-        )
+    if several and isinstance(value, list | tuple):
+        nested = any(isinstance(end, list | tuple) for end in value)
+        if len(value) != 2 or nested:
+            raise BoundsError(
+                f"bounds={shown(value)} is not a pair; give one pair for all columns, or a dict "
+                'with a pair for each, as in bounds={"age": (0, 120), "height": (0, 250)}'
+            )
     found = []
-    for name, pair in zip(columns, of_each("bounds", value, columns, several), strict=True):
+    for name, pair in zip(columns, of_each("bounds", value, columns), strict=True):
         try:
             if isinstance(pair, FoundBounds):
                 found.append(pair.of_column(name if named else None, where))
             else:
                 found.append(Bounds.of(pair))
         except BoundsError as error:
-            if several and isinstance(value, Mapping):
+            if isinstance(value, Mapping):
                 raise BoundsError(f"column {name!r}: {error}") from None
             raise
     return found
@@ -225,17 +250,17 @@ def check_width(bounds: Bounds) -> None:
         )
 
 
-def of_each(
-    option: str, value: Any, columns: tuple[Any, ...], several: bool, absent: Any = None
-) -> list[Any]:
+def of_each(option: str, value: Any, columns: tuple[Any, ...], absent: Any = None) -> list[Any]:
     """The value of an option for each column: the same for all, or from a dict by name."""
-    if not (several and isinstance(value, Mapping)):
+    if not isinstance(value, Mapping) or columns == (None,):
         return [value] * len(columns)
     for place, name in enumerate(value, 1):
         if name not in columns:
-            names = ", ".join(map(repr, columns))
+            # The key may be a cell of the data, so only the nearest column is shown.
+            near = difflib.get_close_matches(name, columns, n=1) if isinstance(name, str) else []
+            hint = f"; did you mean {near[0]!r}?" if near else f": {', '.join(map(repr, columns))}"
             raise OptionError(
-                f"{option}: key {place} of the dict is not one of the columns asked for: {names}"
+                f"{option}: key {place} of the dict is not one of the columns asked for{hint}"
             )
     missing = [name for name in columns if name not in value]
     if missing and option == "bounds":

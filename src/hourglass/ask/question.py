@@ -187,9 +187,9 @@ def _checked(
     )
     if spread:
         check_width(ranges[0])
-    fills = of_each("missing", by_name(missing), columns, several, "drop")
-    rules = of_each("parse", by_name(parse), columns, several)
-    cuts = of_each("grid", by_name(grid), columns, several)
+    fills = of_each("missing", by_name(missing), columns, "drop")
+    rules = of_each("parse", by_name(parse), columns)
+    cuts = of_each("grid", by_name(grid), columns)
     for rule in rules:
         check_parse(rule)
     groups = tuple(schema.key(name) for name in names)
@@ -222,9 +222,9 @@ def _checked(
         sums=_sums(len(columns), spread, beside),
         asked=conditions.asked(inputs, read),
     )
-    place: dict[str, Any] = {"missing": [str(fill) for fill in fills] if several else str(missing)}
+    place: dict[str, Any] = {"missing": [str(fill) for fill in fills] if several else str(fills[0])}
     if column is not None or several:
-        place |= {"parse": rules if several else parse, "data": place_of(data), "by": names}
+        place |= {"parse": rules if several else rules[0], "data": place_of(data), "by": names}
         written = [conditions.written(i, name) for i, name in enumerate(columns)]
         place |= {"column": written if several else written[0]}
         place["keys"] = public

@@ -163,6 +163,9 @@ def bounds_question(
     )
 
 
+bounds_question.__qualname__ = "find_bounds"  # which is what an error about a keyword should name
+
+
 def _share(share: Any) -> Fraction:
     exact = exact_number(share)
     if exact is None or not 0 < exact < 1:

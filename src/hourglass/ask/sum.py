@@ -16,7 +16,7 @@ from ..read.open import columns_in_memory
 from ..read.sql.expression.given import Expression
 from ..release.release import Release
 from ..release.releases import Releases
-from .keywords import SumKeywords
+from .keywords import SumKeywords, with_options
 from .question import MeanQuestion, mean_question
 from .run import explained, run
 
@@ -62,6 +62,9 @@ def sum_question(
     return replace(asked, asked="sum", place=asked.place | {"statistic": "sum"})
 
 
+sum_question.__qualname__ = "sum"  # which is what an error about a keyword should name
+
+
 @overload
 def sum_(
     data: Any,
@@ -89,6 +92,7 @@ def sum_(
     explain: Literal[True],
     **options: Unpack[SumKeywords],
 ) -> str: ...
+@with_options(sum_question)
 def sum_(
     data: Any,
     column: str | Expression | None = None,

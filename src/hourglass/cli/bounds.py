@@ -107,17 +107,30 @@ def bounds(
     delivery.finish()
 
 
+def _candidate(path: Path, place: int, text: str) -> int | float:
+    """A number of a file; the file may be data by mistake, so its text is not shown."""
+    try:
+        return number_of("--scale-from", text)
+    except OptionError:
+        raise OptionError(
+            f"--scale-from {str(path)!r}: word {place} is not a number; give a file of public "
+            "numbers, one per line"
+        ) from None
+
+
 def _scale(scale: str | None, scale_from: Path | None) -> Any:
     if scale is not None and scale_from is not None:
         raise OptionError("give either --scale or --scale-from, not both")
     if scale is not None:
-        return [number_of("scale", part.strip()) for part in scale.split(",")]
+        return [number_of("--scale", part.strip()) for part in scale.split(",")]
     if scale_from is None:
         return None
     try:
-        lines = scale_from.read_text(encoding="utf-8").split()
+        words = scale_from.read_text(encoding="utf-8").split()
     except (OSError, ValueError) as error:
         reason = type(error).__name__
     else:
-        return [number_of("scale", line) for line in lines]
-    raise OptionError(f"scale_from={str(scale_from)!r} cannot be read ({reason})")
+        return [_candidate(scale_from, place, text) for place, text in enumerate(words, 1)]
+    raise OptionError(
+        f"--scale-from {str(scale_from)!r} cannot be read ({reason}); name a file of numbers"
+    )

@@ -7,6 +7,7 @@ import sys
 from enum import StrEnum
 from pathlib import Path
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
@@ -61,6 +62,10 @@ Ledger = Annotated[
         help="A SQLite file, or a postgresql:// URL.",
     ),
 ]
+ServerLedger = Annotated[
+    str,
+    typer.Option("--ledger", metavar="URL", envvar="HOURGLASS_LEDGER", help="A postgresql:// URL."),
+]
 AnchorLine = Annotated[
     str | None,
     typer.Option(
@@ -99,7 +104,7 @@ def show(
     ledger: Ledger,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A budget's name; all budgets if left out."),
+        typer.Argument(metavar="NAME", help="A budget's name; all budgets if left out."),
     ] = None,
     anchor: AnchorLine = None,
     at_delta: Annotated[
@@ -147,23 +152,29 @@ def history(
     if output is Format.JSON:
         _print_json([_charge_dict(charge) for charge in charges])
         return
-    head = ("no.", "epsilon", "delta", "status", "request", "reserved (UTC)", "by", "about")
-    rows = [
-        (
-            str(charge.number),
-            shown_number(charge.amount.epsilon),
-            shown_number(charge.amount.delta),
-            charge.status,
-            label([charge.request]),
-            label([charge.reserved[:19].replace("T", " ")]),
-            label([charge.by or ""]),
-            label([charge.description]),
-        )
-        for charge in charges
-    ]
+    columns: dict[str, list[str]] = {
+        "entry": _to_right("entry", [str(charge.number) for charge in charges]),
+        "epsilon": _to_right(
+            "epsilon", [shown_number(charge.amount.epsilon) for charge in charges]
+        ),
+        "delta": _to_right("delta", [shown_number(charge.amount.delta) for charge in charges]),
+        "status": [charge.status for charge in charges],
+        "request": [label([charge.request]) for charge in charges],
+        "reserved (UTC)": [label([each.reserved[:19].replace("T", " ")]) for each in charges],
+        "by": [label([charge.by or ""]) for charge in charges],
+        "about": [label([charge.description]) for charge in charges],
+    }
+    if not any(columns["by"]):  # a ledger in a file does not say who charged
+        del columns["by"]
+    rows = list(zip(*columns.values(), strict=True))
     # If the output is not a terminal, a table is as wide as it needs to be.
     width = get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    typer.echo(f"Charges of {name}:\n{sentence_table(head, rows, width)}")
+    typer.echo(f"Charges of {name}:\n{sentence_table(list(columns), rows, width)}")
+
+
+def _to_right(head: str, numbers: list[str]) -> list[str]:
+    width = max(map(len, [head, *numbers]))
+    return [each.rjust(width) for each in numbers]
 
 
 @budget_app.command("verify", cls=Command)
@@ -171,7 +182,7 @@ def verify(
     ledger: Ledger,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A budget's name; all budgets if left out."),
+        typer.Argument(metavar="NAME", help="A budget's name; all budgets if left out."),
     ] = None,
     anchor: AnchorLine = None,
     output: Printed = Format.TABLE,
@@ -217,7 +228,7 @@ def export(
 
 
 @budget_app.command("grant", cls=Command)
-def grant(role: Role, ledger: Ledger) -> None:
+def grant(role: Role, ledger: ServerLedger) -> None:
     """Let a PostgreSQL role charge every budget of a ledger; only its owner can do this."""
     grant_role(ledger, role)
     typer.echo(
@@ -227,7 +238,7 @@ def grant(role: Role, ledger: Ledger) -> None:
 
 
 @budget_app.command("revoke", cls=Command)
-def revoke(role: Role, ledger: Ledger) -> None:
+def revoke(role: Role, ledger: ServerLedger) -> None:
     """Revoke every right of a PostgreSQL role on a ledger; only its owner can do this."""
     revoke_role(ledger, role)
     typer.echo(f"Role {role!r} no longer has rights of its own on {shown_url(ledger)}.")
@@ -254,10 +265,13 @@ def _show_table(balance: Balance, ledger: str, tight: float | None, at_delta: st
     typer.echo(text_table(["", "limit", "spent", "remaining"], rows))
     opened = f", {balance.open} without an answer (counted as spent)" if balance.open else ""
     typer.echo(f"{counted(balance.charges, 'charge')}{opened}, in {ledger}.")
-    if tight is not None and balance.charges > 1:
+    sum_ = f"{float(balance.spent.epsilon):.6g}"
+    if tight is not None and balance.charges > 1 and f"{tight:.6g}" != sum_:
+        told = f"This tighter total holds only if {CONDITION}; the sum above always holds."
+        width = get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
         typer.echo(
             f"Together, by optimal composition: epsilon {tight:.6g} at delta {at_delta}.\n"
-            f"This tighter total holds only if {CONDITION}; the sum above always holds."
+            + fill(told, width)
         )
     _print_anchor(balance.anchor)
 

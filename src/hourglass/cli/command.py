@@ -9,9 +9,10 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
+from types import MappingProxyType
 from typing import Any, Final, get_type_hints
 
 import typer
@@ -25,7 +26,7 @@ __all__ = ["EXAMPLES", "Command", "Group", "spread_out", "values_of"]
 _VALUES: Final = {"--bounds-of": 3, "--missing-of": 2}
 _SAMPLES: Final = {"--bounds-of": "delay -60 300", "--missing-of": "delay 0"}
 
-#: The panels of the help, in order, and the options in each of them.
+#: The panels in the help of commands that ask about data, in order, and the options in each.
 _PANELS: Final = {
     "Question": "epsilon bounds bounds_of bounds_from outside spread where expression missing "
     "missing_of parse algorithm estimator grid scale scale_from share",
@@ -36,7 +37,13 @@ _PANELS: Final = {
     "Output": "format_ output plot statement confidence",
 }
 _PANEL_OF: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
-#: Two for each command, by its name.
+#: What stands for the value in the help, where the type says little.
+_METAVARS: Final = {
+    "source": "SOURCE", "column": "COLUMN", "names": "NAME", "epsilon": "NUMBER", "delta": "NUMBER",
+    "at_delta": "NUMBER", "share": "SHARE", "missing": "VALUE", "person": "COLUMN",
+    "table": "TABLE", "budget": "NAME", "ledger": "FILE_OR_URL", "request": "KEY",
+}  # fmt: skip
+#: One or two for each command, by its name.
 EXAMPLES: Final = {
     "mean": [
         "hourglass mean flights.parquet dep_delay --bounds -60 300 --epsilon 1",
@@ -85,6 +92,13 @@ EXAMPLES: Final = {
         "hourglass serve catalogue.toml",
         "hourglass serve catalogue.toml --link analyst",
     ],
+    "new": [
+        "hourglass serve new",
+        "hourglass serve new /etc/hourglass/catalogue.toml",
+    ],
+    "token": [
+        "hourglass serve token",
+    ],
     "check": [
         "hourglass serve check catalogue.toml",
         "hourglass serve check /etc/hourglass/catalogue.toml",
@@ -114,17 +128,52 @@ class Command(TyperCommand):
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
         self.help = re.sub(r"(?<!\n)\n(?!\n)", " ", self.help or "")
-        self.params.sort(key=_panel_order)
+        self._panels = _PANEL_OF if any(each.name == "source" for each in self.params) else {}
+        self.params.sort(key=self._panel_order)
         for each in self.params:
-            _present(each)
+            _present(each, self._panels)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse as Typer does, with the values of a repeatable option joined into one."""
-        return super().parse_args(ctx, _joined(args))
+        words = _joined(args)
+        self._check_columns(words)
+        return super().parse_args(ctx, words)
+
+    def _check_columns(self, words: Sequence[str]) -> None:
+        """Refuse a column after an option: it may be meant as a second value of the option.
+
+        Only a command that takes any number of columns would accept it. What follows ``--`` is
+        certain.
+        """
+        if not any(each.nargs == -1 and each.name == "column" for each in self.params):
+            return
+        options: dict[str, Any] = {name: each for each in self.params for name in each.opts}
+        left, plain, before = [*words], 0, list[str]()
+        while left and (word := left.pop(0)) != "--":
+            if not word.startswith("-"):
+                plain += 1
+                if plain > 1 and before:
+                    raise OptionError(_misplaced(word, before))
+                continue
+            name, given, value = word.partition("=")
+            option = options.get(name)
+            if option is None:  # --help, or one that does not exist
+                return
+            values = 0 if option.is_flag or given else option.nargs
+            if plain:
+                before = [name, value] if given else [name, *left[:values]]
+            left = left[values:]
 
     def get_help_option(self, ctx: Any) -> Any:
         """--help, which takes no value."""
-        return _bare(super().get_help_option(ctx), "Output" if _in_panels(self) else None)
+        option: Any = super().get_help_option(ctx)
+        if option is not None:
+            option.metavar, option.rich_help_panel = "", "Help" if self._panels else None
+        return option
+
+    def _panel_order(self, each: Any) -> tuple[bool, int]:
+        """Arguments first, then the options by panel, each in the order of the signature."""
+        return hasattr(each, "is_flag"), [*_PANELS, None].index(self._panels.get(each.name))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The help, then examples."""
@@ -145,28 +194,20 @@ class Group(TyperGroup):
         return found
 
 
-def _in_panels(command: TyperCommand) -> bool:
-    return any(each.name in _PANEL_OF for each in command.params)
-
-
-def _bare(option: Any, panel: str | None) -> Any:
-    if option is not None:
-        option.metavar, option.rich_help_panel = "", panel
-    return option
-
-
-def _panel_order(each: Any) -> tuple[bool, int]:
-    """Arguments first, then the options by panel, each in the order of the signature."""
-    panels = [*_PANELS, None]
-    return hasattr(each, "is_flag"), panels.index(_PANEL_OF.get(each.name))
-
-
-def _present(each: Any) -> None:
-    if not hasattr(each, "is_flag"):
+def _present(each: Any, panels: Mapping[str, str] = MappingProxyType({})) -> None:
+    if each.metavar is None:
+        each.metavar = "" if getattr(each, "is_flag", False) else _METAVARS.get(each.name)
+    if not hasattr(each, "is_flag"):  # an argument, whose name says what it is
+        each.display_type_rich = lambda ctx: None
         return
-    each.rich_help_panel = each.rich_help_panel or _PANEL_OF.get(each.name)
-    if each.metavar is None and each.is_flag:
-        each.metavar = ""
+    each.rich_help_panel = each.rich_help_panel or panels.get(each.name)
+
+
+def _misplaced(word: str, before: Sequence[str]) -> str:
+    remedy = "name it next to the source, before the options"
+    if before[0] == "--by":
+        remedy = f"to group by it as well, write --by {before[-1]} --by {word}; else {remedy}"
+    return f"{word!r} is taken as a column to average; {remedy}"
 
 
 def _joined(args: Sequence[str]) -> list[str]:

@@ -43,7 +43,14 @@ def mean(
             "instead of or in addition to a column; may be given again.",
         ),
     ] = None,
-    bounds: options.BoundsGiven = None,
+    bounds: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="LOWER UPPER",
+            help="The public range to which values are clamped. Required unless --bounds-of covers "
+            "every column or --bounds-from is given.",
+        ),
+    ] = None,
     bounds_of: Annotated[
         list[str] | None,
         typer.Option(

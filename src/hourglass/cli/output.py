@@ -23,6 +23,7 @@ from ..core.urls import shown_url
 from ..errors import OptionError
 from ..release.presented import figure_names
 from ..release.rendering import yaml_text
+from .wording import as_options
 
 __all__ = [
     "FORMATS",
@@ -41,11 +42,6 @@ __all__ = [
 ]
 
 FORMATS: Final = ("table", "json", "csv", "parquet", "yaml")
-#: Arguments of the library that are options of the same name on the command line.
-_OPTIONS: Final = (
-    "algorithm|bounds|by|confidence|delta|engine|epsilon|estimator|fewest|format|grid|groups|keys"
-    "|missing|outside|output|parse|plot|rows|scale|statement"
-)
 _PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x", "–": "-", "≤": "<="}
 #: Up to this many groups, intervals are part of the answer by default.
 WITH_INTERVALS: Final = 100_000
@@ -105,14 +101,6 @@ def _plain_text(error: UnicodeError) -> str:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end])
-
-
-def as_options(message: str) -> str:
-    """A message of the library in terms of command-line options: bounds=(0, 9) as --bounds 0 9."""
-    message = re.sub(r"(?<![\w'\"-])bounds=\(([^(),]+), ([^(),]+)\)", r"--bounds \1 \2", message)
-    name = rf"(?<![\w'\"-])({_OPTIONS})="  # not within a word, an option, a quoted value
-    message = re.sub(rf"{name}(?=[\s,;:.)]|$)", r"--\1", message)
-    return re.sub(name, r"--\1 ", message)
 
 
 def wants_json(words: Sequence[str]) -> bool:

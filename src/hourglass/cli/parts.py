@@ -92,11 +92,16 @@ class Groups:
         if keys is None:
             return self.keys_from
         if os.path.isfile(keys):  # False for a text too long for a file name
-            raise OptionError(f"keys={keys!r} is a file; give it as --keys-from")
+            raise OptionError(f"--keys {keys!r} is a file; give it as --keys-from")
+        if self.by and len(self.by) > 1:
+            raise OptionError(
+                f"--keys lists the groups of one column, but --by names {len(self.by)}; give the "
+                f"groups with --keys-from FILE, a table with the columns {' and '.join(self.by)}"
+            )
         names = [key.strip() for key in keys.split(",")]
         if "" in names:
             raise OptionError(
-                f"keys={keys!r} contains an empty name; if that is intended, use --keys-from"
+                f"--keys {keys!r} contains an empty name; if that is intended, use --keys-from"
             )
         return names
 

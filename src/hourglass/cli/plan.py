@@ -71,11 +71,15 @@ def plan(
     the other. With --population, the error is the half-width of the interval for the mean of the
     population that the records are a random sample of.
     """
-    range_ = Bounds(*(number_of("bounds", end) for end in bounds))
+    range_ = Bounds(*(number_of("--bounds", end) for end in bounds))
     if whole and not range_.whole:
         raise OptionError("--whole needs whole bounds")
     grid = int(range_.width) if whole else None
     if error is not None:
+        if (epsilon is None) == (records is None):
+            raise OptionError(
+                "give --error with one of --epsilon and --records, not both; plan finds the other"
+            )
         found = planned(
             range_, error, epsilon=epsilon, records=records, mean=at_mean, grid=grid,
             columns=columns, spread=spread, outside=outside, population=population,
@@ -111,12 +115,12 @@ def plan(
     rows = [
         [
             name + (" (n public)" if ALGORITHMS[name].adjacency == "swap" else ""),
-            number(e, decimals_for(e)),
+            _digits(e),
             f"{e / best:.2f}",
         ]
         for name, e in errors.items()
     ]
-    print(text_table(["algorithm", "expected error", "to hourglass"], rows))
+    print(text_table(["algorithm", "expected error", "relative error"], rows))
 
 
 def _print_population(found: Plan, confidence: float) -> None:
@@ -144,10 +148,10 @@ def _print_more(
     )
     words = [*(["spread"] if spread else []), *([f"outside {outside}"] if outside else [])]
     rows = [
-        [name, number(e, decimals_for(e)), f"{e / alone:.2f}"]
+        [name, _digits(e), f"{e / alone:.2f}"]
         for name, e in (("mean alone", alone), (f"with {' and '.join(words)}", asked))
     ]
-    print(text_table(["asked for", "expected error", "to the mean alone"], rows))
+    print(text_table(["asked for", "expected error", "relative error"], rows))
 
 
 def _print_columns(
@@ -162,7 +166,12 @@ def _print_columns(
     together = expected_error(records, bounds, epsilon, mean=mean, grid=grid, columns=count)
     apart = expected_error(records, bounds, epsilon / count, mean=mean, grid=grid)
     rows = [
-        [name, number(e, decimals_for(e)), f"{e / together:.2f}"]
+        [name, _digits(e), f"{e / together:.2f}"]
         for name, e in (("together", together), (f"each at epsilon/{count}", apart))
     ]
-    print(text_table([f"{count} columns", "expected error", "to together"], rows))
+    print(text_table([f"{count} columns", "expected error", "relative error"], rows))
+
+
+def _digits(error: float) -> str:
+    """An error with three digits, which distinguish algorithms that are nearly as good."""
+    return number(error, decimals_for(error) + 1)

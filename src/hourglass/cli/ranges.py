@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from ..errors import OptionError
@@ -22,14 +24,22 @@ def number_of(name: str, text: str) -> int | float:
     raise OptionError(f"{name}: {text!r} is not a number")
 
 
+def _replacement(text: str) -> int | float:
+    try:
+        return number_of("--missing", text)
+    except OptionError:
+        raise OptionError(f"--missing {text!r} is neither drop nor a number") from None
+
+
 def missing_of(columns: list[str], missing: str, each: list[list[str]]) -> Any:
     """What replaces a missing value: the same in all columns, or a dict by column."""
-    of_all = missing if missing == "drop" else number_of("missing", missing)
+    of_all = missing if missing == "drop" else _replacement(missing)
     if not each:
         return of_all
     if len(columns) == 1:
         raise OptionError("--missing-of needs several columns; use --missing")
-    given = {name: number_of("missing-of", value) for name, value in each}
+    _check_names("--missing-of", each, columns)
+    given = {name: number_of("--missing-of", value) for name, value in each}
     return {**dict.fromkeys(columns, of_all), **given}
 
 
@@ -44,7 +54,7 @@ def bounds_of(
         if bounds is not None or each:
             raise OptionError("give one of --bounds LOWER UPPER and --bounds-from FILE")
         return _found(bounds_from)
-    ends = tuple(number_of("bounds", end) for end in bounds) if bounds else None
+    ends = tuple(number_of("--bounds", end) for end in bounds) if bounds else None
     if not each:
         if ends is None:
             of_each = "" if len(columns) == 1 else ", or --bounds-of for each column"
@@ -53,11 +63,30 @@ def bounds_of(
     if len(columns) == 1:
         raise OptionError("--bounds-of needs several columns; use --bounds LOWER UPPER")
     of_all = dict.fromkeys(columns, ends) if ends is not None else {}
+    _check_names("--bounds-of", each, columns)
+    given_names = [name for name, *_ in each]
+    for name in columns if ends is None else ():
+        if name not in given_names:
+            raise OptionError(
+                f"column {name!r} has no bounds; add --bounds-of {quote(name)} LOWER UPPER"
+            )
     given = {
-        name: (number_of("bounds-of", low), number_of("bounds-of", high))
+        name: (number_of("--bounds-of", low), number_of("--bounds-of", high))
         for name, low, high in each
     }
     return {**of_all, **given}
+
+
+def _check_names(option: str, each: list[list[str]], columns: list[str]) -> None:
+    """Check that each value belongs to one of the columns, and no two to the same."""
+    names = [name for name, *_ in each]
+    for name in names:
+        if names.count(name) > 1:
+            raise OptionError(f"{option} {quote(name)} is given twice; give it once")
+        if name not in columns:
+            near = difflib.get_close_matches(name, columns, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(columns)}"
+            raise OptionError(f"{option} {quote(name)} is not one of the columns asked for; {hint}")
 
 
 def _found(path: Path) -> FoundBounds:

@@ -8,6 +8,7 @@ import typer
 
 import hourglass
 
+from ..errors import OptionError
 from ..noise.bits import SECURE
 from . import options
 from .asking import answered
@@ -51,9 +52,15 @@ def sum_(
 ) -> None:
     """The differentially private sum of a column, with its mean and count.
 
-    Values are clamped to the bounds before they are added up. With --person, --rows sets how many
-    rows of a person count.
+    Values are clamped to the bounds before they are added up. --person needs --rows: how many rows
+    of a person count, at most.
     """
+    if persons.person is not None and persons.rows is None:
+        raise OptionError(
+            f"--person {persons.person!r} needs --rows: otherwise each person counts once, with "
+            "the mean of their rows, and those means do not add up to the sum; add --rows, the "
+            "most rows of a person that count"
+        )
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
     check_combined(total, None, groups.by, groups.public, wanted.format_)
     asked, name = column_of(column, expression)

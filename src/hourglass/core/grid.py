@@ -130,14 +130,20 @@ class Bounds:
         return iter((self.lower, self.upper))
 
 
+_NUMBERS: Final = "give numbers, as in bounds=(0, 100)"
+_FINITE: Final = "give a public, finite range, as in bounds=(0, 100)"
+
+
 def _bound(name: str, value: Any) -> int | float:
     if isinstance(value, bool | np.bool_):
-        raise BoundsError(f"{name} bound {shown(value)} is a boolean; give a number such as 0")
+        raise BoundsError(f"bounds: the {name} bound is a boolean; {_NUMBERS}")
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int):
         if abs(value) > 2**1000:
-            raise BoundsError(f"{name} bound is beyond the range of a double")
+            raise BoundsError(
+                f"bounds: the {name} bound is beyond the range of a double; {_FINITE}"
+            )
         return value
     if isinstance(value, float | Fraction | Decimal):
         try:
@@ -146,12 +152,10 @@ def _bound(name: str, value: Any) -> int | float:
             number = math.nan
         if math.isfinite(number):
             return number
-        raise BoundsError(f"{name} bound {shown(value)} is not finite; give a public, finite range")
+        raise BoundsError(f"bounds: the {name} bound {shown(value)} is not finite; {_FINITE}")
     # The text is not shown, because a list of two may be cells of the data.
-    kind = type(value).__name__
-    raise BoundsError(
-        f"{name} bound of type {kind} is not a number; give a number such as 0 or 1.5"
-    )
+    kind = "text" if isinstance(value, str) else f"of type {type(value).__name__}"
+    raise BoundsError(f"bounds: the {name} bound is not a number but {kind}; {_NUMBERS}")
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,13 @@ LONGEST: Final = 4096
 LONGEST_INTEGER: Final = 4096
 
 
-def key_column(values: Sequence[Any] | npt.NDArray[Any], kind: str, column: str) -> KeyColumn:
+def key_column(
+    values: Sequence[Any] | npt.NDArray[Any], kind: str, column: str, *, written: bool = True
+) -> KeyColumn:
     """One part of all public keys, as values of a column of this kind.
+
+    ``written`` is for the text of a file that declares no types, where a whole number is looked up
+    as it is written.
 
     Integers for a column of integers and strings for a column of text are checked all at once;
     other values are converted one by one.
@@ -39,7 +44,9 @@ def key_column(values: Sequence[Any] | npt.NDArray[Any], kind: str, column: str)
         found = KeyColumn.of(values)
         if found.whole or max(map(int.bit_length, values)) <= LONGEST_INTEGER:
             return found
-    return KeyColumn.of([key_value(v, kind, column, place) for place, v in enumerate(values)])
+    return KeyColumn.of(
+        [key_value(v, kind, column, place, written=written) for place, v in enumerate(values)]
+    )
 
 
 def _short(texts: Any) -> bool:
@@ -51,27 +58,35 @@ def _short(texts: Any) -> bool:
     return max(map(len, texts)) <= LONGEST // 4
 
 
-def key_value(value: Any, kind: str, column: str, place: int = 0) -> Any:
+def key_value(value: Any, kind: str, column: str, place: int = 0, *, written: bool = True) -> Any:
     """One part of a public key as a value of a column of this kind; None is NULL."""
     if hasattr(value, "item"):
         value = value.item()
     if _absent(value):
         return None
-    found = _CONVERT[kind](value)
+    number = kind == "text" and not isinstance(value, str)
+    found = None if number and not written else _CONVERT[kind](value)
     if found is None:
-        raise OptionError(
-            f"keys[{place}] is {_a(value)}, which column {column!r} ({kind}) cannot hold; give "
-            f"keys of that kind, and text of up to {LONGEST} bytes of UTF-8"
-            + (
-                "; in a text file, give numbers as text, exactly as they are written there"
-                * (kind == "text")
-            )
-        )
+        raise OptionError(f"keys[{place}] is {_unfit(value, kind, column)}")
     return found
 
 
-def _a(value: Any) -> str:
-    return f"a value of type {type(value).__name__}"
+_HELD: Final = {
+    "text": "text", "integer": "whole numbers", "boolean": "booleans", "date": "dates"
+}  # fmt: skip
+
+
+def _unfit(value: Any, kind: str, column: str) -> str:
+    """What is wrong with a key, and the remedy; the key itself may be a cell and is not shown."""
+    if kind == "text" and isinstance(value, str):
+        return f"not usable text for column {column!r}; give text of up to {LONGEST} bytes of UTF-8"
+    what = "text" if isinstance(value, str) else f"a value of type {type(value).__name__}"
+    if kind == "integer" and isinstance(value, int) and not isinstance(value, bool):
+        what = f"a number of more than {LONGEST_INTEGER} bits"
+    form = {"boolean": ": True or False", "date": " such as 2026-01-31"}.get(kind, "")
+    if kind == "text":
+        form = ", numbers too: in quotes, exactly as they are written in the column"
+    return f"{what}, but column {column!r} holds {_HELD[kind]}; give {_HELD[kind]}{form}"
 
 
 def _absent(value: Any) -> bool:

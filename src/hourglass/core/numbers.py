@@ -60,11 +60,16 @@ def exact_number(value: Any) -> Fraction | None:
 
 def exact_epsilon(value: Any) -> Fraction:
     """Epsilon as an exact rational in [1e-6, 100]; otherwise raises an EpsilonError."""
+    if value is None:
+        raise EpsilonError(
+            "epsilon is missing; give the privacy parameter, such as epsilon=1 (smaller is more "
+            "private)"
+        )
     epsilon = exact_number(value)
     if epsilon is None:
         raise EpsilonError(
-            f"epsilon={shown(value)} is not a number; give a positive number such as 1, 0.1, "
-            "'0.1' or Fraction(1, 10)"
+            f"epsilon={shown(value)} is not a number; give a positive number such as 1, 0.1 or "
+            "'1/10'"
         )
     if not MIN_EPSILON <= epsilon <= MAX_EPSILON:
         raise EpsilonError(

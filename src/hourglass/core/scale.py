@@ -54,7 +54,10 @@ class Scale:
         except BoundsError:
             pairs = []
         if not pairs:
-            raise BoundsError("scale is not a list of finite numbers in increasing order")
+            raise BoundsError(
+                "scale is not a list of finite numbers in increasing order; sort the candidates, "
+                "each once, as in scale=[0, 10, 100]"
+            )
         ends = (*(pair.lower for pair in pairs), pairs[-1].upper)
         object.__setattr__(self, "candidates", ends)
 

@@ -21,7 +21,7 @@ from ..errors import (
 from .entries import GENESIS, Row, amount_fields, answer_text, digest
 from .replay import View
 from .session import Session, parsed, reach
-from .store import Caller, open_store
+from .store import Caller, known_budget, open_store
 from .values import (
     Allowance,
     Amount,
@@ -65,7 +65,7 @@ def create_budget(
         if view.number >= 0:
             raise BudgetExistsError(
                 f"budget {name!r} already exists in ledger {store.location!r}, with a limit of "
-                f"{view.terms.limit}; its terms never change: choose another name"
+                f"{view.terms.limit.words}; its terms never change: choose another name"
             )
         # The nonce distinguishes this budget from others of the same name and limit.
         fields = amount_fields(limit) | {"description": description, "nonce": uuid.uuid4().hex}
@@ -99,7 +99,7 @@ class Budget:
         self._store = open_store(ledger, wait=wait, keep=keep_connection)
         self._anchor = None if anchor is None else _own_anchor(Anchor.parse(anchor), name)
         self._session = Session(self._store, name, anchor=self._anchor, wait=wait)
-        with self._session.looking() as look:
+        with known_budget(self._store, name), self._session.looking() as look:
             self._terms = look.view.terms
 
     def __repr__(self) -> str:
@@ -267,9 +267,16 @@ class Budget:
             )
             if asked > left
         ]
+        remedy = (
+            "ask for no more than remains, or repeat an earlier request by its key, which is free"
+        )
+        if amount.delta > 0 == limit.delta:
+            remedy = (
+                "this budget allows no delta: list the public names of the groups with keys=, or "
+                "use a budget that was created with a delta"
+            )
         raise BudgetExceededError(
-            f"budget {self.name!r} cannot cover this ({'; '.join(parts)}); ask for no more than "
-            "remains, or repeat an earlier request by its key, which is free",
+            f"budget {self.name!r} cannot cover this ({'; '.join(parts)}); {remedy}",
             requested=amount.pair,
             spent=view.spent.pair,
             remaining=remaining.pair,

@@ -12,8 +12,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from ..errors import LedgerCorruptError, LedgerMissingError, LedgerRolledBackError
+from ..errors import LedgerCorruptError, LedgerRolledBackError
 from .entries import GENESIS, Entry, Row, read_row
+from .store import no_such_budget
 from .values import Amount, Anchor, Balance, Charge, Terms
 
 __all__ = ["View"]
@@ -39,10 +40,7 @@ class View:
     def terms(self) -> Terms:
         """The budget's terms; a view without entries has none."""
         if self._terms is None:
-            raise LedgerMissingError(
-                f"budget {self.name!r} is not in this ledger; check the name, or create it "
-                f"with `hourglass budget init {self.name}`"
-            )
+            raise no_such_budget(self.name)
         return self._terms
 
     @property

@@ -109,7 +109,14 @@ class SqliteStore:
 
     @contextmanager
     def _begun(self, *, write: bool) -> Iterator[sqlite3.Connection]:
-        seen = self._check_file()
+        try:
+            seen = self._check_file()
+        except LedgerUnsafeError:
+            if not self._is_other_file():
+                raise
+            raise LedgerVersionError(
+                f"{self.location!r} is not an hourglass ledger; check the path"
+            ) from None
         if _is_mount_point(self._path):
             raise LedgerUnsafeError(
                 f"ledger {self.location!r} is mounted as a single file, so its journal would not "
@@ -125,9 +132,9 @@ class SqliteStore:
             if write:  # the path must still lead to the file that was written
                 self._check_same(seen)
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, mode: str = "rw") -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"{self._path.as_uri()}?mode=rw", uri=True, timeout=self._wait, isolation_level=None
+            f"{self._path.as_uri()}?mode={mode}", uri=True, timeout=self._wait, isolation_level=None
         )
         connection.text_factory = _decoded
         try:
@@ -182,11 +189,23 @@ class SqliteStore:
             )
         return found.st_dev, found.st_ino
 
+    def _is_other_file(self) -> bool:
+        """Whether it is a file that SQLite can open but does not take for a database."""
+        try:
+            if not stat.S_ISREG(os.lstat(self._path).st_mode):
+                return False  # opening a pipe would wait for its other end
+            with no_fork(), closing(self._connect("ro")):
+                return False
+        except (OSError, sqlite3.Error) as error:
+            return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB
+
     def _check_schema(self, connection: sqlite3.Connection) -> None:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if application != APPLICATION_ID:
-            raise LedgerVersionError(f"{self.location!r} is a database, but not a ledger")
+            raise LedgerVersionError(
+                f"{self.location!r} is a database, but not an hourglass ledger; check the path"
+            )
         if version != SCHEMA_VERSION:
             raise LedgerVersionError(
                 f"ledger {self.location!r} has schema {version}, and this version of hourglass "
@@ -228,6 +247,11 @@ class SqliteStore:
         if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return LedgerWriteError(
                 f"{place} is read-only here ({name}); the file and its directory must be writable"
+            )
+        if primary == sqlite3.SQLITE_NOTADB:
+            return LedgerCorruptError(
+                f"{place} is not a ledger, or is damaged ({name}); check the path, or restore it "
+                "from a copy: it is never rebuilt silently"
             )
         return LedgerCorruptError(
             f"{place} is damaged ({name}); restore it from a copy: it is never rebuilt silently"

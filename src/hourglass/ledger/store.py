@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..core.urls import shown_url
-from ..errors import OptionError
+from ..errors import LedgerMissingError, OptionError
 from .entries import Row
 
 if TYPE_CHECKING:
     from .postgres import PostgresStore
 
-__all__ = ["Caller", "Store", "Transaction", "grant_role", "open_store", "revoke_role"]
+__all__ = [
+    "Caller", "Store", "Transaction", "grant_role", "known_budget", "no_such_budget", "open_store",
+    "revoke_role",
+]  # fmt: skip
 
 _POSTGRES: Final = ("postgresql://", "postgres://")
 
@@ -110,6 +114,30 @@ def open_store(location: str, *, wait: float, keep: bool = False) -> Store:
     from .sqlite import SqliteStore
 
     return SqliteStore(location, wait=wait)
+
+
+def no_such_budget(name: str, known: Sequence[str] = ()) -> LedgerMissingError:
+    """The error for a name that no budget has; a similar name is more likely than a new budget."""
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        others = f"{', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
+        hint = f"did you mean {near[0]!r}? It has: {others}"
+    else:
+        hint = f"check the name, or create it with `hourglass budget init {name}`"
+    return LedgerMissingError(f"budget {name!r} is not in this ledger; {hint}")
+
+
+@contextmanager
+def known_budget(store: Store, name: str) -> Iterator[None]:
+    """Turn the error that there is no such budget into one that suggests a similar name."""
+    try:
+        yield
+        return
+    except LedgerMissingError:
+        known = store.names()  # raises if it is the ledger that is missing
+        if name in known:
+            raise
+    raise no_such_budget(name, known)
 
 
 # --- PostgreSQL roles, whose rights the owner of a ledger grants and revokes ----------------------

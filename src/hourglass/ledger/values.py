@@ -82,6 +82,11 @@ class Amount:
         """The two parts as a plain pair."""
         return self.epsilon, self.delta
 
+    @property
+    def words(self) -> str:
+        """The amount within a sentence."""
+        return str(self).replace("=", " ")
+
     def __str__(self) -> str:
         text = f"epsilon={shown_number(self.epsilon)}"
         return text if self.delta == 0 else f"{text} and delta={shown_number(self.delta)}"

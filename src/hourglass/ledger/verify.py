@@ -13,7 +13,7 @@ from typing import Any, Final
 from ..errors import LedgerCorruptError
 from .entries import GENESIS, Row, digest, read_row
 from .replay import View
-from .store import Store, Transaction
+from .store import Store, Transaction, known_budget
 from .values import Anchor, Fault, Verification
 
 __all__ = ["FORMAT", "exported", "verify"]
@@ -29,7 +29,7 @@ def verify(store: Store, name: str, anchor: Anchor | None = None) -> Verificatio
     faults: list[Fault] = []
     rows: list[Row] = []
     try:
-        with store.transaction(name) as transaction:
+        with known_budget(store, name), store.transaction(name) as transaction:
             try:
                 transaction.check()
             except LedgerCorruptError as error:

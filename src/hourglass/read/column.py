@@ -34,6 +34,9 @@ __all__ = ["Column", "chunk_of_arrow", "column"]
 
 Array = npt.NDArray[Any]
 
+_TEXT_REMEDY: Final = (
+    "; to read text as numbers, give a table: hg.mean(series.to_frame(), 'name', parse='real', ...)"
+)
 #: Python objects per chunk: each takes several times the memory of a double.
 _OBJECTS: Final = CHUNK >> 3
 _REMEDY: Final = "give numbers: a list, a NumPy array, a pandas or Polars Series, an Arrow array"
@@ -133,8 +136,16 @@ def _masked(values: Any) -> Column:
 
 def _kind(dtype: np.dtype[Any]) -> str:
     if dtype.kind not in _KINDS:
-        raise DataError(f"values of dtype {dtype} cannot be averaged; {_REMEDY}")
+        raise _not_numbers("dtype", dtype)
     return _KINDS[dtype.kind]
+
+
+def _not_numbers(what: str, declared: Any) -> DataError:
+    """The error for a column of another type; only text can be read as numbers."""
+    name = str(declared).lower()
+    text = name.startswith(("str", "<u", "large_str", "object"))
+    remedy = _TEXT_REMEDY if text else ""
+    return DataError(f"values of {what} {declared} cannot be averaged; {_REMEDY}{remedy}")
 
 
 def _one_dimension(values: Any) -> None:
@@ -161,7 +172,7 @@ def _pandas(values: Any, pandas: Any) -> Column | None:
     if isinstance(dtype, pandas.ArrowDtype):
         return _arrow(values.__arrow_array__(), sys.modules["pyarrow"])
     if getattr(dtype, "numpy_dtype", None) is None or dtype.numpy_dtype.kind not in _KINDS:
-        raise DataError(f"values of dtype {dtype} cannot be averaged; {_REMEDY}")
+        raise _not_numbers("dtype", dtype)
     plain = dtype.numpy_dtype
 
     def part(start: int, stop: int) -> Part:
@@ -185,7 +196,7 @@ def _polars(values: Any, polars: Any) -> Column | None:
     elif dtype.is_numeric() or dtype == polars.Null:
         kind = "real"
     else:
-        raise DataError(f"values of dtype {dtype} cannot be averaged; {_REMEDY}")
+        raise _not_numbers("dtype", dtype)
 
     def chunks() -> Iterator[Chunk]:
         for start in range(0, len(values), CHUNK):
@@ -231,7 +242,7 @@ def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Colum
     elif types.is_floating(kind_type) or types.is_decimal(kind_type) or types.is_null(kind_type):
         kind = "real"
     else:
-        raise DataError(f"values of type {declared} cannot be averaged; {_REMEDY}")
+        raise _not_numbers("type", declared)
 
     def chunks() -> Iterator[Chunk]:
         values = read()

@@ -19,7 +19,7 @@ from .column import Column, column
 from .schema import Field, Schema
 from .sql.query import Question
 
-__all__ = ["Columns", "columns_in_memory", "columns_of"]
+__all__ = ["Columns", "columns_in_memory", "columns_of", "is_lone_column"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def columns_in_memory(data: Any) -> tuple[str, ...] | None:
     """
     if isinstance(data, np.ndarray):
         return _numbered(data.shape[1]) if data.ndim == 2 else None
-    if isinstance(data, list | tuple) and len(data) > 1 and all(map(_is_column, data)):
+    if isinstance(data, list | tuple) and len(data) > 1 and all(map(is_lone_column, data)):
         return _numbered(len(data))
     return None
 
@@ -89,8 +89,8 @@ def _numbered(columns: int) -> tuple[str, ...]:
     return tuple(map(str, range(columns)))
 
 
-def _is_column(data: Any) -> bool:
-    """Whether it is a one-dimensional column that is in memory as a whole."""
+def is_lone_column(data: Any) -> bool:
+    """Whether the data is a one-dimensional column that is in memory as a whole."""
     if isinstance(data, np.ndarray):
         return data.ndim == 1
     pandas, polars, pyarrow = map(sys.modules.get, ("pandas", "polars", "pyarrow"))

@@ -15,13 +15,14 @@ from ..errors import DataError, OptionError
 from .sql.cells import identifier
 from .sql.rowwise import not_row_by_row, tables_of
 
-__all__ = ["SqlSource", "file_url", "sql"]
+__all__ = ["SCHEMES", "SqlSource", "file_url", "sql"]
 
 _QUERY: Final = re.compile(r"\s*\(?\s*(select|with|values|table|from)\b", re.IGNORECASE)
 #: Schemes of URLs, and SQLGlot's names of their dialects.
 _DIALECTS: Final = {
     "postgresql": "postgres", "postgres": "postgres", "sqlite": "sqlite", "duckdb": "duckdb"
 }  # fmt: skip
+SCHEMES: Final = tuple(_DIALECTS)
 #: Schemes of databases in a file, with the magic bytes of such a file and their offset.
 _FILES: Final = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
 
@@ -107,7 +108,8 @@ def sql(url: str, table: str, *, trusted: bool = False) -> SqlSource:
     """
     if not isinstance(url, str) or not scheme_of(url):
         raise OptionError(
-            "url is not a database URL; give a URL such as postgresql://host/database"
+            "url is not a database URL; give a URL such as postgresql://host/database, "
+            "sqlite:///file.db or duckdb:///file.duckdb"
         )
     if not isinstance(table, str) or not table.strip():
         raise OptionError("table is empty; name a table, or give a SELECT")

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..core.urls import shown_url
+from ..core.urls import scheme_of, shown_url
 from ..errors import DataError, OptionError, shown
 from .blocks import open_binary
+from .database import SCHEMES, file_url
 from .lines import split_line
 from .schema import Field, Schema
 
@@ -171,7 +172,7 @@ def text_schema(names: tuple[str, ...], wanted: tuple[str, ...]) -> Schema:
     Names that differ only in case are distinct columns, unless a question asks for both.
     """
     check_case(tuple(name for name in wanted if name in names))
-    fields = tuple(Field(name, "text", "text") for name in names if name)
+    fields = tuple(Field(name, "text", "text", typed=False) for name in names if name)
     # If the file has no header line, the names are the cells of a record: they are not listed.
     return Schema(fields, listed=False)
 
@@ -192,6 +193,10 @@ def _named(text: str) -> list[str]:
     if os.path.exists(text):
         return [text]
     found = globbing.glob(text, recursive=True) if globbing.has_magic(text) else []
+    if not found and scheme_of(text) in SCHEMES:
+        raise DataError(
+            f"data={shown_url(text)!r} is the URL of a database; give hg.sql(url, table)"
+        )
     if not found:
         raise DataError(
             f"data={shown_url(text)!r}: there is no such file; check the path, or the glob"
@@ -267,6 +272,8 @@ def _format(path: str) -> str:
             "the "
             "sheet as CSV, or read it with pandas.read_excel(path, dtype=...) and give the frame"
         )
+    if found is None and (url := file_url(path)):
+        raise DataError(f"data={shown_url(path)!r} is a database; give hg.sql({url!r}, table)")
     if found is None or (path != plain and found not in ("csv", "tsv", "json")):
         raise DataError(
             f"data={shown_url(path)!r} has an unknown file extension; the known ones are "

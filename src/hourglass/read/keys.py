@@ -108,19 +108,25 @@ def _values(keys: Any) -> Any:
     return keys if isinstance(keys, list | range | np.ndarray) else list(keys)
 
 
+#: A value of a key for each kind of column, for the example in a message.
+_SAMPLES: Final = {"text": "'a'", "integer": "1", "boolean": "True", "date": "'2026-01-31'"}
+
+
 def _of_rows(rows: list[Any], by: tuple[Field, ...]) -> Keys:
     """Keys from rows with a value for each column."""
     for place, row in enumerate(rows):
         if not isinstance(row, tuple | list) or len(row) != len(by):
+            sample = ", ".join(_SAMPLES[field.kind] for field in by)
             raise OptionError(
-                f"keys[{place}] is not a tuple of {len(by)} values, one for each column of by="
+                f"keys[{place}] is not a tuple of {len(by)} values, one for each column of by= in "
+                f"that order, as in keys=[({sample})]"
             )
     columns = zip(*rows, strict=True) if rows else [()] * len(by)
     return Keys([_column(column, field) for column, field in zip(columns, by, strict=True)])
 
 
 def _column(values: Sequence[Any], field: Field) -> KeyColumn:
-    return key_column(values, field.kind, field.name)
+    return key_column(values, field.kind, field.name, written=not field.typed)
 
 
 def _check_origin(keys: Any, data: Any) -> None:
@@ -145,10 +151,11 @@ def _same_file(keys: Any, data: Any) -> bool:
 def _lines(path: Any, by: tuple[Field, ...]) -> list[Any]:
     if len(by) > 1:
         raise OptionError(
-            f"keys={str(path)!r}: a text file of names works for one column; give a table"
+            f"keys={str(path)!r}: a text file of names works for one column; give a table with "
+            f"the columns {', '.join(repr(field.name) for field in by)}"
         )
     if not Path(path).is_file():
-        raise OptionError(f"keys={str(path)!r}: there is no such file")
+        raise OptionError(f"keys={str(path)!r}: there is no such file; check the path")
     lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     return [(line,) for line in lines if line]
 

@@ -67,7 +67,9 @@ def open_source(data: Any, wanted: tuple[str, ...], engine: str | None) -> Sourc
 def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) -> Source:
     """Open the table with the engine that claims it or that is asked for; no row is read."""
     if engine is not None:
-        one_of("engine", engine, [kind.name for kind in engines()])
+        every = [kind.name for kind in engines()]
+        if not isinstance(engine, str) or engine not in every:
+            one_of("engine", engine, file_engines() if is_path(data) else every)
     if is_path(data):
         data = FileSet.of(data, remote=engine == "spark")
         data.check_whole()

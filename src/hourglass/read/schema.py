@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,7 +26,7 @@ class Field:
     "timestamp" or "other"; ``declared`` is the engine's name of the type; ``reach`` is the range of
     an integer type and ``wide`` its name if it has more than 64 bits; ``digits`` is the precision
     of a decimal, or the fractional digits of seconds. ``exact`` is False if a value must be cast to
-    its kind.
+    its kind, ``typed`` if the source declares no type, so that a number is text as it is written.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Field:
     wide: str | None = None
     digits: int = 38
     exact: bool = True
+    typed: bool = True
 
     def value(self, parse: str | None, default: str | None = None) -> Field:
         """This field as the column to average, with text read as ``parse`` declares."""
@@ -83,6 +85,10 @@ _REMEDY: Final = {
 }
 
 
+#: Operators, which a text has that is meant as an expression.
+_COMPUTED: Final = re.compile(r"[<>=+*/]|\s-\s")
+
+
 @dataclass(frozen=True)
 class Schema:
     """The columns of a table in order; ``folds`` if names that differ only in case are equal.
@@ -106,13 +112,13 @@ class Schema:
             if not self.open and name not in known:
                 raise DataError(
                     f"{role}: name {place} of the list is not a column of the table; "
-                    f"{self._hint(name)}"
+                    f"{self.hint(name)}"
                 )
 
     def field(self, name: str, role: str) -> Field:
         """The column of this name; an error suggests the nearest one."""
         if self.open:
-            return Field(name, "text", "text")
+            return Field(name, "text", "text", typed=False)
         if not isinstance(name, str):
             raise DataError(f"{role}={shown(name)} is not the name of a column; give it as text")
         found = [field for field in self.fields if field.name == name]
@@ -121,7 +127,11 @@ class Schema:
                 f"{role}={name!r}: the table has {len(found)} columns of that name; rename one"
             )
         if not found:
-            raise DataError(f"{role}={name!r}: the table has no such column; {self._hint(name)}")
+            computed = role == "column" and _COMPUTED.search(name) is not None
+            raise DataError(
+                f"{role}={name!r}: the table has no such column; {self.hint(name)}"
+                + ("; for a computed column, use hg.expression (--expression)" * computed)
+            )
         if self.folds:
             alike = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
             if len(alike) > 1:
@@ -133,17 +143,21 @@ class Schema:
         return found[0]
 
     def _near(self, name: str) -> list[str]:
-        """The most similar name, if any; where names may be cells, only a very similar one."""
+        """The most similar name, if any; where names may be cells, only one like a name."""
         names = [f.name for f in self.fields if self.listed or f.name.isidentifier()]
-        return difflib.get_close_matches(name, names, n=1, cutoff=0.5 if self.listed else 0.6)
+        return difflib.get_close_matches(name, names, n=1, cutoff=0.65)
 
     def _in_place_of_it(self) -> str:
         """The available names, for when no name is similar to the one asked for."""
         if self.listed:
             return f"it has {', '.join(field.name for field in self.fields[:12])}"
-        return f"its first line, which is the header, names {len(self.fields)} columns"
+        told = "its first line, which is the header, names "
+        if len(self.fields) == 1:
+            return told + "1 column; fields are separated by commas (.csv) or tabs (.tsv)"
+        return told + f"{len(self.fields)} columns; names must match exactly, spaces included"
 
-    def _hint(self, name: str) -> str:
+    def hint(self, name: str) -> str:
+        """What may be meant by a name that no column has."""
         near = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
         near = near or self._near(name)
         return f"did you mean {near[0]!r}?" if near else self._in_place_of_it()

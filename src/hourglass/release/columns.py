@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..estimate.interval import Interval
-from .presented import SHOWN, TOO_FEW, Presented, figure_names, named_keys
+from .presented import SHOWN, TOO_FEW, Presented, figure_names, named_keys, no_such_key
 from .release import Release
 from .releases import Releases
 from .rendering import clamped, grouped, label, listed, named
@@ -122,7 +122,7 @@ class Columns(Presented, Mapping[Any, Any]):
 
     def __getitem__(self, key: Any) -> Any:
         if not self.by:
-            return self._parts[key]
+            return self.column(key)
         if key in self._parts and key not in self._first:
             raise KeyError(f"{key!r} is a column, not a group; see column({key!r})")
         return Columns({name: part[key] for name, part in self._parts.items()})
@@ -138,7 +138,19 @@ class Columns(Presented, Mapping[Any, Any]):
 
     def column(self, name: str) -> Any:
         """The release of one column; by group, its :class:`Releases`."""
+        if name not in self._parts:
+            raise no_such_key(name, self._parts, "column")
         return self._parts[name]
+
+    if not TYPE_CHECKING:  # a type checker would then accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("mean", "sum", "std", "variance", "expected_error", "interval"):
+                one = f"answer[key][{self.names[0]!r}]" if self.by else f"answer[{self.names[0]!r}]"
+                raise AttributeError(
+                    f"this answer is for several columns and has no {name}; use {one}.{name}"
+                )
+            return object.__getattribute__(self, name)  # raises the error of a property
 
     def intervals(
         self, confidence: float = 0.95, *, of: str = "mean", simultaneous: bool = False

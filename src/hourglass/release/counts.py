@@ -20,7 +20,7 @@ from ..estimate.interval import Interval
 from ..estimate.outside import count_ends
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
-from .presented import TOO_FEW, Presented, figure_names, group_names, named_keys
+from .presented import TOO_FEW, Presented, figure_names, group_names, named_keys, no_such_key
 from .rendering import grouped, label, number
 from .statement import Statement, stated
 from .stored import keys_from, stored_rows
@@ -274,8 +274,11 @@ class Counts(_Counted, Mapping[Any, Count]):
         return dict(zip(group_names(self), range(len(self)), strict=True))
 
     def __getitem__(self, key: Any) -> Count:
+        place = self._places.get(key)
+        if place is None:
+            raise no_such_key(key, self._places, "group")
         return Count(
-            noisy_totals=self.noisy_totals.take(self._places[key]),
+            noisy_totals=self.noisy_totals.take(place),
             epsilon=self.epsilon,
             delta=self.delta,
             unit=self.unit,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import islice
 from typing import Any, ClassVar, Final
 
 from ..core.unit import hidden
+from ..errors import shown
 from .rendering import (
     NOT_PRIVATE,
     counted,
@@ -18,7 +21,10 @@ from .rendering import (
     text_table,
 )  # fmt: skip
 
-__all__ = ["SHOWN", "TOO_FEW", "UNKNOWN", "Presented", "figure_names", "group_names", "named_keys"]
+__all__ = [
+    "SHOWN", "TOO_FEW", "UNKNOWN", "Presented", "figure_names", "group_names", "named_keys",
+    "no_such_key",
+]  # fmt: skip
 
 #: The most rows that are printed; of further groups only the number is shown.
 SHOWN: Final = 60
@@ -26,8 +32,28 @@ SHOWN: Final = 60
 TOO_FEW: Final = "too few records"
 #: In place of a mean of which nothing is known.
 UNKNOWN: Final = "–"
+#: The most keys among which the nearest to a wrong one is looked for.
+_SEARCHED: Final = 1_000
 #: How neighbouring tables differ.
 _CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
+
+
+def no_such_key(key: Any, known: Collection[Any], what: str) -> KeyError:
+    """The error for a key that an answer does not have, with the nearest that it has.
+
+    Keys of an answer are public. Among very many of them the nearest is not looked for.
+    """
+    told = f"{shown(key)} is not a {what} of this answer"
+    if len(known) > _SEARCHED:
+        return KeyError(f"{told}; it has {len(known):,}")
+    texts = {str(each): each for each in known}
+    near = get_close_matches(str(key) if isinstance(key, str | int | tuple) else "", texts, n=1)
+    if not near:
+        some = ", ".join(repr(each) for each in islice(known, 12))
+        return KeyError(f"{told}; it has {some}{', ...' if len(known) > 12 else ''}")
+    found = texts[near[0]]
+    kind = f", of type {type(found).__name__}" if type(found) is not type(key) else ""
+    return KeyError(f"{told}; did you mean {found!r}{kind}?")
 
 
 class Presented:

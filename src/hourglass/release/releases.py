@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from .answer import Answer
 from .combined import Total, total_of
 from .compared import Difference, Ratio, compared
 from .outside import share_cells, shares_notes
-from .presented import TOO_FEW, group_names
+from .presented import TOO_FEW, group_names, no_such_key
 from .release import Release
 from .rendering import bound, label
 from .stored import stored_rows, stored_terms
@@ -31,7 +31,7 @@ class _Places(dict[Any, int]):
     def __missing__(self, key: Any) -> int:
         place = super().get(_written(key))
         if place is None:
-            raise KeyError(key)
+            raise no_such_key(key, self, "group")
         return place
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -95,6 +95,16 @@ class Releases(Answer, Mapping[Any, Release]):
             asked=self.asked,
             outside_epsilon=self.outside_epsilon,
         )
+
+    if not TYPE_CHECKING:  # a type checker would then accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("mean", "sum", "count", "std", "variance", "expected_error"):
+                raise AttributeError(
+                    f"this answer is by group and has no {name}; use answer[key].{name} for one "
+                    f"group, or answer.{name}s for all"
+                )
+            return object.__getattribute__(self, name)  # raises the error of a property
 
     # --- columns ----------------------------------------------------------------------------
 

@@ -169,7 +169,7 @@ def _field(name: str, declared: str) -> Field:
     """The kind of a column, by SQLite's affinity rules for the declared type."""
     word = declared.upper()
     if not word:  # an expression, or a column without a type: text, unless parse= declares numbers
-        return Field(name, "text", UNDECLARED)
+        return Field(name, "text", UNDECLARED, typed=False)
     if "BOOL" in word:
         return Field(name, "boolean", declared)
     if "INT" in word:

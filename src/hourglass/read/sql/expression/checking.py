@@ -190,8 +190,9 @@ class _Checker:
             if self.check(part) == "text" and (
                 not isinstance(part, nodes.Text) or moment(part.value, kind) is None
             ):
-                form = "'2024-02-29'" if kind == "date" else "'2024-02-29 13:45:00'"
-                self.fail(part, f"{_WORDS[kind]} is compared with constants of the form {form}")
+                form = "'2024-02-29'" + ("" if kind == "date" else " or '2024-02-29 13:45:00'")
+                what = "this is not a date; " if isinstance(part, nodes.Text) else ""
+                self.fail(part, f"{what}{_WORDS[kind]} is compared with constants such as {form}")
         return kind
 
     # --- by node ------------------------------------------------------------------------------

@@ -61,6 +61,8 @@ def words_of(option: str, text: str) -> list[Word]:
             continue
         if text.startswith(("--", "/*"), at):
             raise refused(option, at + 1, "comments are not supported; leave it out")
+        if text.startswith("==", at):
+            raise refused(option, at + 1, "write a single = for equality")
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
             raise refused(option, at + 1, _unknown(text, at))
@@ -91,4 +93,4 @@ def _unknown(text: str, at: int) -> str:
         return "a semicolon is not supported; give one condition"
     if character in "‘’“”„´«»":
         return "this is not an SQL quote; put strings in ' and names in \""
-    return "this character is not supported outside quotes"
+    return f"the character {character!r} is not supported outside quotes"

@@ -1,0 +1,54 @@
+"""Messages of the library in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["as_options"]
+
+#: Arguments of the library that are options of the same name on the command line.
+_SAME: Final = (
+    "algorithm bounds by columns confidence delta engine epsilon error estimator expression fewest "
+    "format grid groups keys missing outside output parse plot records request rows scale share "
+    "spread statement table where"
+)
+#: All arguments, with their names on the command line.
+_OPTIONS: Final = {name: f"--{name}" for name in _SAME.split()} | {
+    "column": "COLUMN", "data": "SOURCE", "mean": "--at-mean", "unit": "--person"
+}  # fmt: skip
+_NAME: Final = rf"(?<![\w-])({'|'.join(_OPTIONS)})"
+#: Arguments that a message may begin with, without a value: "scale: ...", "keys is empty".
+_FIRST: Final = re.compile(
+    "(bounds|column|data|expression|grid|keys|missing|parse|scale|share|table|unit|where)"
+    "(?=: | is | has |, character )"
+)
+#: Quoted values, which stay as they are. The apostrophe in "a column's" opens none.
+_QUOTED: Final = re.compile(
+    r"""((?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?!\w))""", re.DOTALL
+)
+
+
+def as_options(message: str) -> str:
+    """A message of the library in terms of command-line options: bounds=(0, 9) as --bounds 0 9."""
+    parts = _QUOTED.split(message)
+    if first := _FIRST.match(parts[0]):
+        parts[0] = _OPTIONS[first[0]] + parts[0][first.end() :]
+    last = len(parts) - 1
+    return "".join(
+        part if place % 2 else _renamed(part, quoted=place < last)
+        for place, part in enumerate(parts)
+    )
+
+
+def _renamed(text: str, *, quoted: bool) -> str:
+    """Text without quoted values; ``quoted`` if such a value follows it."""
+    text = re.sub(r"(?<![\w-])bounds=\(([^(),]+), ([^(),]+)\)", r"--bounds \1 \2", text)
+    text = re.sub(r"(?<![\w-])keys\[(\d+)\]", lambda f: f"--keys: name {int(f[1]) + 1}", text)
+    text = re.sub(r"(?<![\w-])(spread|population)=True", r"--\1", text)
+    text = re.sub(r"(trusted=True|hg\.expression) \((--\w+)\)", r"\2", text)
+    if quoted:  # keys that are quoted are the name of a file
+        text = re.sub(r"(?<![\w-])keys=$", "--keys-from ", text)
+        text = re.sub(rf"{_NAME}=$", lambda found: f"{_OPTIONS[found[1]]} ", text)
+    text = re.sub(rf"{_NAME}=(?=[\s,;:.)]|$)", lambda found: _OPTIONS[found[1]], text)
+    return re.sub(rf"{_NAME}=", lambda found: f"{_OPTIONS[found[1]]} ", text)
