@@ -366,3 +366,8 @@ def test_every_ledger_error_is_a_budget_error() -> None:
         assert name in drawn
         if "Ledger" in name or issubclass(kind, BudgetError):
             assert kind.exit_code == 3
+
+
+def test_a_ledger_can_be_given_as_a_path(tmp_path: Path) -> None:
+    created = hg.create_budget(tmp_path / "b.db", "b", epsilon=1)
+    assert hg.Budget(tmp_path / "b.db", "b").ledger == created.ledger == str(tmp_path / "b.db")

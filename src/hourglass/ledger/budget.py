@@ -6,6 +6,7 @@ reserve -> crash or failure   the charge counts as spent; the same request key r
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -44,7 +45,7 @@ __all__ = ["Budget", "Reservation", "create_budget"]
 
 
 def create_budget(
-    ledger: str,
+    ledger: str | os.PathLike[str],
     name: str,
     *,
     epsilon: Any,
@@ -87,7 +88,7 @@ class Budget:
 
     def __init__(
         self,
-        ledger: str,
+        ledger: str | os.PathLike[str],
         name: str,
         *,
         anchor: str | Anchor | None = None,

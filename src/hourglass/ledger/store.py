@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -85,12 +86,14 @@ class Store(Protocol):
         """A transaction on one budget, committed at the end of the block."""
 
 
-def open_store(location: str, *, wait: float, keep: bool = False) -> Store:
+def open_store(location: str | os.PathLike[str], *, wait: float, keep: bool = False) -> Store:
     """The store at a path or a postgresql:// URL; nothing is opened yet.
 
     With ``keep`` a connection to PostgreSQL is kept between transactions. A file is opened again
     each time.
     """
+    if isinstance(location, os.PathLike):
+        location = os.fspath(location)
     if not isinstance(location, str) or not location.strip() or "\0" in location:
         raise OptionError(
             "ledger: the location is not usable; give a file such as 'budget.db', or a URL "
