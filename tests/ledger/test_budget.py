@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import uuid
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -369,5 +370,5 @@ def test_every_ledger_error_is_a_budget_error() -> None:
 
 
 def test_a_ledger_can_be_given_as_a_path(tmp_path: Path) -> None:
-    created = hg.create_budget(tmp_path / "b.db", "b", epsilon=1)
-    assert hg.Budget(tmp_path / "b.db", "b").ledger == created.ledger == str(tmp_path / "b.db")
+    created = create_budget(tmp_path / "b.db", "b", epsilon=1)
+    assert Budget(tmp_path / "b.db", "b").ledger == created.ledger == str(tmp_path / "b.db")
