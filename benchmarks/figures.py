@@ -74,8 +74,15 @@ def machine() -> str:
     """Where and when."""
     return (
         f"{datetime.date.today()}, {platform.system()} {platform.machine()}, {os.cpu_count()} "
-        f"cores, Python {platform.python_version()}"
+        f"cores{_processor()}, Python {platform.python_version()}"
     )
+
+
+def _processor() -> str:
+    """The model of the processor, where the system tells."""
+    told = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    found = re.search(r"^model name\s*: (.*)$", told, re.MULTILINE)
+    return f" ({found[1].strip()})" if found else ""
 
 
 def replace_section(heading: str, body: str, page: Path = PAGE) -> None:

@@ -250,7 +250,7 @@ def test_bounds_through_the_command(words: Any) -> None:
         seen = bounds_question(values, epsilon=1, scale=SCALE).read()
         counts.append(seen)
         ends = Search(Scale(SCALE), Fraction(1)).sample(seen, recorded.replayed())
-        again = FoundBounds.of(ends, Scale(SCALE), Fraction(1), private=False)
+        again = FoundBounds.of(ends, Scale(SCALE), Fraction(1), private=False, column="x")
         assert printed == json.loads(json.dumps(again.to_dict()))
     above = [after - before for before, after in zip(counts[0].above, counts[1].above, strict=True)]
     below = [after - before for before, after in zip(counts[0].below, counts[1].below, strict=True)]

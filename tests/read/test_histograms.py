@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -183,7 +184,8 @@ def test_no_rows_and_an_array_give_the_same_answer(engine_place: Any) -> None:
         placed = engine_place(part)
         ask: dict[str, Any] = {"epsilon": 1, "scale": COARSE}
         found = hg.find_bounds(**placed, column=VALUE, bits=SeededBits(4), **ask)
-        assert found == hg.find_bounds(array, bits=SeededBits(4), **ask)
+        assert found.column == VALUE
+        assert replace(found, column=None) == hg.find_bounds(array, bits=SeededBits(4), **ask)
 
 
 def test_one_row_of_each_person_represents_their_rows() -> None:

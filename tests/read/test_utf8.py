@@ -258,9 +258,11 @@ def test_a_name_of_up_to_4096_bytes_is_asked_for() -> None:
     data = pa.table({"x": [1.0], "g": ["x" * 4096]})
     ask: dict[str, Any] = {"bounds": (0, 1), "epsilon": 60, "by": "g"}
     assert hg.mean(data, "x", keys=["x" * 4096], **ask)["x" * 4096].count == 1
-    for key in ("x" * 4097, "ü" * 2049, "\ud800", 10**5000):
+    for key in ("x" * 4097, "ü" * 2049, "\ud800"):
         with pytest.raises(hg.OptionError, match="up to 4096 bytes"):
             hg.mean(data, "x", keys=[key], **ask)
+    with pytest.raises(hg.OptionError, match="a value of type int, but column 'g' holds text"):
+        hg.mean(data, "x", keys=[10**5000], **ask)
 
 
 def test_columns_by_which_rows_are_found_are_refused_before_the_charge(tmp_path: Path) -> None:

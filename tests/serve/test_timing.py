@@ -149,16 +149,24 @@ def test_the_beat_hides_what_would_be_seen_without_it(tmp_path: Path) -> None:
     assert abs(correlation(beaten, 1_000)) < 0.17  # passed with a probability of 1e-7
 
 
+def _ten_times(work: Callable[[], object]) -> None:
+    for _ in range(10):
+        work()
+
+
 def test_the_measurement_would_see_groups_that_are_looked_up(tmp_path: Path) -> None:
-    """The totals as an engine hands them out: their number is the number of groups."""
+    """The totals as an engine hands them out: their number is the number of groups.
+
+    Ten times, so that a busy machine does not hide the difference, which is a tenth of the time.
+    """
     works = []
     for wards in ("a", ",".join(KEYS)):
         found = holding(tmp_path, 300, wards)
         question = found.question(Choice(("minutes",), "ward"), Fraction(1))
         groups, keys = question.read(), question.keys
         assert keys is not None
-        works.append(partial(keys.pick, groups.take(groups.count > 0)))
-    assert abs(correlation(works, LEAN[0])) > 2 * LEAN[1]
+        works.append(partial(_ten_times, partial(keys.pick, groups.take(groups.count > 0))))
+    assert abs(correlation(works, LEAN[0])) > LEAN[1]
 
 
 @pytest.mark.long
