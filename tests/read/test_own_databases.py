@@ -222,3 +222,14 @@ def test_a_forked_child_leaves_the_idle_databases_alone(child: str) -> None:
         [sys.executable, "-c", FORKED, child], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("more", ["", ", explain=True", ", by='g', keys=['a']"])
+def test_nothing_is_written_as_the_process_ends(tmp_path: Path, more: str) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": [1.0, 2.0], "g": ["a", "b"]}), path)
+    program = (
+        f"import hourglass as hg\nhg.mean({str(path)!r}, 'x', bounds=(0, 3), epsilon=1{more})\n"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")

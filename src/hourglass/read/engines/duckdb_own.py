@@ -10,6 +10,7 @@ as soon as nothing refers to the question any more.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import weakref
@@ -125,6 +126,14 @@ def connect(spill: Path | None = None) -> Any:
     # comparisons, ISNAN and IS NULL, so whether a NaN is counted would depend on other rows.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     return connection
+
+
+@atexit.register
+def _close_idle() -> None:
+    """Close the idle databases; DuckDB may otherwise write to stderr about them as Python ends."""
+    while _idle:
+        with suppress(Exception):
+            _idle.pop()[0].close()
 
 
 def _forget() -> None:
