@@ -59,7 +59,7 @@ class DuckDBDatabase:
         return self._relation
 
     def _check_tables(self) -> None:
-        """Refuse names that are no table: DuckDB would look for a file of that name.
+        """Refuse names that are not tables: DuckDB would look for a file of that name.
 
         It would infer the types of a text file from its lines, so that one of them decides how the
         others are read.
@@ -75,7 +75,7 @@ class DuckDBDatabase:
                 continue
             self._source.check_table([n if s == "main" else f"{s}.{n}" for s, n in rows])
             raise DataError(
-                f"table: the SELECT reads {'.'.join(parts)!r}, which is no table or view of the "
+                f"table: the SELECT reads {'.'.join(parts)!r}, which is not a table or view of the "
                 "database; read files without a database, as in hg.mean('file.parquet', ...)"
             )
 

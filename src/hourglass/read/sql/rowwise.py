@@ -87,7 +87,9 @@ def tables_of(query: str, dialect: str) -> list[tuple[str, ...]]:
     from sqlglot import expressions
 
     tree = sqlglot.parse_one(query, read=dialect)
-    own = {cte.alias.lower() for cte in tree.find_all(expressions.CTE)}
+    # Only plain words: where such a name is out of scope, DuckDB could take another for a file.
+    aliases = (cte.alias.lower() for cte in tree.find_all(expressions.CTE))
+    own = {alias for alias in aliases if alias.isidentifier()}
     names = [tuple(part.name for part in table.parts) for table in tree.find_all(expressions.Table)]
     return [parts for parts in names if len(parts) > 1 or parts[0].lower() not in own]
 
