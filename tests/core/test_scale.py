@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections import Counter
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hourglass.core.scale import Counts, Scale, counts_from_histogram, histogram_of_chunks
@@ -88,28 +87,6 @@ def test_one_record_moves_the_counts_by_one_beyond_its_place(
     for i, c in enumerate(scale.candidates):
         assert after.below[i] - before.below[i] == (record < c)
         assert after.above[i] - before.above[i] == (record > c)
-
-
-@settings(max_examples=25)
-@given(st.lists(st.one_of(st.none(), st.integers(-(2**40), 2**40)), max_size=50))
-def test_the_sql_form_is_the_same_rule(values: list[int | None]) -> None:
-    scale = Scale.of(None, integers=True)
-    scale = Scale(tuple(c for c in scale.candidates if abs(c) < 2**40))
-    case = scale.bucket_case([f"x {sign} {c}" for c in scale.candidates for sign in ("<", "<=")])
-    with sqlite3.connect(":memory:") as connection:
-        connection.execute("CREATE TABLE t (x REAL)")
-        connection.executemany("INSERT INTO t VALUES (?)", [(v,) for v in values])
-        rows = connection.execute(f"SELECT x, {case} FROM t WHERE x <= 9e999").fetchall()
-    connection.close()
-    assert len(rows) == sum(v is not None for v in values)
-    assert all(bucket == scale.bucket(x) for x, bucket in rows)
-
-
-def test_a_condition_known_in_advance_prunes_the_tree() -> None:
-    scale = Scale((-10, 0, 10))
-    signs = [(c, sign) for c in scale.candidates for sign in ("<", "<=")]
-    assert scale.bucket_case([c > 0 for c, _ in signs]) == "4"
-    assert scale.bucket_case([c >= 0 and sign == "<=" for c, sign in signs]) == "3"
 
 
 def test_the_default_scales_are_symmetric_and_public() -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
@@ -94,26 +94,6 @@ class Scale:
         if not -math.inf <= x <= math.inf:
             return None
         return bisect_left(self.candidates, x) + bisect_right(self.candidates, x)
-
-    def bucket_case(self, tests: Sequence[str | bool]) -> str:
-        """The same rule as an SQL expression for a number x: a balanced tree of CASEs.
-
-        ``tests`` are the conditions x < c and x <= c for each candidate c in turn, as SQL; True or
-        False if the result is the same for every x of the column's type.
-        """
-        return _tree(tests, 0, len(tests))
-
-
-def _tree(tests: Sequence[str | bool], first: int, last: int) -> str:
-    """The bucket of an x known to lie in the buckets ``first`` to ``last``."""
-    if first == last:
-        return str(first)
-    middle = (first + last) // 2
-    test = tests[middle]
-    if isinstance(test, bool):
-        return _tree(tests, first, middle) if test else _tree(tests, middle + 1, last)
-    low, high = _tree(tests, first, middle), _tree(tests, middle + 1, last)
-    return f"CASE WHEN {test} THEN {low} ELSE {high} END"
 
 
 @lru_cache(maxsize=2)

@@ -17,7 +17,7 @@ from ..schema import Field, Schema
 from ..spill import spill_directory
 from ..sql.asked import plain_input
 from ..sql.dialects import Dialect, with_source
-from ..sql.expression.words import PLAIN, expanded
+from ..sql.expression.words import SPARK, expanded
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Question
 from ..sql.steps import columns_of
@@ -120,7 +120,7 @@ class Spark:
         )
         inputs = "".join(f", {_input(i.field)} AS {_quoted(i.alias)}" for i in asked.inputs)
         native = f"SELECT {(columns + inputs).removeprefix(', ')} FROM {self._view}"
-        return with_source(native, _DIALECT.write(asked.text("halves", PLAIN)))
+        return with_source(native, _DIALECT.write(asked.text("halves", SPARK)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query, and drop the view."""

@@ -3,7 +3,7 @@
     valued      the number x of every row, and the person
     quantised   those that are numbers
     chosen      of persons: the rows that count, see :func:`.steps.kept_rows`
-    bucketed    the bucket t of each, by a tree of comparisons with public constants
+    bucketed    the bucket t of each, by comparisons with public constants, see :mod:`.buckets`
     (last)      COUNT by bucket
 
 DuckDB hands the numbers over after ``chosen``, and NumPy counts them.
@@ -28,7 +28,6 @@ from ...core.scale import (
     Counts,
     Scale,
     counts_from_histogram,
-    doubles_around,
     histogram_of_chunks,
 )
 from ...core.totals import CELLS, Groups, Sum
@@ -36,6 +35,7 @@ from ...core.unit import Unit
 from ...errors import BoundsError
 from ..schema import TEXT_REACH, Field
 from .asked import Asked, Input
+from .buckets import Thresholds, of_doubles, of_integers
 from .cells import as_double, as_integer, double, is_number, whole, widened
 from .expression.nodes import Node
 from .expression.words import DUCKDB, Words
@@ -114,9 +114,8 @@ class Histogram:
         """The query; NaN is left out."""
         self._check()
         steps = self._rows(sums, words)
-        tests = [self._lies(c, sign) for c in self.scale.candidates for sign in ("<", "<=")]
-        bucket, zero = self.scale.bucket_case(tests), whole(0)
-        steps.append(("bucketed", f"SELECT {bucket} AS t FROM {steps[-1][0]}"))
+        zero = whole(0)
+        steps += words.bucket(self._thresholds, steps[-1][0])
         return with_steps(
             steps,
             f"SELECT t AS k1, COUNT(t) AS n, {zero} AS hi1, {zero} AS lo1 FROM bucketed GROUP BY t",
@@ -174,20 +173,11 @@ class Histogram:
     def _source(self) -> str:
         return "asked" if self.asked else "source"
 
-    def _lies(self, candidate: int | float, sign: str) -> str | bool:
+    @property
+    def _thresholds(self) -> Thresholds:
         if not self._integers:
-            down, up = doubles_around(candidate)
-            return f"x {sign} {double(up if sign == '<' else down)}"
-        least, most = self._widened.reach
-        if sign == "<":
-            end = math.ceil(candidate)
-            if end <= least or end > most:
-                return end > most
-        else:
-            end = math.floor(candidate)
-            if end < least or end >= most:
-                return end >= most
-        return f"x {sign} {whole(end, self._widened.wide)}"
+            return of_doubles(self.scale)
+        return of_integers(self.scale, self._widened.reach, self._widened.wide)
 
     def of_columns(self, columns: Mapping[str, Column]) -> Groups:
         """The histogram of a column in memory."""

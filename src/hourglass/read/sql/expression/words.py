@@ -1,4 +1,4 @@
-"""Engine-specific SQL of expressions: operators that use an operand twice, and strings.
+"""Engine-specific SQL: operators that use an operand twice, strings, and the bucket of a number.
 
 The SQL of an expression is generated in DuckDB's dialect, and SQLGlot translates it. An operand is
 evaluated once, however often a formula uses it: in a lambda on DuckDB and Spark, in a subquery on
@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from ..buckets import Thresholds, halving, tree, width_bucket
 from ..cells import literal
 from .arithmetic import FORMULAS, NAMES, PAIR
 
-__all__ = ["DUCKDB", "FUNCTIONS", "PLAIN", "POSTGRES", "SQLITE", "Words", "expanded"]
+__all__ = ["DUCKDB", "FUNCTIONS", "PLAIN", "POSTGRES", "SPARK", "SQLITE", "Words", "expanded"]
 
 _UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -50,6 +51,17 @@ class Words:
         """Whether a string matches a pattern whose escape is the backslash."""
         return f"({text} LIKE {literal(pattern)})"
 
+    def bucket(self, thresholds: Thresholds, source: str) -> list[tuple[str, str]]:
+        """The steps from numbers x to the bucket t of each, see :mod:`..buckets`."""
+        return [("bucketed", f"SELECT {tree(thresholds)} AS t FROM {source}")]
+
+
+class _Spark(Words):
+    """Spark, which takes long to compile a large tree."""
+
+    def bucket(self, thresholds: Thresholds, source: str) -> list[tuple[str, str]]:
+        return halving(thresholds, source)
+
 
 class _Escaping(Words):
     """PostgreSQL, where the escape must be explicit."""
@@ -57,6 +69,11 @@ class _Escaping(Words):
     def like(self, text: str, pattern: str) -> str:
         escape = " ESCAPE '\\'" if "\\" in pattern else ""
         return f"({text} LIKE {literal(pattern)}{escape})"
+
+
+class _Postgres(_Escaping):
+    def bucket(self, thresholds: Thresholds, source: str) -> list[tuple[str, str]]:
+        return [("bucketed", f"SELECT {width_bucket(thresholds)} AS t FROM {source}")]
 
 
 class _DuckDB(_Escaping):
@@ -87,7 +104,8 @@ class _SQLite(Words):
 
 PLAIN: Final = Words()
 DUCKDB: Final = _DuckDB()
-POSTGRES: Final = _Escaping()
+POSTGRES: Final = _Postgres()
+SPARK: Final = _Spark()
 SQLITE: Final = _SQLite()
 
 _OPERATORS: Final = {name: operator for operator, name in NAMES.items()}
