@@ -9,8 +9,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
+from ..core.exact import MIN_EPSILON, exact_delta, exact_number
 from ..core.grid import Bounds, Grid
-from ..core.numbers import MIN_EPSILON, exact_delta, exact_number
 from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import Any
 
+from ..core.exact import exact_epsilon
 from ..core.grid import DEFAULT_GRID
-from ..core.numbers import exact_epsilon
 from ..core.totals import Sum, Totals
 from ..core.unit import Unit, as_unit
 from ..estimate.point import check_estimator

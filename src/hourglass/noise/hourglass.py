@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, exp_minus
 from ..core.grid import check_centre, check_grid
-from ..core.numbers import Exact, exact_epsilon
 from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
 from .radial import Radial

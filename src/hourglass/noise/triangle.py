@@ -17,8 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure
-from ..core.numbers import Exact, exact_epsilon
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon
 from ..errors import GridError
 from .bits import SECURE, Bits, Filled, blocks
 from .least import least_ratio, times
