@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.key_columns import Keys
-from ..core.places import Places
+from ..core.keys import Places
 from ..core.totals import HALF, Groups
 from .kernel import CHUNK, Array, Part, aligned
 from .several import Target, either, quantised

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from ...core.places import Places
+from ...core.keys import Places
 from ...core.totals import MOST, MOST_SQUARE, Groups, Sum, Totals
 from ...core.unit import Unit
 from ...errors import GridError
