@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..core.key_columns import NAMELESS, Keys
+from ..core.columns import NAMELESS, Keys
 from ..core.totals import Groups, Totals, joined
 from ..core.unit import Unit
 from ..core.wide import Wide

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import OptionError
-from .key_columns import KeyColumn, Keys
+from .columns import KeyColumn, Keys
 
 __all__ = ["LONGEST", "Places", "Public", "is_column", "key_column", "key_value", "public"]
 

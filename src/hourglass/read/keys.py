@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..core.key_columns import KeyColumn, Keys
+from ..core.columns import KeyColumn, Keys
 from ..core.keys import Places, Public, is_column, key_column
 from ..core.totals import Groups, Totals
 from ..errors import OptionError, guarded_schema, shown

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..core.key_columns import Keys
+from ..core.columns import Keys
 from .answer import Answer
 from .combined import Total, total_of
 from .compared import Difference, Ratio, compared

@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...core.arrow import numbers_of
-from ...core.key_columns import KeyColumn, Keys
+from ...core.columns import KeyColumn, Keys, numbers_of
 from ...core.totals import Groups
 from ..by_group import groups_of_blocks
 from ..column import Column, chunk_of_arrow

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ...core.columns import KeyColumn, Keys
 from ...core.grid import Bounds
-from ...core.key_columns import KeyColumn, Keys
 from ...core.totals import Groups
 from ...errors import DataError, guarded, guarded_schema
 from ..database import SqlSource

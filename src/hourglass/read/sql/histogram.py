@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...core.key_columns import KeyColumn, Keys
+from ...core.columns import KeyColumn, Keys
 from ...core.scale import (
     Counts,
     Scale,
