@@ -13,7 +13,6 @@ from ...errors import OptionError, SourceError, guarded, guarded_schema
 from ..arrow_types import unified_dataset
 from ..files import FileSet
 from ..schema import Field, Schema
-from ..spill import spill_directory
 from ..sql.asked import plain_input
 from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, with_source
@@ -23,7 +22,7 @@ from ..sql.expression.writing import FIRST_DAY, LAST_DAY, NANOSECONDS
 from ..sql.query import Question
 from ..sql.steps import columns_of
 from ..sql.text import LONGEST, names, with_fields
-from .base import missing_extra, register
+from .base import missing_extra, register, spill_directory
 
 if TYPE_CHECKING:
     from .duckdb import DuckDB
