@@ -15,8 +15,7 @@ from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..noise.box import MOST_COLUMNS
-from ..read.columns import is_lone_column
-from ..read.open import columns_in_memory, is_table
+from ..read.open import columns_in_memory, is_lone_column, is_table
 from ..read.sql.expression.given import Expression
 from ..release.found import FoundBounds
 
