@@ -30,7 +30,7 @@ from ..kernel import Part, total_of_array, total_of_chunks
 from ..schema import Field
 from ..several import Target, totals_of_columns
 from .asked import Asked, Input
-from .cells import scaled
+from .cells import Value, scaled
 from .expression.words import DUCKDB, Words
 from .question import Question
 from .sides import person_side, side_count, side_of
@@ -47,7 +47,6 @@ from .steps import (
     rounded_mean,
     with_steps,
 )
-from .value import Value
 
 if TYPE_CHECKING:
     from ..column import Column
