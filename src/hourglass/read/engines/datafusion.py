@@ -13,14 +13,13 @@ from ...errors import OptionError, SourceError, guarded, guarded_schema
 from ..arrow_types import unified_dataset
 from ..files import FileSet
 from ..schema import Field, Schema
-from ..sql.asked import plain_input
 from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, with_source
 from ..sql.expression.arithmetic import VECTORS
 from ..sql.expression.words import PLAIN
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, NANOSECONDS
 from ..sql.query import Question
-from ..sql.steps import columns_of
+from ..sql.steps import columns_of, plain_input
 from ..sql.text import LONGEST, names, with_fields
 from .base import missing_extra, register, spill_directory
 

@@ -16,11 +16,10 @@ from typing import Any, Final
 
 from ...errors import DataError
 from ..schema import Field
-from ..sql.asked import plain_input
 from ..sql.cells import identifier, literal
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS, NANOSECONDS
 from ..sql.query import Query, Question
-from ..sql.steps import columns_of
+from ..sql.steps import columns_of, plain_input
 from ..sql.text import LONGEST, names
 
 __all__ = ["Scans", "groups_suffice", "named", "select"]

@@ -14,12 +14,11 @@ from ...core.totals import Groups
 from ...errors import guarded, guarded_schema
 from ..files import FileSet
 from ..schema import Field, Schema
-from ..sql.asked import plain_input
 from ..sql.dialects import Dialect, with_source
 from ..sql.expression.words import PLAIN, expanded
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Question
-from ..sql.steps import columns_of
+from ..sql.steps import columns_of, plain_input
 from ..sql.text import LONGEST, names, with_fields
 from .base import missing_extra, register, spill_directory
 
