@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...core.grid import Bounds
+from ...core.keys import LONGEST
 from ...core.totals import Groups
 from ...errors import OptionError, SourceError, guarded, guarded_schema
 from ..arrow_types import unified_dataset
 from ..files import FileSet
 from ..schema import Field, Schema
 from ..sql.cells import identifier
-from ..sql.dialects import Dialect, integer_division, with_source
+from ..sql.dialects import Dialect, integer_division, names, with_fields, with_source
 from ..sql.expression.arithmetic import VECTORS
 from ..sql.expression.words import PLAIN
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, NANOSECONDS
 from ..sql.query import Question
 from ..sql.steps import columns_of, plain_input
-from ..sql.text import LONGEST, names, with_fields
 from .base import missing_extra, register, spill_directory
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from ..column import Column, chunk_of_arrow
 from ..kernel import Part
 from ..schema import Field
 from ..several import totals_of_blocks
+from ..sql.dialects import number_names
 from ..sql.query import Query, Question
-from ..sql.text import number_names
 
 __all__ = ["added_up", "of_arrays"]
 

@@ -179,7 +179,7 @@ def key_column(field: Field) -> str:
     """A column that names groups or persons, as a value of its kind.
 
     Dates outside Python's range, the years 1 to 9999, are treated as NULL. Text is already clean:
-    see :mod:`.text`.
+    see :mod:`.dialects`.
     """
     column = identifier(field.name)
     if field.kind == "date":
