@@ -15,7 +15,7 @@ from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, Exact, exact_epsil
 from ..core.grid import check_centre, check_grid
 from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
-from .series import in_beta
+from .radial import in_beta
 from .uniform import sample_below
 
 __all__ = ["Staircase", "optimal_centre", "stair"]

@@ -22,8 +22,8 @@ from ..errors import GridError
 from .bits import SECURE, Bits, Filled, blocks
 from .least import least_ratio, times
 from .pieces import Pieces
+from .radial import power
 from .regions import Regions
-from .series import power
 
 __all__ = ["HourglassTriangle", "best_triangle_centre"]
 
