@@ -163,7 +163,8 @@ class Releases(Answer, Mapping[Any, Release]):
 
         ``groups`` has a row for each group, in the columns of :meth:`columns`.
         """
-        return stored_rows(self, confidence, fewest) | stored_terms(self)
+        columns = self.columns(confidence, fewest=fewest)
+        return stored_rows(self, columns, confidence) | stored_terms(self)
 
     # --- for people -------------------------------------------------------------------------
 
