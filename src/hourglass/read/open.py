@@ -34,7 +34,7 @@ __all__ = [
 
 def is_table(data: Any) -> bool:
     """Whether the data is a table rather than a column of numbers."""
-    if isinstance(data, list | tuple | set | frozenset | np.ndarray):
+    if isinstance(data, list | tuple | set | frozenset | np.ndarray | Column):
         return False  # which no engine claims
     return is_path(data) or isinstance(data, Kept) or any(kind.claims(data) for kind in engines())
 
