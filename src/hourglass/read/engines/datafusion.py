@@ -95,11 +95,11 @@ class DataFusion:
 
         Otherwise one cell that is not UTF-8 would make the query fail.
         """
-        from . import duckdb_files
+        from . import duckdb, duckdb_files
 
         fields = [*query.fields, *(each.field for each in query.inputs)]
         wanted = tuple(dict.fromkeys(field.name for field in fields))
-        source = duckdb_files.of_files(self._files, wanted)
+        source = duckdb.DuckDB(duckdb_files.of_files(self._files, wanted))
         schema = source.schema()
 
         def known(field: Field) -> Field:
