@@ -35,7 +35,7 @@ _UNSIGNED: Final = {"utinyint": 8, "usmallint": 16, "uinteger": 32, "ubigint": 6
 _SIGNED: Final = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """What to scan: a scan in SQL, and the frame or stream that it reads as ``TABLE``.
 
