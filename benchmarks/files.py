@@ -17,6 +17,7 @@ import duckdb
 
 from hourglass.ask.question import mean_question
 from hourglass.read.engines.duckdb import DuckDB
+from hourglass.read.engines.duckdb_files import Table
 
 from .engines import Work, in_turns
 from .figures import Figure, printed
@@ -85,7 +86,7 @@ def compare(path: Path, name: str, turns: int) -> Iterator[Figure]:
 
         def theirs(asked: dict[str, Any] = asked) -> Work:
             question = mean_question(path, "x", **asked)
-            engine = DuckDB(own_reader(path), text=question.source.schema())
+            engine = DuckDB(Table(own_reader(path), text=question.source.schema()))
             sql = engine.sql(question.query, question.mechanism.grid.bounds)
             return lambda: engine.run(sql, question.query)
 

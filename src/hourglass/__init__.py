@@ -14,7 +14,7 @@ from .ask.count import count
 from .ask.mean import mean
 from .ask.sum import sum_ as sum
 from .core.grid import Bounds
-from .core.public import public
+from .core.keys import public
 from .core.unit import per_person, per_row
 from .errors import (
     BoundsError,

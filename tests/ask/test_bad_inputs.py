@@ -29,9 +29,9 @@ from hypothesis import strategies as st
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.cli.output import as_options
+from hourglass.core.exact import exact_delta, exact_epsilon, exact_number
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.keys import key_value
-from hourglass.core.numbers import exact_delta, exact_epsilon, exact_number
 from hourglass.ledger import Budget, create_budget
 from hourglass.noise.bits import SECURE, SeededBits
 from tests.tools import command
@@ -573,7 +573,7 @@ with atheris.instrument_imports(include=["hourglass"]):
     import hourglass as hg
     from hourglass.core.grid import Bounds, Grid
     from hourglass.core.keys import key_value
-    from hourglass.core.numbers import exact_delta, exact_epsilon
+    from hourglass.core.exact import exact_delta, exact_epsilon
     from hourglass.core.scale import Scale
 from pathlib import Path
 

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.cli.delivery import NOT_WRITTEN, Account, Delivery
+from hourglass.cli.delivery import NOT_WRITTEN, Delivery
+from hourglass.cli.parts import Account
 
 from .running import ASK, run, spawn
 

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hourglass.core.key_columns import NAMELESS, KeyColumn, Keys
-from hourglass.core.keys import key_column, key_value
-from hourglass.core.places import Places
+from hourglass.core.columns import NAMELESS, KeyColumn, Keys
+from hourglass.core.keys import Places, key_column, key_value
 
 pytestmark = pytest.mark.property
 

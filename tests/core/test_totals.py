@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hourglass.core.key_columns import NAMELESS
+from hourglass.core.columns import NAMELESS
 from hourglass.core.totals import HALF, Groups, Totals
 
 SUMS = [0, 1, HALF - 1, HALF, 2**53 + 1, 2**62 + 12345, 2**78 + 7]

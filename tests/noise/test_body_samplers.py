@@ -20,11 +20,10 @@ from scipy import stats
 
 import hourglass as hg
 from hourglass.core.exact import Enclosure, exp_minus
-from hourglass.noise import radial, scaled
+from hourglass.noise import inversion, radial
 from hourglass.noise.bits import BLOCK
-from hourglass.noise.radial import Radial
-from hourglass.noise.scaled import sample_scaled, sample_scaled_one
-from hourglass.noise.series import differences, value_at
+from hourglass.noise.inversion import sample_scaled, sample_scaled_one
+from hourglass.noise.radial import Radial, differences, value_at
 from tests.conftest import ScriptedBits, ScriptEndedError, outcomes
 from tests.noise.test_samplers import agrees
 
@@ -83,7 +82,7 @@ def test_scaled_at_full_width(bound: int, words: list[int], on_edge: bool) -> No
         words[0] = min(2**64 - 1, (words[4] % bound + 1) * 2**64 // bound)
     for largest in (bound, max(bound, 2**54)):
         bits = ScriptedBits(words, 64)
-        always = 1 if largest <= scaled.ONE_WORD else 2
+        always = 1 if largest <= inversion.ONE_WORD else 2
         wanted = read(words, bound)
         try:
             found = int(sample_scaled(np.array([bound]), bits, largest=largest)[0])
@@ -108,7 +107,7 @@ def test_scaled_at_full_width(bound: int, words: list[int], on_edge: bool) -> No
 def test_products_of_128_digits(digits: int) -> None:
     bits = hg.SeededBits(digits)
     words, bounds = bits.words(5000), (bits.words(5000) >> np.uint64(64 - digits)) | np.uint64(1)
-    high, low = scaled._product(words, bounds, 1 << digits)
+    high, low = inversion._product(words, bounds, 1 << digits)
     for word, bound, top, bottom in zip(words, bounds, high, low, strict=True):
         assert int(top) << 64 | int(bottom) == int(word) * int(bound)
 

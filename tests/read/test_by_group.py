@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
+from hourglass.core.columns import KeyColumn, Keys
 from hourglass.core.grid import Bounds, Grid
-from hourglass.core.key_columns import KeyColumn, Keys
-from hourglass.core.places import Places
+from hourglass.core.keys import Places
 from hourglass.core.totals import Sum
 from hourglass.read import by_group
 from hourglass.read.keys import LISTED, public_keys

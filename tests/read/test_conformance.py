@@ -18,8 +18,8 @@ from scipy import stats
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
+from hourglass.core.columns import NAMELESS
 from hourglass.core.grid import Bounds, Grid
-from hourglass.core.key_columns import NAMELESS
 from hourglass.core.totals import Groups
 from hourglass.core.unit import Unit
 from hourglass.read.column import column as memory_column

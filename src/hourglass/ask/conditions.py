@@ -9,12 +9,12 @@ from typing import Any
 from ..errors import DataError, OptionError, shown
 from ..read.engines.base import Source
 from ..read.schema import Field, Schema
-from ..read.sql.asked import Asked, inputs_of, is_ours, value_alias
 from ..read.sql.expression.checking import OPEN, kind_of, settled, type_of
 from ..read.sql.expression.given import Expression
 from ..read.sql.expression.lexing import refused
 from ..read.sql.expression.nodes import Node, columns_of, text_of
 from ..read.sql.expression.parsing import parsed
+from ..read.sql.steps import Asked, inputs_of, is_ours, value_alias
 
 __all__ = ["Conditions", "by_name", "check_tables"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, overload
 
+from ..core.exact import exact_epsilon
 from ..core.grid import Bounds
-from ..core.numbers import exact_epsilon
 from ..core.unit import Unit, as_unit
 from ..errors import DataError, OptionError
 from ..mechanisms.base import make

@@ -9,14 +9,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
+from ..core.exact import MIN_EPSILON, exact_delta, exact_number
 from ..core.grid import Bounds, Grid
-from ..core.numbers import MIN_EPSILON, exact_delta, exact_number
 from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..noise.box import MOST_COLUMNS
-from ..read.columns import is_lone_column
-from ..read.open import columns_in_memory, is_table
+from ..read.open import columns_in_memory, is_lone_column, is_table
 from ..read.sql.expression.given import Expression
 from ..release.found import FoundBounds
 

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import Any
 
+from ..core.exact import exact_epsilon
 from ..core.grid import DEFAULT_GRID
-from ..core.numbers import exact_epsilon
-from ..core.totals import Sum, Totals
+from ..core.totals import Sum
 from ..core.unit import Unit, as_unit
 from ..estimate.point import check_estimator
 from ..mechanisms.base import make
 from ..mechanisms.outside import OutsideCounts
 from ..mechanisms.spread import FINEST
 from ..mechanisms.threshold import threshold
-from ..noise.bits import Bits
 from ..read.column import Column
 from ..read.engines.base import value_field
 from ..read.keys import public_keys
@@ -55,7 +54,6 @@ class MeanQuestion(TotalsQuestion):
     columns: tuple[str | None, ...]
     estimator: str
     asked: str = "mean"
-    outside: OutsideCounts | None = None
     where: str | None = None
 
     def _facts(self) -> dict[str, Any]:
@@ -64,13 +62,6 @@ class MeanQuestion(TotalsQuestion):
     def _ranges(self) -> dict[str, Any]:
         grid = self.mechanism.grid
         return {"bounds": [repr(end) for end in grid.bounds], "grid": [grid.cells, grid.own]}
-
-    def _noised(self, totals: Totals, bits: Bits) -> Any:
-        if self.outside is None:
-            return super()._noised(totals, bits)
-        asked = len(self.outside.sums)
-        plain = Totals(totals.cells, totals.count, totals.more[:-asked])
-        return self.outside.noise(super()._noised(plain, bits), totals.more[-asked:], bits=bits)
 
     @property
     def subject(self) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
+from ..core.exact import exact_epsilon, exact_number
 from ..core.grid import Bounds
-from ..core.numbers import exact_epsilon, exact_number
 from ..core.scale import Counts, Scale
 from ..core.unit import Unit, as_unit
 from ..errors import BoundsError, DataError, OptionError, shown

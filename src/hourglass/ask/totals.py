@@ -9,10 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..core.key_columns import NAMELESS, Keys
+from ..core.columns import NAMELESS, Keys
 from ..core.totals import Groups, Totals, joined
 from ..core.unit import Unit
 from ..core.wide import Wide
+from ..mechanisms.outside import OutsideCounts
 from ..noise.bits import BLOCK, Bits, SeededBits
 from ..read.engines.base import Source
 from ..read.keys import PublicKeys
@@ -26,7 +27,8 @@ class TotalsQuestion:
     """A checked question about totals; no row has been read yet.
 
     ``epsilon`` and ``delta`` are its price; the mechanism draws its noise at epsilon divided by the
-    records of a unit. ``place`` holds what distinguishes the question from others.
+    records of a unit. ``outside`` counts values outside the bounds, with noise of its own; None if
+    that was not asked for. ``place`` holds what distinguishes the question from others.
     """
 
     epsilon: Fraction
@@ -39,6 +41,7 @@ class TotalsQuestion:
     by: tuple[str, ...] = ()
     keys: PublicKeys | None = field(default=None, repr=False)
     threshold: int | None = None
+    outside: OutsideCounts | None = None
     place: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def about(self, source: Source) -> Self:
@@ -86,7 +89,12 @@ class TotalsQuestion:
 
     def _noised(self, totals: Totals, bits: Bits) -> Any:
         """Add noise to the totals of one group or of many."""
-        return self.mechanism.noise(totals, bits=bits)
+        if self.outside is None:
+            return self.mechanism.noise(totals, bits=bits)
+        asked = len(self.outside.sums)
+        plain = Totals(totals.cells, totals.count, totals.more[:-asked])
+        noisy = self.mechanism.noise(plain, bits=bits)
+        return self.outside.noise(noisy, totals.more[-asked:], bits=bits)
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Any:
         """The answer, computed from the noisy totals."""

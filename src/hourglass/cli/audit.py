@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from ..core.exact import exact_epsilon
 from ..core.grid import DEFAULT_GRID, check_grid
-from ..core.numbers import exact_epsilon
 from ..errors import OptionError
 from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import text_table

@@ -14,13 +14,11 @@ from ..errors import OptionError
 from ..mechanisms.scan import RETURN_PART
 from ..noise.bits import SECURE
 from . import options
-from .asking import answering
+from .columns import column_of, number_of
 from .command import spread_out
-from .computed import column_of
-from .delivery import Delivery
+from .delivery import Delivery, answering
 from .output import check_targets, encoded, write_file
 from .parts import Charge, Persons, Place
-from .ranges import number_of
 
 __all__ = ["bounds"]
 

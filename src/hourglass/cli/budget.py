@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..core.numbers import exact_delta
+from ..core.exact import exact_delta
 from ..core.urls import shown_url
 from ..errors import LedgerMissingError, OptionError
 from ..ledger import (

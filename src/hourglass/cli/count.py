@@ -8,8 +8,8 @@ import hourglass
 
 from ..noise.bits import SECURE
 from . import options
-from .asking import answered
 from .command import spread_out
+from .delivery import answered
 from .parts import Charge, Groups, Persons, Place, Wanted
 
 __all__ = ["count"]

@@ -1,4 +1,4 @@
-"""Write an answer that has been charged for, so that it is not lost if a file cannot be written."""
+"""Ask the library, and write the answer, so that it is not lost if a file cannot be written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -14,25 +14,70 @@ from typing import Any, Final, TextIO
 import typer
 
 from ..errors import HourglassError
-from ..ledger import Budget, Reservation
-from .output import as_options
+from ..noise.bits import Bits
+from .combined import Combined
+from .output import as_options, encoded, origin_of, print_notes, write, write_file
+from .parts import Account, Charge, Place, Wanted
+from .progress import progress
 
-__all__ = ["NOT_WRITTEN", "Account", "Delivery"]
+__all__ = ["NOT_WRITTEN", "Delivery", "answered", "answering"]
 
 #: The exit code if an answer could not be written as asked.
 NOT_WRITTEN: Final = 5
 
 
-class Account(Budget):
-    """A budget that remembers the request key of the charge that was made."""
+def answered(
+    call: Callable[..., Any],
+    ask: dict[str, Any],
+    place: Place,
+    charge: Charge,
+    wanted: Wanted,
+    *,
+    explain: bool,
+    bits: Bits,
+    total: bool = False,
+    difference: tuple[str, str] | None = None,
+) -> None:
+    """Ask the question, and write the answer in every format that is wanted.
 
-    request: str | None = None
+    ``total`` and ``difference`` of the groups are printed below the answer.
+    """
+    ask = {"data": place.data, "engine": place.engine, **ask}
+    charges = charge.account()
+    place.start()
+    if explain:
+        print(call(**ask, explain=True))
+        return
+    with answering():
+        found = call(**ask, budget=charges, request=charge.request, bits=bits)
+    delivery = Delivery(found, charges)
+    with delivery.part("output", wanted.output):
+        origin = origin_of(place.source, place.table)
+        shown = Combined(found, total, difference) if total or difference else found
+        write(shown, wanted.format_, wanted.output, wanted.confidence, wanted.fewest, origin)
+    if wanted.plot:
+        with delivery.part("plot", wanted.plot):
+            found.plot(
+                wanted.plot,
+                confidence=0.95 if wanted.confidence is None else wanted.confidence,
+                fewest=wanted.fewest,
+            )
+    if wanted.statement:
+        with delivery.part("statement", wanted.statement):
+            write_file(wanted.statement, encoded(found.statement(budget=charges).yaml))
+    delivery.finish()
 
-    def reserve(self, *amounts: Any, **about: Any) -> Reservation:
-        """Charge the budget: see :meth:`Budget.reserve`."""
-        reservation = super().reserve(*amounts, **about)
-        self.request = reservation.request
-        return reservation
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """Show a clock while the data is read; if interrupted, tell whether a charge was made."""
+    try:
+        with progress({}) as tick:
+            tick("reading", 0)
+            yield
+    except KeyboardInterrupt as error:
+        print_notes(error)
+        raise
 
 
 class Delivery:

@@ -10,11 +10,11 @@ import hourglass
 
 from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SECURE
-from . import options, ranges
-from .asking import answered
-from .combined import Combined, check_combined
+from . import columns, options
+from .columns import columns_of, named
+from .combined import check_combined
 from .command import spread_out, values_of
-from .computed import columns_of, named
+from .delivery import answered
 from .parts import Charge, Groups, Persons, Place, Wanted
 
 __all__ = ["mean"]
@@ -108,7 +108,7 @@ def mean(
     asked, names = columns_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked if len(asked) > 1 else asked[0],
-        "bounds": ranges.bounds_of(
+        "bounds": columns.bounds_of(
             names, bounds, named(values_of(bounds_of), expression), bounds_from
         ),
         "epsilon": epsilon,
@@ -118,12 +118,12 @@ def mean(
         "algorithm": algorithm,
         "estimator": estimator,
         "grid": grid,
-        "missing": ranges.missing_of(names, missing, named(values_of(missing_of), expression)),
+        "missing": columns.missing_of(names, missing, named(values_of(missing_of), expression)),
         "parse": parse,
         "spread": spread,
         "outside": outside,
     }
     answered(
         hourglass.mean, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
-        shown=lambda found: Combined(found, total, difference) if total or difference else found,
+        total=total, difference=difference,
     )  # fmt: skip

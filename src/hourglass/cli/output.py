@@ -21,8 +21,8 @@ from urllib.parse import unquote
 from .. import __version__
 from ..core.urls import shown_url
 from ..errors import OptionError
-from ..release.presented import figure_names
 from ..release.rendering import yaml_text
+from ..release.stored import figure_names
 from .wording import as_options
 
 __all__ = [

@@ -9,20 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..core.unit import Unit, per_person, per_row
 from ..errors import OptionError
 from ..estimate.interval import check_confidence
+from ..ledger import Budget, Reservation
 from ..read.database import file_url, sql
 from ..read.files import multiline
 from . import options
 from .output import FORMATS, check_targets
 
-if TYPE_CHECKING:
-    from .delivery import Account
-
-__all__ = ["Charge", "Groups", "Persons", "Place", "Wanted"]
+__all__ = ["Account", "Charge", "Groups", "Persons", "Place", "Wanted"]
 
 _URLS: Final = ("postgresql://", "postgres://", "sqlite://", "duckdb://")
 
@@ -131,6 +129,18 @@ class Persons:
         return per_person(self.person, rows=self.rows, groups=self.groups)
 
 
+class Account(Budget):
+    """A budget that remembers the request key of the charge that was made."""
+
+    request: str | None = None
+
+    def reserve(self, *amounts: Any, **about: Any) -> Reservation:
+        """Charge the budget: see :meth:`Budget.reserve`."""
+        reservation = super().reserve(*amounts, **about)
+        self.request = reservation.request
+        return reservation
+
+
 @dataclass(frozen=True)
 class Charge:
     """The budget to charge, and the request key of the question."""
@@ -158,8 +168,6 @@ class Charge:
                 "--budget NAME and --ledger FILE_OR_URL (or HOURGLASS_LEDGER) must be given "
                 "together"
             )
-        from .delivery import Account
-
         return Account(ledger, self.budget)
 
 

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
+from ..core.exact import exact_epsilon
 from ..core.grid import Bounds
-from ..core.numbers import exact_epsilon
 from ..errors import OptionError
 from ..estimate.accuracy import Plan, compare, expected_error
 from ..estimate.accuracy import plan as planned
 from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import decimals_for, number, text_table
 from . import options
-from .ranges import number_of
+from .columns import number_of
 
 __all__ = ["plan"]
 

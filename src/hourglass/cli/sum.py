@@ -11,12 +11,11 @@ import hourglass
 from ..errors import OptionError
 from ..noise.bits import SECURE
 from . import options
-from .asking import answered
-from .combined import Combined, check_combined
+from .columns import bounds_of, column_of, missing_of
+from .combined import check_combined
 from .command import spread_out
-from .computed import column_of
+from .delivery import answered
 from .parts import Charge, Groups, Persons, Place, Wanted
-from .ranges import bounds_of, missing_of
 
 __all__ = ["sum_"]
 
@@ -78,5 +77,5 @@ def sum_(
     }
     answered(
         hourglass.sum, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
-        shown=lambda found: Combined(found, total, None) if total else found,
+        total=total,
     )  # fmt: skip

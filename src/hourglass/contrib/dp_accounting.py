@@ -14,7 +14,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from ..core.numbers import exact_epsilon
+from ..core.exact import exact_epsilon
 from ..errors import OptionError
 from ..release.release import Release
 from ..release.releases import Releases

@@ -24,8 +24,8 @@ import numpy as np
 
 from ..ask.mean import mean
 from ..ask.question import mean_question
+from ..core.exact import exact_epsilon
 from ..core.grid import Bounds
-from ..core.numbers import exact_epsilon
 from ..errors import OptionError
 
 try:

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from ..errors import BoundsError, shown
 from .grid import Bounds
-from .public import Public, is_column
+from .keys import Public, is_column
 
 __all__ = ["Counts", "Scale", "counts_from_histogram", "doubles_around", "histogram_of_chunks"]
 

@@ -15,8 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from .arrow import numbers_of
-from .key_columns import NAMELESS, KeyColumn, Keys
+from .columns import NAMELESS, KeyColumn, Keys, numbers_of
 from .wide import ROWS, Wide
 
 __all__ = [

@@ -17,9 +17,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import to_double
+from ..core.exact import MAX_EPSILON, MIN_EPSILON, exact_epsilon, exact_number, to_double
 from ..core.grid import DEFAULT_GRID, Bounds, Grid
-from ..core.numbers import MAX_EPSILON, MIN_EPSILON, exact_epsilon, exact_number
 from ..errors import OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
 from ..mechanisms.spread import FINEST

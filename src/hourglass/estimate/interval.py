@@ -36,7 +36,7 @@ from .point import each, sum_
 from .reach import CELLS, Reaches, count_reach, reaches_of, rung_below, sum_reach
 from .spread import spread_ends
 
-__all__ = ["Interval", "check_confidence", "interval", "least_count", "mean_ends", "sum_ends"]
+__all__ = ["Interval", "check_confidence", "interval", "mean_ends", "sum_ends"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -301,12 +301,3 @@ def _variance(mechanism: Any, noisy: NoisyTotals, miss: float) -> tuple[float, f
 def _std(mechanism: Any, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
     low, high = spread_ends(mechanism, noisy, miss)
     return math.sqrt(low), math.sqrt(high)
-
-
-def least_count(mechanism: MeanMechanism, noisy: NoisyTotals, confidence: float) -> Any:
-    """The lower end of the count's interval, for one answer or for many at once."""
-    reach = Fraction(count_reach(mechanism, 1.0 - confidence))
-    if not isinstance(noisy.cells, np.ndarray):
-        return max(0, math.floor(noisy.size - reach) + 1)
-    sizes = noisy.weight.astype(np.float64) / (noisy.parts * noisy.grid)
-    return np.maximum(0.0, np.floor(sizes - float(reach)) + 1)

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..core.exact import to_double
-from ..core.numbers import exact_number
+from ..core.exact import exact_number, to_double
 from ..core.totals import NoisyTotals
 from ..errors import OptionError, shown
 from ..mechanisms.base import MeanMechanism

@@ -10,16 +10,19 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import to_double
+from ..core.totals import NoisyTotals
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.tails import Line, misses
 
-__all__ = ["CELLS", "Reaches", "count_reach", "reaches_of", "rung_below", "sum_reach"]
+__all__ = [
+    "CELLS", "Reaches", "count_reach", "least_count", "reaches_of", "rung_below", "sum_reach",
+]  # fmt: skip
 
 Places = npt.NDArray[np.int64]
 Enough = Callable[[Places, Places], npt.NDArray[np.bool_]]
@@ -131,6 +134,15 @@ def count_reach(mechanism: MeanMechanism, miss: float) -> float:
 @lru_cache(maxsize=256)
 def _count_reach(mechanism: MeanMechanism, miss: float) -> float:
     return _least_reach(partial(_enough, mechanism, Line(0.0, 1.0), miss, 1.0))
+
+
+def least_count(mechanism: MeanMechanism, noisy: NoisyTotals, confidence: float) -> Any:
+    """The lower end of the count's interval, for one answer or for many at once."""
+    reach = Fraction(count_reach(mechanism, 1.0 - confidence))
+    if not isinstance(noisy.cells, np.ndarray):
+        return max(0, math.floor(noisy.size - reach) + 1)
+    sizes = noisy.weight.astype(np.float64) / (noisy.parts * noisy.grid)
+    return np.maximum(0.0, np.floor(sizes - float(reach)) + 1)
 
 
 def _enough(mechanism: MeanMechanism, line: Line, miss: float, unit: float, reach: float) -> bool:

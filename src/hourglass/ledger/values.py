@@ -12,7 +12,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, Final, Literal
 
-from ..core.numbers import exact_number
+from ..core.exact import exact_number
 from ..errors import EpsilonError, OptionError, shown
 
 __all__ = [

@@ -162,11 +162,10 @@ class HourglassTails:
 
     def miss(self, first: Line, second: Line, reach: float) -> float:
         """A sum over K; if its blocks would be too coarse, over the stairs of X."""
-        lines = distinct(first, second)
         if not first.sum:  # the closed form of K's own law
             k = np.ceil(reach * (1 - TOUCH) / np.abs([float(first.count)]))
             return min(1.0, 2 * float(self._count(k)[0]) + SLACK)
-        block = blocks(self.epsilon)[1]
+        lines, block = distinct(first, second), blocks(self.epsilon)[1]
         if block > 1 and max(abs(line.count) / line.sum for line in lines) > 1:
             return min(1.0, sum(self._over_stairs(line, reach) for line in lines))
         # Moving K by one and X by up to a record costs one epsilon (that is the privacy), moving

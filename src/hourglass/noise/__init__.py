@@ -1,15 +1,15 @@
 """Exact laws on the integers: no floats, no rounding, one source of random bits.
 
-Read in this order: ``bits`` (the only source of randomness), ``bernoulli`` and ``uniform``
-(exact sampling from words), ``ladder`` (the geometric staircase on which everything is built),
-then the laws: ``laplace``, ``staircase``, ``hourglass``, ``staircase2d``. The hourglass is sampled
-with ``radial`` (a polynomial times a geometric) and ``scaled`` (uniform integers below many
-bounds). The privacy proof is in ``hourglass.proof.md``.
+Read in this order: ``bits`` (the only source of randomness), ``bernoulli``, ``uniform`` and
+``inversion`` (exact sampling from words), ``ladder`` (the geometric staircase on which everything
+is built), then the laws: ``laplace``, ``staircase``, ``hourglass``, ``staircase2d``. The hourglass
+is sampled with ``radial`` (a polynomial times a geometric). The privacy proof is in
+``hourglass.proof.md``.
 
 The laws for several columns and for a column with its spread generalise the hourglass: ``box``
-and ``triangle``. They also use ``series`` (sums of such laws), ``regions`` (the law of the count),
-``pieces`` (the triangle's sampler) and ``least`` (the optimal centre). Their proof is
-``body.proof.md``, whose part on privacy is checked by Coq: ``make proof``.
+and ``triangle``. They also use ``regions`` (the law of the count), ``pieces`` (the triangle's
+sampler) and ``least`` (the optimal centre). Their proof is ``body.proof.md``, whose part on privacy
+is checked by Coq: ``make proof``.
 """
 
 from .bits import Bits, SecureBits, SeededBits

@@ -16,16 +16,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon
 from ..core.grid import check_grid
-from ..core.numbers import Exact, exact_epsilon
 from ..errors import GridError
 from .bits import SECURE, Bits, Filled, blocks
+from .inversion import MAX_INT64_BOUND, sample_scaled
 from .least import least_ratio
-from .radial import Radial
+from .radial import Radial, choose, power, product
 from .regions import Regions
-from .scaled import MAX_INT64_BOUND, sample_scaled
-from .series import choose, power, product
 
 __all__ = ["MOST_COLUMNS", "HourglassBox", "best_centre"]
 

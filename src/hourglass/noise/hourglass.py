@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, exp_minus
 from ..core.grid import check_centre, check_grid
-from ..core.numbers import Exact, exact_epsilon
 from .bits import SECURE, Bits, Filled, blocks
+from .inversion import ONE_WORD, sample_scaled, sample_scaled_one
 from .ladder import Ladder
-from .radial import Radial
-from .scaled import ONE_WORD, sample_scaled, sample_scaled_one
-from .series import in_beta
+from .radial import Radial, in_beta
 from .staircase import Staircase, optimal_centre, stair
 
 __all__ = ["Hourglass"]

@@ -13,7 +13,7 @@ Two exact samplers, chosen by the rate, never by a draw:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
@@ -24,9 +24,10 @@ import numpy.typing as npt
 
 from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus, floor_scaled, outward
 from .bernoulli import Bernoulli
-from .bits import Bits, Words, next_word
+from .bits import Bits, Words
+from .inversion import invert
 
-__all__ = ["Ladder", "invert", "invert_one"]
+__all__ = ["Ladder"]
 
 #: Longest table of cumulative probabilities; with 64-bit words it allows rates from 0.044 on.
 TABLE_LIMIT: Final = 1024
@@ -129,52 +130,6 @@ class Ladder:
     @cached_property
     def _zero(self) -> Bernoulli:
         return Bernoulli(partial(self.pmf, 0))
-
-
-def invert(
-    table: Words,
-    words: Words,
-    bits: Bits,
-    threshold: Callable[[int, int], int],
-    reach: int | None = None,
-) -> npt.NDArray[np.int64]:
-    """For each word, the number of F(i) that are at most U, whose first digits are the word.
-
-    ``table`` holds the first digits of F(0), F(1), ..., and ``threshold(i, digits)`` returns as
-    many digits of F(i) as needed. A word decides every comparison except with an F(i) that has the
-    same first digits; then more digits of U are read. No result exceeds ``reach``.
-    """
-    found = np.searchsorted(table, words, side="left")
-    if len(table):
-        for index in np.flatnonzero(table[np.minimum(found, len(table) - 1)] == words):
-            found[index] = _settle(int(words[index]), int(found[index]), bits, threshold, reach)
-    return found.astype(np.int64, copy=False)
-
-
-def invert_one(
-    table: Words, bits: Bits, threshold: Callable[[int, int], int], reach: int | None = None
-) -> np.int64:
-    """The same of the next word. All of the table is compared, so the time says nothing of it."""
-    words = bits.words(1)
-    found: np.int64 = np.add.reduce(table < words)
-    if np.count_nonzero(table == words):  # table[found] would take longer for a larger index
-        return np.int64(_settle(int(words[0]), int(found), bits, threshold, reach))
-    return found
-
-
-def _settle(
-    prefix: int, rung: int, bits: Bits, threshold: Callable[[int, int], int], reach: int | None
-) -> int:
-    """Read U until it differs from every F(i); ``rung`` of them are known to be below."""
-    digits = bits.width
-    while reach is None or rung <= reach:
-        prefix = prefix << bits.width | next_word(bits)
-        digits += bits.width
-        while (limit := threshold(rung, digits)) < prefix:
-            rung += 1
-        if prefix < limit:
-            return rung
-    raise ArithmeticError(f"a draw exceeded {reach}")
 
 
 @lru_cache(maxsize=64)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
-from ..core.numbers import Exact, exact_rate
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_rate, exp_minus
 from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
 

@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 from ..core.exact import PRECISIONS, Enclosure, floor_scaled
 from .bits import Bits, Words
-from .ladder import invert
+from .inversion import MAX_INT64_BOUND, invert, sample_scaled
 from .radial import Radial
-from .scaled import MAX_INT64_BOUND, sample_scaled
 
 __all__ = ["Pieces"]
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..core.exact import DEFAULT_BITS, Enclosure
-from .radial import Radial
-from .series import power
+from .radial import Radial, power
 
 __all__ = ["Regions"]
 

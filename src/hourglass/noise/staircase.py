@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus
+from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, Exact, exact_epsilon, exp_minus
 from ..core.grid import check_centre, check_grid
-from ..core.numbers import Exact, exact_epsilon
 from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
-from .series import in_beta
+from .radial import in_beta
 from .uniform import sample_below
 
 __all__ = ["Staircase", "optimal_centre", "stair"]

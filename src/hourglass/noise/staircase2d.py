@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus
+from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, Exact, exact_epsilon, exp_minus
 from ..core.grid import check_centre, check_grid
-from ..core.numbers import Exact, exact_epsilon
 from .bernoulli import Bernoulli
 from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder

@@ -17,14 +17,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure
-from ..core.numbers import Exact, exact_epsilon
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon
 from ..errors import GridError
 from .bits import SECURE, Bits, Filled, blocks
 from .least import least_ratio, times
 from .pieces import Pieces
+from .radial import power
 from .regions import Regions
-from .series import power
 
 __all__ = ["HourglassTriangle", "best_triangle_centre"]
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.key_columns import Keys
-from ..core.places import Places
+from ..core.columns import Keys
+from ..core.keys import Places
 from ..core.totals import HALF, Groups
 from .kernel import CHUNK, Array, Part, aligned
 from .several import Target, either, quantised

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.arrow import numbers_of
+from ..core.columns import numbers_of
 from ..core.grid import Bounds
 from ..core.totals import Groups
 from ..errors import DataError, guarded

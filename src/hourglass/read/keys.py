@@ -11,10 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..core.key_columns import KeyColumn, Keys
-from ..core.keys import key_column
-from ..core.places import Places
-from ..core.public import Public, is_column
+from ..core.columns import KeyColumn, Keys
+from ..core.keys import Places, Public, is_column, key_column
 from ..core.totals import Groups, Totals
 from ..errors import OptionError, guarded_schema, shown
 from .files import is_path

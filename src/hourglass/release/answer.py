@@ -15,22 +15,23 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from ..core.columns import NAMELESS
 from ..core.exact import to_double
 from ..core.grid import Bounds
-from ..core.key_columns import NAMELESS
 from ..core.totals import NoisyTotals
 from ..core.unit import counts_persons
 from ..errors import OptionError, shown
 from ..estimate import point
 from ..estimate.accuracy import error_at, sum_error
-from ..estimate.interval import least_count, mean_ends, sum_ends
+from ..estimate.interval import mean_ends, sum_ends
 from ..estimate.outside import count_ends
+from ..estimate.reach import least_count
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
-from .presented import Presented, figure_names, named_keys
+from .presented import Presented
 from .rendering import clamped, grouped, named
 from .statement import Range, Statement, stated
-from .stored import keys_from, terms_from
+from .stored import figure_names, keys_from, named_keys, terms_from
 
 __all__ = ["Answer"]
 

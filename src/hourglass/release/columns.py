@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..estimate.interval import Interval
-from .presented import SHOWN, TOO_FEW, Presented, figure_names, named_keys, no_such_key
+from .presented import SHOWN, TOO_FEW, Presented, no_such_key
 from .release import Release
 from .releases import Releases
 from .rendering import clamped, grouped, label, listed, named
 from .statement import Statement, stated
+from .stored import figure_names, named_keys
 
 __all__ = ["Columns"]
 

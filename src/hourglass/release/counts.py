@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..core.columns import NAMELESS, Keys
 from ..core.exact import to_double
-from ..core.key_columns import NAMELESS, Keys
 from ..core.totals import NoisyCounts
 from ..core.unit import counts_persons, hidden
 from ..errors import OptionError, shown
@@ -20,10 +20,10 @@ from ..estimate.interval import Interval
 from ..estimate.outside import count_ends
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
-from .presented import TOO_FEW, Presented, figure_names, group_names, named_keys, no_such_key
+from .presented import TOO_FEW, Presented, group_names, no_such_key
 from .rendering import grouped, label, number
 from .statement import Statement, stated
-from .stored import keys_from, stored_rows
+from .stored import figure_names, keys_from, named_keys, stored_rows
 
 __all__ = ["Count", "Counts"]
 
@@ -303,7 +303,8 @@ class Counts(_Counted, Mapping[Any, Count]):
 
     def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The whole answer as JSON values; :meth:`from_dict` restores it."""
-        return stored_rows(self, confidence, fewest) | self._stored()
+        columns = self.columns(confidence, fewest=fewest)
+        return stored_rows(self, columns, confidence) | self._stored()
 
     def __repr__(self) -> str:
         return (

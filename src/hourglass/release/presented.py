@@ -20,11 +20,9 @@ from .rendering import (
     paragraphs,
     text_table,
 )  # fmt: skip
+from .stored import figure_names
 
-__all__ = [
-    "SHOWN", "TOO_FEW", "UNKNOWN", "Presented", "figure_names", "group_names", "named_keys",
-    "no_such_key",
-]  # fmt: skip
+__all__ = ["SHOWN", "TOO_FEW", "UNKNOWN", "Presented", "group_names", "no_such_key"]
 
 #: The most rows that are printed; of further groups only the number is shown.
 SHOWN: Final = 60
@@ -193,29 +191,8 @@ class Presented:
         return html_table(head, rows, caption, self._names) + html_paragraphs(all_notes)
 
 
-def named_keys(answer: Any) -> dict[str, list[Any]]:
-    """The columns of ``by`` with the keys of the groups, as plain values."""
-    return dict(zip(answer.by, answer.groups.lists(), strict=True))
-
-
 def group_names(answer: Any) -> Iterable[Any]:
     """The names of the groups: values of the column of ``by``, or tuples of several."""
     groups = answer.groups
     names: Iterable[Any] = groups.lists()[0] if len(answer.by) == 1 else groups
-    return names
-
-
-def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
-    """The name of each figure's column: its own, unless ``by`` has a column of that name.
-
-    Then "private_" is prepended, repeatedly if needed. Names that differ only in case count as
-    equal, as they do for many readers of tables.
-    """
-    taken = {name.casefold() for name in by}
-    names = {}
-    for figure in figures:
-        name = figure
-        while name.casefold() in taken:
-            name = f"private_{name}"
-        names[figure] = name
     return names

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..core.key_columns import Keys
+from ..core.columns import Keys
 from .answer import Answer
 from .combined import Total, total_of
 from .compared import Difference, Ratio, compared
@@ -163,7 +163,8 @@ class Releases(Answer, Mapping[Any, Release]):
 
         ``groups`` has a row for each group, in the columns of :meth:`columns`.
         """
-        return stored_rows(self, confidence, fewest) | stored_terms(self)
+        columns = self.columns(confidence, fewest=fewest)
+        return stored_rows(self, columns, confidence) | stored_terms(self)
 
     # --- for people -------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
-"""Answers as JSON values, and back.
+"""Answers as JSON values, and back; the names of their columns.
 
 This form is printed by ``--format json`` and stored in a ledger. In the rows of an answer by group,
 a key has the name of its ``by`` column, whatever that name is; a figure whose name is taken gets
-another (:func:`~hourglass.release.presented.figure_names`).
+another (:func:`figure_names`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ..core.columns import KeyColumn, Keys
 from ..core.grid import Bounds, Grid
-from ..core.key_columns import KeyColumn, Keys
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
 from ..mechanisms.base import remade
@@ -23,7 +23,9 @@ from ..mechanisms.base import remade
 if TYPE_CHECKING:
     from .answer import Answer
 
-__all__ = ["keys_from", "stored_rows", "stored_terms", "terms_from"]
+__all__ = [
+    "figure_names", "keys_from", "named_keys", "stored_rows", "stored_terms", "terms_from",
+]  # fmt: skip
 
 _KINDS: Final = {bool: "boolean", int: "integer", date: "date"}
 
@@ -90,9 +92,31 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def stored_rows(answer: Any, confidence: float | None, fewest: int = 1) -> dict[str, Any]:
-    """The keys and figures of an answer by group, one row per group."""
-    columns = answer.columns(confidence, fewest=fewest)
+def named_keys(answer: Any) -> dict[str, list[Any]]:
+    """The columns of ``by`` with the keys of the groups, as plain values."""
+    return dict(zip(answer.by, answer.groups.lists(), strict=True))
+
+
+def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
+    """The name of each figure's column: its own, unless ``by`` has a column of that name.
+
+    Then "private_" is prepended, repeatedly if needed. Names that differ only in case count as
+    equal, as they do for many readers of tables.
+    """
+    taken = {name.casefold() for name in by}
+    names = {}
+    for figure in figures:
+        name = figure
+        while name.casefold() in taken:
+            name = f"private_{name}"
+        names[figure] = name
+    return names
+
+
+def stored_rows(
+    answer: Any, columns: Mapping[str, Any], confidence: float | None
+) -> dict[str, Any]:
+    """The keys and figures of an answer by group, one row per group, from its columns."""
     plain = {name: _plain(column) for name, column in columns.items()}
     return {
         "by": list(answer.by),

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..ask.conditions import Conditions
+from ..core.exact import exact_delta, exact_epsilon
 from ..core.grid import Bounds
-from ..core.numbers import exact_delta, exact_epsilon
 from ..core.unit import Unit, per_person
 from ..errors import HourglassError
 from .catalogue import EPSILONS, MOST, Column, Dataset, Filter, Grouping

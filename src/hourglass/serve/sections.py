@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from ..core.numbers import exact_number
+from ..core.exact import exact_number
 from .lines import Path, line_of
 
 __all__ = ["NAME", "Problem", "Problems", "Section"]

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from ..ask.run import is_failure, run
-from ..core.numbers import exact_number
+from ..core.exact import exact_number
 from ..errors import OptionError, SourceError
 from ..ledger import Amount, Budget, Charge
 from ..ledger.values import shown_number

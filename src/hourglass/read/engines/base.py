@@ -1,12 +1,27 @@
-"""The interface of engines, and their registry.
+"""The interface of engines, their registry, and a private directory for what they spill.
 
 An engine is a module in this package with one registered class, which says which data it claims and
 opens it. All modules here are imported with the package, so adding a file is enough. An engine's
 library is imported only when data is opened, never to find out whether data is claimed.
+
+Data that an engine spills to disk is not encrypted. It goes into a directory with permissions 0700,
+one for each process, which is removed when the process ends. A process that is killed leaves its
+directory behind; the next process that starts removes it. A lock on a file in the directory shows
+whether its owner is still running: the system releases the lock however the owner ends, whereas a
+process id may be reused. Links, directories of other users and directories that others can enter
+are never touched.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import stat
+import tempfile
+import threading
+import uuid
+from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from ...core.grid import Bounds
@@ -15,8 +30,14 @@ from ...errors import DataError, OptionError
 from ..schema import Field, Schema
 from ..sql.query import Question
 
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # on Windows nothing is swept
+    fcntl = None
+
 __all__ = [
-    "Engine", "Source", "engines", "missing_extra", "register", "value_field",
+    "Engine", "Source", "engines", "missing_extra", "register", "spill_directory", "value_field",
 ]  # fmt: skip
 
 
@@ -98,3 +119,86 @@ def missing_extra(engine: str, package: str, extra: str) -> DataError:
         f"{engine} needs the package {package}; install it with: "
         f"pip install 'hourglass-dp[{extra}]'"
     )
+
+
+# --- spilled data -------------------------------------------------------------------------------
+
+_PREFIX: Final = "hourglass-spill-"
+_LOCK: Final = "owner.lock"
+_NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+#: The directory of this process: the process id (a fork needs its own), path and lock.
+_own: tuple[int, Path, int] | None = None
+_making = threading.Lock()
+
+
+def spill_directory() -> Path:
+    """A new path inside this process's private directory; the engine creates it."""
+    global _own
+    with _making:
+        if _own is None or _own[0] != os.getpid() or not _is_ours(_own[1]):
+            sweep(Path(tempfile.gettempdir()))
+            path, lock = _made()
+            _own = os.getpid(), path, lock
+            atexit.register(_leave, os.getpid(), path)
+        return _own[1] / uuid.uuid4().hex
+
+
+def _made() -> tuple[Path, int]:
+    """Create a directory and lock it."""
+    while True:
+        path = Path(
+            tempfile.mkdtemp(prefix=_PREFIX)
+        )  # creates a unique directory with permissions 0700
+        lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, 0o600)
+        if fcntl is None:
+            return path, lock
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.fstat(lock).st_nlink:  # so that it is not swept between its creation and its lock
+            return path, lock
+        os.close(lock)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the directories of processes that have ended; errors are ignored."""
+    if fcntl is None:
+        return
+    try:
+        with os.scandir(folder) as entries:
+            left = [Path(e.path) for e in entries if e.name.startswith(_PREFIX)]
+    except OSError:
+        return
+    for path in left:
+        if _is_ours(path):
+            _remove_if_left(path)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is a directory, not a link, that we own and nobody else can enter."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    private = not stat.S_IMODE(found.st_mode) & 0o077 or os.name == "nt"
+    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    return stat.S_ISDIR(found.st_mode) and mine and private
+
+
+def _remove_if_left(path: Path) -> None:
+    try:
+        lock = os.open(path / _LOCK, os.O_RDWR | _NO_FOLLOW)
+    except OSError:  # it is gone, or just being created
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # its owner is still running
+        return
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _leave(owner: int, path: Path) -> None:
+    if owner == os.getpid():  # and not in a forked child that inherited this
+        shutil.rmtree(path, ignore_errors=True)

@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...core.grid import Bounds
+from ...core.keys import LONGEST
 from ...core.totals import Groups
 from ...errors import OptionError, SourceError, guarded, guarded_schema
 from ..arrow_types import unified_dataset
 from ..files import FileSet
 from ..schema import Field, Schema
-from ..spill import spill_directory
-from ..sql.asked import plain_input
 from ..sql.cells import identifier
-from ..sql.dialects import Dialect, integer_division, with_source
+from ..sql.dialects import Dialect, integer_division, names, with_fields, with_source
 from ..sql.expression.arithmetic import VECTORS
 from ..sql.expression.words import PLAIN
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, NANOSECONDS
 from ..sql.query import Question
-from ..sql.steps import columns_of
-from ..sql.text import LONGEST, names, with_fields
-from .base import missing_extra, register
+from ..sql.steps import columns_of, plain_input
+from .base import missing_extra, register, spill_directory
 
 if TYPE_CHECKING:
     from .duckdb import DuckDB
@@ -97,11 +95,11 @@ class DataFusion:
 
         Otherwise one cell that is not UTF-8 would make the query fail.
         """
-        from . import duckdb_files
+        from . import duckdb, duckdb_files
 
         fields = [*query.fields, *(each.field for each in query.inputs)]
         wanted = tuple(dict.fromkeys(field.name for field in fields))
-        source = duckdb_files.of_files(self._files, wanted)
+        source = duckdb.DuckDB(duckdb_files.of_files(self._files, wanted))
         schema = source.schema()
 
         def known(field: Field) -> Field:

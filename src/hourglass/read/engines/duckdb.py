@@ -15,16 +15,16 @@ from typing import Any, Final
 from ...core.grid import Bounds
 from ...core.totals import Groups
 from ...errors import DataError, SourceError, guarded, guarded_schema, raise_alone
-from ..arrow_stream import TextStream
 from ..database import SqlSource
 from ..files import FileSet
-from ..frames import Frame, frame_of, is_frame, unsound_times
+from ..frames import frame_of, is_frame, unsound_times
 from ..schema import Field, Schema
 from ..sql.cells import identifier
 from ..sql.dialects import with_source
 from ..sql.query import Question
 from .base import Source, register
 from .duckdb_answer import added_up, of_arrays
+from .duckdb_files import TABLE, Table, of_files
 from .duckdb_own import OwnDatabase
 from .duckdb_text import (
     BATCH,
@@ -37,9 +37,8 @@ from .duckdb_text import (
     sound_times,
 )  # fmt: skip
 
-__all__ = ["TABLE", "DuckDB", "DuckDBEngine", "DuckDBRelation"]
+__all__ = ["DuckDB", "DuckDBEngine", "DuckDBRelation"]
 
-TABLE: Final = "hourglass_source"
 _INTEGERS: Final = (
     "tinyint smallint integer bigint utinyint usmallint uinteger".split()  # noqa: SIM905
 )
@@ -57,20 +56,13 @@ class DuckDB:
     name = "duckdb"
     parses = True
 
-    def __init__(
-        self,
-        scan: str | Scans,
-        *,
-        frame: Frame | None = None,
-        stream: TextStream | None = None,
-        text: Schema | None = None,
-        footer: str | None = None,
-    ) -> None:
-        self._footer = footer
+    def __init__(self, table: Table) -> None:
+        scan, stream, text = table.scan, table.stream, table.text
+        self._footer = table.footer
         self.parse = "real" if text else None
         self._scans = scan if isinstance(scan, Scans) else Scans(scan)
         self._scan = self._scans.plain
-        self._frame = frame
+        self._frame = table.frame
         self._text = text
         self._stream = stream
         self._database = OwnDatabase()
@@ -319,14 +311,12 @@ class DuckDBEngine:
 
             return DuckDBDatabase(data)
         if isinstance(data, FileSet):
-            from .duckdb_files import of_files
-
-            return of_files(data, wanted)
+            return DuckDB(of_files(data, wanted))
         if is_relation(data):
             return DuckDBRelation(data)
         frame = frame_of(data, wanted)
         assert frame is not None
-        return DuckDB(TABLE, frame=frame)
+        return DuckDB(Table(TABLE, frame=frame))
 
 
 def is_relation(data: Any) -> bool:

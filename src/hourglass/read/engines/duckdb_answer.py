@@ -6,16 +6,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...core.arrow import numbers_of
-from ...core.key_columns import KeyColumn, Keys
+from ...core.columns import KeyColumn, Keys, numbers_of
 from ...core.totals import Groups
 from ..by_group import groups_of_blocks
 from ..column import Column, chunk_of_arrow
 from ..kernel import Part
 from ..schema import Field
 from ..several import totals_of_blocks
+from ..sql.dialects import number_names
 from ..sql.query import Query, Question
-from ..sql.text import number_names
 
 __all__ = ["added_up", "of_arrays"]
 
@@ -34,7 +33,7 @@ def added_up(relation: Any, query: Question) -> Groups:
             return query.of_sums(*totals_of_blocks(blocks, query.targets))
         chunks = (chunk_of_arrow(batch.column(0)) for batch in reader)
         (name,) = number_names(query)
-        return query.of_columns({name: Column("", chunks=lambda: chunks)})
+        return query.of_columns({name: Column("", chunks=chunks.__iter__)})
 
 
 def _named_rows(batch: Any) -> tuple[Keys, list[Part]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -16,23 +17,40 @@ from ...errors import DataError, guarded_schema
 from ..arrow_stream import TextStream
 from ..blocks import ahead, blocks
 from ..files import FileSet, check_case, text_schema
-from ..frames import frame_of
+from ..frames import Frame, frame_of
 from ..lines import Views, records
 from ..schema import Schema
 from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
-from .duckdb import TABLE, DuckDB
 from .duckdb_own import OwnDatabase
 from .duckdb_text import FILE, Scans
 
-__all__ = ["of_files"]
+__all__ = ["TABLE", "Table", "of_files"]
+
+#: The name under which frames and streams are registered.
+TABLE: Final = "hourglass_source"
 
 _PLAIN: Final = re.compile(r"[\w -]+")
 _UNSIGNED: Final = {"utinyint": 8, "usmallint": 16, "uinteger": 32, "ubigint": 64, "uhugeint": 128}
 _SIGNED: Final = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
 
 
-def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """What to scan: a scan in SQL, and the frame or stream that it reads as ``TABLE``.
+
+    ``text`` is the schema of a text file; ``footer`` the Parquet file that names the columns, as a
+    literal.
+    """
+
+    scan: str | Scans
+    frame: Frame | None = None
+    stream: TextStream | None = None
+    text: Schema | None = None
+    footer: str | None = None
+
+
+def of_files(files: FileSet, wanted: tuple[str, ...]) -> Table:
     """A scan of files."""
     if files.format == "parquet":
         return _of_parquet(files, wanted)
@@ -47,7 +65,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
     picks = [names.index(name) for name in known] or [0]
     stream = TextStream(len(picks), partial(_fields, files, picks, headers))
     listed = ", ".join(f"c{i} AS {identifier(name)}" for i, name in enumerate(known)) or "c0"
-    return DuckDB(f"(SELECT {listed} FROM {TABLE})", stream=stream, text=schema)
+    return Table(f"(SELECT {listed} FROM {TABLE})", stream=stream, text=schema)
 
 
 def _fields(files: FileSet, picks: list[int], headers: frozenset[bytes]) -> Iterator[Views]:
@@ -63,11 +81,11 @@ def _fields(files: FileSet, picks: list[int], headers: frozenset[bytes]) -> Iter
     return (found for found in ahead(fields, parts) if found.rows)
 
 
-def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+def _of_json(files: FileSet, wanted: tuple[str, ...]) -> Table:
     check_case(wanted)
     stream, declared = TextStream(1, partial(_lines, files)), Schema((), open=True)
     if not wanted:  # only lines are counted
-        return DuckDB(TABLE, stream=stream, text=declared)
+        return Table(TABLE, stream=stream, text=declared)
     # A line that is not an object, or not JSON at all, has none of the columns.
     if not all(map(_PLAIN.fullmatch, wanted)):
         shape = literal(json.dumps(dict.fromkeys(wanted, "VARCHAR"), ensure_ascii=False))
@@ -80,7 +98,7 @@ def _of_json(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
         for place, name in enumerate(wanted, 1)
     )
     scan = f"(SELECT {listed} FROM (SELECT TRY({members}) AS line FROM {TABLE}) AS lines)"
-    return DuckDB(scan, stream=stream, text=declared)
+    return Table(scan, stream=stream, text=declared)
 
 
 def _lines(files: FileSet) -> Iterator[Views]:
@@ -92,17 +110,17 @@ def _lines(files: FileSet) -> Iterator[Views]:
 # --- Parquet --------------------------------------------------------------------------------
 
 
-def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> Table:
     paths = [_literally(path) for path in files.absolute]
     if len(paths) == 1:
-        return DuckDB(_parquet(paths), footer=literal(paths[0]))
+        return Table(_parquet(paths), footer=literal(paths[0]))
     with guarded_schema(
         f"{files.paths[0]!r} and the others: are they complete Parquet files? DuckDB cannot read "
         "the columns"
     ):
         groups = _alike(paths, wanted)
     if len(groups) == 1:
-        return DuckDB(_parquet(paths), footer=literal(paths[0]))
+        return Table(_parquet(paths), footer=literal(paths[0]))
     named = dict(zip(paths, files.paths, strict=True))
     first = [named[group[0]] for group, _ in groups]
     kinds = [{name: _kind(text) for name, text in columns} for _, columns in groups]
@@ -115,8 +133,8 @@ def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
         if kind is not None
     )
     if not columns:  # with the schema of any file the check below raises the error
-        return DuckDB(_parquet(paths[:1]), footer=literal(paths[0]))
-    return DuckDB(_parquet(*(group for group, _ in groups), columns=columns))
+        return Table(_parquet(paths[:1]), footer=literal(paths[0]))
+    return Table(_parquet(*(group for group, _ in groups), columns=columns))
 
 
 def _parquet(*groups: list[str], columns: str = "*") -> Scans:
@@ -213,10 +231,10 @@ def _type(kind: Kind) -> str:
 # --- Arrow ----------------------------------------------------------------------------------
 
 
-def _of_arrow_files(files: FileSet, wanted: tuple[str, ...]) -> DuckDB:
+def _of_arrow_files(files: FileSet, wanted: tuple[str, ...]) -> Table:
     from ..arrow_types import unified_dataset
 
     dataset = unified_dataset(files, wanted, "ipc")
     with guarded_schema(f"{files.paths[0]!r} is not a complete Arrow file"):
         frame = frame_of(dataset, wanted)
-    return DuckDB(TABLE, frame=frame)
+    return Table(TABLE, frame=frame)

@@ -14,14 +14,14 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
+from ...core.keys import LONGEST
 from ...errors import DataError
 from ..schema import Field
-from ..sql.asked import plain_input
 from ..sql.cells import identifier, literal
+from ..sql.dialects import names
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS, NANOSECONDS
 from ..sql.query import Query, Question
-from ..sql.steps import columns_of
-from ..sql.text import LONGEST, names
+from ..sql.steps import columns_of, plain_input
 
 __all__ = ["Scans", "groups_suffice", "named", "select"]
 

@@ -8,18 +8,17 @@ from decimal import Decimal, localcontext
 from typing import Any, Final
 
 from ...core.grid import Bounds
+from ...core.keys import LONGEST
 from ...core.totals import Groups
 from ...core.urls import shown_url
 from ...errors import DataError, SourceError, guarded, guarded_schema
 from ..database import SqlSource
 from ..schema import Field, Schema
-from ..sql.asked import plain_input
 from ..sql.cells import double, identifier
-from ..sql.dialects import Dialect, with_source
+from ..sql.dialects import Dialect, names, number_fields, with_source
 from ..sql.expression.words import POSTGRES, expanded
 from ..sql.query import Query, Question
-from ..sql.steps import columns_of
-from ..sql.text import LONGEST, names, number_fields
+from ..sql.steps import columns_of, plain_input
 from .base import missing_extra, register
 
 __all__ = ["Postgres"]

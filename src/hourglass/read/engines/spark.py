@@ -10,19 +10,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ...core.grid import Bounds
+from ...core.keys import LONGEST
 from ...core.totals import Groups
 from ...errors import guarded, guarded_schema
 from ..files import FileSet
 from ..schema import Field, Schema
-from ..spill import spill_directory
-from ..sql.asked import plain_input
-from ..sql.dialects import Dialect, with_source
+from ..sql.dialects import Dialect, names, with_fields, with_source
 from ..sql.expression.words import SPARK, expanded
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Question
-from ..sql.steps import columns_of
-from ..sql.text import LONGEST, names, with_fields
-from .base import missing_extra, register
+from ..sql.steps import columns_of, plain_input
+from .base import missing_extra, register, spill_directory
 
 __all__ = ["Spark", "SparkEngine", "session"]
 

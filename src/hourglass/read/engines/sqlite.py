@@ -13,19 +13,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ...core.columns import KeyColumn, Keys
 from ...core.grid import Bounds
-from ...core.key_columns import KeyColumn, Keys
+from ...core.keys import LONGEST
 from ...core.totals import Groups
 from ...errors import DataError, guarded, guarded_schema
 from ..database import SqlSource
 from ..schema import INT64, Field, Schema
 from ..sql.cells import INFINITY, INTEGER, REAL, identifier
-from ..sql.dialects import Dialect, exact_real, integer_division, with_source
+from ..sql.dialects import (
+    Dialect,
+    exact_real,
+    integer_division,
+    number_fields,
+    with_fields,
+    with_source,
+)
 from ..sql.expression.arithmetic import SCALARS
 from ..sql.expression.words import FUNCTIONS, SQLITE
 from ..sql.query import Question
 from ..sql.steps import columns_of
-from ..sql.text import LONGEST, number_fields, with_fields
 from .base import register
 
 __all__ = ["SQLite"]

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...core.key_columns import KeyColumn, Keys
+from ...core.columns import KeyColumn, Keys
 from ...core.scale import (
     Counts,
     Scale,
@@ -34,12 +34,11 @@ from ...core.totals import CELLS, Groups, Sum
 from ...core.unit import Unit
 from ...errors import BoundsError
 from ..schema import TEXT_REACH, Field
-from .asked import Asked, Input
 from .buckets import Thresholds, of_doubles, of_integers
 from .cells import as_double, as_integer, double, is_number, whole, widened
 from .expression.nodes import Node
 from .expression.words import DUCKDB, Words
-from .steps import kept_rows, key_column, with_steps
+from .steps import Asked, Input, kept_rows, key_column, with_steps
 
 if TYPE_CHECKING:
     from ..column import Column

@@ -4,7 +4,7 @@ Written in DuckDB's dialect as flat common table expressions over a table named 
 :mod:`.dialects` translates it for other engines. All values are exact integers from the first step
 on, so every engine returns the same totals, bit for bit.
 
-    asked       the rows that a filter keeps, and what expressions compute (:mod:`.asked`)
+    asked       the rows that a filter keeps, and what expressions compute (:mod:`.steps`)
     quantised   the keys, the person and the cell t of every row (the rule of hourglass.core.grid)
         complete    for several columns: the cells, or NULL in rows that lack one of them
     persons     each person once: the nearest cell to the mean of their cells
@@ -22,20 +22,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from ...core.places import Places
+from ...core.keys import Places
 from ...core.totals import MOST, MOST_SQUARE, Groups, Sum, Totals
 from ...core.unit import Unit
 from ...errors import GridError
 from ..kernel import Part, total_of_array, total_of_chunks
 from ..schema import Field
 from ..several import Target, totals_of_columns
-from .asked import Asked, Input
-from .cells import scaled
+from .cells import Value, scaled
 from .expression.words import DUCKDB, Words
 from .question import Question
 from .sides import person_side, side_count, side_of
 from .steps import (
     ROW,
+    Asked,
+    Input,
     are_listed,
     checked_names,
     complete_rows,
@@ -47,7 +48,6 @@ from .steps import (
     rounded_mean,
     with_steps,
 )
-from .value import Value
 
 if TYPE_CHECKING:
     from ..column import Column

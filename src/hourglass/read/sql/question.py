@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from ...core.totals import Groups, Sum
 from ..schema import Field
-from .asked import Input
 from .expression.words import DUCKDB, Words
+from .steps import Input
 
 if TYPE_CHECKING:
     from ..column import Column

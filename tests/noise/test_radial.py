@@ -8,7 +8,7 @@ import mpmath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourglass.noise.series import in_beta
+from hourglass.noise.radial import in_beta
 
 coefficients = st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=5)
 rates = st.fractions(Fraction(1, 10**4), 50, max_denominator=10**6)

@@ -1,7 +1,10 @@
-"""The keys of groups as columns, one for each ``by`` column.
+"""Columns as arrays: the keys of groups, one column for each of ``by``, and numbers of Arrow.
 
 There may be many groups, and most of their names are never accessed. So names stay in arrays from
 the engine's result to the published answer; tuples of Python values are created on access.
+
+Numbers of Arrow arrays are read from their buffers: PyArrow's own conversion imports pandas
+wherever that is installed, which takes longer than a question about a small file.
 """
 
 from __future__ import annotations
@@ -14,12 +17,16 @@ from typing import Any, Final, overload
 import numpy as np
 import numpy.typing as npt
 
-from .arrow import numbers_of
-
-__all__ = ["NAMELESS", "KeyColumn", "Keys"]
+__all__ = ["NAMELESS", "KeyColumn", "Keys", "numbers_of"]
 
 #: For more texts than this, PyArrow's conversion is faster, although it imports pandas.
 _MANY: Final = 20_000
+
+_TYPES: Final = {"halffloat": np.float16, "float": np.float32, "double": np.float64} | {
+    f"{sign}int{width}": np.dtype(f"{sign}int{width}")
+    for sign in ("", "u")
+    for width in (8, 16, 32, 64)
+}
 
 Rows = npt.NDArray[np.intp]
 
@@ -160,6 +167,12 @@ class Keys(Sequence[tuple[Any, ...]]):
 
 
 #: One group without a name.
+NAMELESS: Final = Keys([])
+
+
+# --- from Arrow ---------------------------------------------------------------------------------
+
+
 def _texts(column: Any) -> npt.NDArray[Any]:
     """Text as an array of objects, None for NULL."""
     if len(column) > _MANY:
@@ -170,4 +183,46 @@ def _texts(column: Any) -> npt.NDArray[Any]:
     return found
 
 
-NAMELESS: Final = Keys([])
+def numbers_of(values: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """The numbers or booleans of an array, 0 in place of NULL, and where NULL is.
+
+    Takes an Array or a ChunkedArray; None instead of a mask if there is no NULL.
+    """
+    pieces = [values] if not hasattr(values, "chunks") else values.chunks
+    found = [_numbers(piece) for piece in pieces]
+    numbers = found[0] if len(found) == 1 else np.concatenate([_empty(values.type), *found])
+    if not values.null_count:
+        return numbers, None
+    masks = [_absent(piece) for piece in pieces]
+    absent = masks[0] if len(masks) == 1 else np.concatenate(masks)
+    return np.where(absent, numbers.dtype.type(0), numbers), absent
+
+
+def _empty(kind: Any) -> npt.NDArray[Any]:
+    return np.empty(0, dtype=np.bool_ if str(kind) == "bool" else _TYPES[str(kind)])
+
+
+def _numbers(piece: Any) -> npt.NDArray[Any]:
+    """What the buffer holds, which is arbitrary at NULL."""
+    if not len(piece):
+        return _empty(piece.type)
+    _, buffer = piece.buffers()
+    if str(piece.type) == "bool":
+        return _bits(buffer, piece.offset, len(piece))
+    dtype = np.dtype(_TYPES[str(piece.type)])
+    return np.frombuffer(buffer, dtype, len(piece), piece.offset * dtype.itemsize)
+
+
+def _absent(piece: Any) -> npt.NDArray[np.bool_]:
+    valid = piece.buffers()[0]
+    if valid is None or not len(piece):
+        return np.zeros(len(piece), dtype=np.bool_)
+    return ~_bits(valid, piece.offset, len(piece))
+
+
+def _bits(buffer: Any, start: int, size: int) -> npt.NDArray[np.bool_]:
+    """A range of a bitmap."""
+    first, skipped = divmod(start, 8)
+    packed = np.frombuffer(buffer, np.uint8, -(-(skipped + size) // 8), first)
+    bits = np.unpackbits(packed, count=skipped + size, bitorder="little")
+    return bits[skipped:].view(np.bool_)

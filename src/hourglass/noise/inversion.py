@@ -1,13 +1,17 @@
-"""Uniform integers below many bounds at once, with a fixed number of words.
+"""Exact inversion of U, uniform in [0, 1), whose digits are read from words until they decide.
 
-floor(U n), U uniform in [0, 1), is uniform in 0..n-1. One word gives the first 64 digits of U and
-thereby floor(U n), unless further digits could still change it, which happens for one word in 2^64
-/ n; then more digits are read. Unlike rejection, this never discards a word: the number of words
-depends only on the bound, not on the outcome.  [B4] [H9]
+By a table: the number of cumulative probabilities F(0), F(1), ... that are at most U has the law
+that they belong to.
+
+By a product: floor(U n) is uniform in 0..n-1, for many bounds n at once. One word gives the first
+64 digits of U and thereby floor(U n), unless further digits could still change it, which happens
+for one word in 2^64 / n; then more digits are read. Unlike rejection, this never discards a word:
+the number of words depends only on the bound, not on the outcome.  [B4] [H9]
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +19,9 @@ import numpy.typing as npt
 
 from .bits import Bits, Words, next_word
 
-__all__ = ["MAX_INT64_BOUND", "ONE_WORD", "sample_scaled", "sample_scaled_one"]
+__all__ = [
+    "MAX_INT64_BOUND", "ONE_WORD", "invert", "invert_one", "sample_scaled", "sample_scaled_one",
+]  # fmt: skip
 
 _HALF: Final = np.uint64(32)
 _LOW: Final = np.uint64((1 << 32) - 1)
@@ -25,6 +31,58 @@ _ONE: Final = np.uint64(1)
 ONE_WORD: Final = 1 << 52
 #: Bounds stay below this in int64; beyond it they are Python integers.
 MAX_INT64_BOUND: Final = 1 << 62
+
+
+# --- by a table ---------------------------------------------------------------------------------
+
+
+def invert(
+    table: Words,
+    words: Words,
+    bits: Bits,
+    threshold: Callable[[int, int], int],
+    reach: int | None = None,
+) -> npt.NDArray[np.int64]:
+    """For each word, the number of F(i) that are at most U, whose first digits are the word.
+
+    ``table`` holds the first digits of F(0), F(1), ..., and ``threshold(i, digits)`` returns as
+    many digits of F(i) as needed. A word decides every comparison except with an F(i) that has the
+    same first digits; then more digits of U are read. No result exceeds ``reach``.
+    """
+    found = np.searchsorted(table, words, side="left")
+    if len(table):
+        for index in np.flatnonzero(table[np.minimum(found, len(table) - 1)] == words):
+            found[index] = _settle(int(words[index]), int(found[index]), bits, threshold, reach)
+    return found.astype(np.int64, copy=False)
+
+
+def invert_one(
+    table: Words, bits: Bits, threshold: Callable[[int, int], int], reach: int | None = None
+) -> np.int64:
+    """The same of the next word. All of the table is compared, so the time says nothing of it."""
+    words = bits.words(1)
+    found: np.int64 = np.add.reduce(table < words)
+    if np.count_nonzero(table == words):  # table[found] would take longer for a larger index
+        return np.int64(_settle(int(words[0]), int(found), bits, threshold, reach))
+    return found
+
+
+def _settle(
+    prefix: int, rung: int, bits: Bits, threshold: Callable[[int, int], int], reach: int | None
+) -> int:
+    """Read U until it differs from every F(i); ``rung`` of them are known to be below."""
+    digits = bits.width
+    while reach is None or rung <= reach:
+        prefix = prefix << bits.width | next_word(bits)
+        digits += bits.width
+        while (limit := threshold(rung, digits)) < prefix:
+            rung += 1
+        if prefix < limit:
+            return rung
+    raise ArithmeticError(f"a draw exceeded {reach}")
+
+
+# --- by a product -------------------------------------------------------------------------------
 
 
 def sample_scaled(bounds: npt.NDArray[Any], bits: Bits, *, largest: int) -> npt.NDArray[Any]:
