@@ -8,8 +8,8 @@ HourglassError
 │   ├── DataError           the data is of a kind that has no mean: text, dates, nested
 │   └── OptionError         another argument has a value that is not offered
 ├── BudgetError             the ledger refused the charge (exit code 3)
-    │   ├── BudgetExceededError     the price exceeds what remains; has requested, spent, remaining
-    │   ├── BudgetExistsError       a budget of that name already exists
+│   ├── BudgetExceededError     the price exceeds what remains; has requested, spent, remaining
+│   ├── BudgetExistsError       a budget of that name already exists
 │   ├── RequestReusedError      the request key belongs to another question
 │   ├── ChargeClosedError       an earlier version gave the charge back
 │   └── LedgerError             the ledger itself cannot be used

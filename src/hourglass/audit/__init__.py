@@ -1,7 +1,7 @@
 """The audit: tries to break the privacy promise in three ways, and shows that these work.
 
     exact       every likelihood ratio of a law, in exact arithmetic; samplers by enumeration
-        empirical   a lower confidence bound on the epsilon of anything that releases numbers
+    empirical   a lower confidence bound on the epsilon of anything that releases numbers
     greybox     the same noise on neighbouring data: only the totals may differ
     mutants     known mistakes, and which of these checks catches each
 

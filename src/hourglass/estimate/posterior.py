@@ -3,7 +3,7 @@
 Prior: 1/n on the size n >= 1 (as log (n+1/2)/(n-1/2), which sums in closed form). For the position
 of the mean in the range, alpha in [0, 1], there are two priors:
 
-        jeffreys    Beta(1/2, 1/2), the Jeffreys prior: for means that may lie close to a bound
+    jeffreys    Beta(1/2, 1/2), the Jeffreys prior: for means that may lie close to a bound
     posterior   an equal mixture of that and Beta(15/2, 15/2): for means well inside the bounds
 
 (docs/decisions/posterior.md has the figures.)

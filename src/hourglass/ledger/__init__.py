@@ -4,7 +4,7 @@ A ledger is an append-only list of entries with a hash chain, in a SQLite file o
 budget is charged before data is read, and an answer is stored before it is returned.
 
     budget      the facade: reserve, settle, balance, history
-        session     transactions of one process on a budget, with the state verified so far
+    session     transactions of one process on a budget, with the state verified so far
     replay      the state that entries add up to, and whether each entry was allowed
     entries     one entry, and the hash chain
     store       the Protocol of a store for entries; implemented by sqlite and postgres

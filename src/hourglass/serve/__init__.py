@@ -2,7 +2,7 @@
 
     catalogue   the owner's file as frozen values; reading checks it, with line numbers
     holdings    datasets registered: their totals are read once and kept in memory
-        service     asks questions through ask/run.py: charge, noise, answer
+    service     asks questions through ask/run.py: charge, noise, answer
     previews    the expected accuracy of an answer, simulated without data
     people      who asks: tokens, sessions, roles; limits: how much and how fast
     api, pages  the two ways in; app puts them together, server runs them

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ...core.grid import NEAREST, Grid
+from ...core.totals import MOST, MOST_SQUARE
+from ...errors import GridError
 from ..schema import INT64, TEXT_REACH, Field
 from .expression.nodes import Node
 
@@ -224,6 +226,15 @@ class Value:
     grid: Grid
     missing: int | None = None
     expression: Node | None = None
+
+    def check_power(self, power: int) -> None:
+        """Raise if a sum of this power of the cells could be too large."""
+        most = MOST if power == 1 else MOST_SQUARE
+        if self.grid.cells**power > most:
+            raise GridError(
+                f"grid={self.grid.cells} is too fine for a sum of cells to the power of {power}; "
+                f"give at most {int(most ** (1 / power))}"
+            )
 
     @property
     def cell(self) -> str:

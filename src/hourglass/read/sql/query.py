@@ -6,11 +6,11 @@ on, so every engine returns the same totals, bit for bit.
 
     asked       the rows that a filter keeps, and what expressions compute (:mod:`.steps`)
     quantised   the keys, the person and the cell t of every row (the rule of hourglass.core.grid)
-        complete    for several columns: the cells, or NULL in rows that lack one of them
+    complete    for several columns: the cells, or NULL in rows that lack one of them
     persons     each person once: the nearest cell to the mean of their cells
     ranked      or: the person's rows in order, and their groups in the order of a hash
     chosen      ... and those of them that count
-        (last)      COUNT(t), and each sum that the statistic needs as 65536 * hi + lo, by group
+    (last)      COUNT(t), and each sum that the statistic needs as 65536 * hi + lo, by group
 
 With several columns the cells are t1, t2, ... On DuckDB 2t - G replaces t if only its sum is
 needed: see :func:`.cells.clamped`.
@@ -23,9 +23,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from ...core.keys import Places
-from ...core.totals import MOST, MOST_SQUARE, Groups, Sum, Totals
+from ...core.totals import Groups, Sum, Totals
 from ...core.unit import Unit
-from ...errors import GridError
 from ..kernel import Part, total_of_array, total_of_chunks
 from ..schema import Field
 from ..several import Target, totals_of_columns
@@ -39,6 +38,7 @@ from .steps import (
     Input,
     are_listed,
     checked_names,
+    complete_reals,
     complete_rows,
     group_hash,
     halves,
@@ -84,15 +84,8 @@ class Query:
             columns = range(len(self.values))
             object.__setattr__(self, "sums", tuple(Sum(column=column) for column in columns))
         for each in self.sums:
-            if each.side:
-                continue
-            cells, power = self.values[each.column].grid.cells, each.power
-            most = MOST if power == 1 else MOST_SQUARE
-            if cells**power > most:
-                raise GridError(
-                    f"grid={cells} is too fine for a sum of cells to the power of {power}; "
-                    f"give at most {int(most ** (1 / power))}"
-                )
+            if not each.side:
+                self.values[each.column].check_power(each.power)
 
     @property
     def fields(self) -> list[Field]:
@@ -256,15 +249,27 @@ class Query:
                 cells.append(f"{value.clamped(y, balanced=self._balanced(i))} AS {t}")
         return [
             ("scaled", f"SELECT {', '.join(columns)} {source}"),
-            ("quantised", f"SELECT {', '.join(cells)} FROM scaled"),
+            ("quantised", f"SELECT {', '.join(cells)} FROM scaled{self._filter(sums)}"),
         ]
 
     def _complete_steps(self, sums: str) -> list[tuple[str, str]]:
-        if len(self.values) < 2:  # a count has a cell and no value
+        needed = self._needed
+        if not needed or self._filter(sums):
             return []
-        pairs = zip(self.values, self._cells, strict=True)
-        needed = [t for value, t in pairs if value.missing is None]
-        return complete_rows(self._cells, needed, self.keys, self._sides, sums) if needed else []
+        return complete_rows(self._cells, list(needed), self.keys, self._sides, sums)
+
+    @property
+    def _needed(self) -> dict[str, Value]:
+        """The cells without which a row does not count; one column needs no test."""
+        pairs = zip(self._cells, self.values, strict=False)  # a count has a cell and no value
+        return {t: v for t, v in pairs if v.missing is None} if len(self.values) > 1 else {}
+
+    def _filter(self, sums: str) -> str:
+        """The test for complete rows where DuckDB can make it before the cells."""
+        needed = self._needed
+        if sums != "huge" or self.person or any(value.grid.own for value in needed.values()):
+            return ""
+        return complete_reals([t.replace("t", "y") for t in needed]) if needed else ""
 
     def listed(self, i: int, sums: str) -> tuple[Any, ...] | None:
         """The public values of a key, if the query lists them: DuckDB is slow to read many."""
@@ -330,7 +335,8 @@ class Query:
                 term = side_count(t, t.replace("t", "o"), each.side)
             hi, lo = halves(term, sums)
             columns += f", CAST({hi} AS BIGINT) AS hi{i}, CAST({lo} AS BIGINT) AS lo{i}"
-        select = f"SELECT {keys}COUNT({self._cells[0]}) AS n{columns} FROM {table}"
+        counted = "*" if self._filter(sums) else self._cells[0]
+        select = f"SELECT {keys}COUNT({counted}) AS n{columns} FROM {table}"
         return select + (f" GROUP BY {', '.join(self.keys)}{self._having(sums)}" if self.by else "")
 
     def _having(self, sums: str) -> str:

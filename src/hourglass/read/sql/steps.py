@@ -8,6 +8,7 @@ read have names of their own, and each engine provides them in a common form: nu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -16,16 +17,16 @@ from typing import Any, Final
 
 from ...core.totals import HALF
 from ..schema import Field
-from .cells import as_double, as_integer, as_text, identifier, literal, whole
+from .cells import as_double, as_integer, as_text, double, identifier, literal, whole
 from .expression.arithmetic import PAIR
 from .expression.nodes import Node
 from .expression.words import Words
 from .expression.writing import Writer
 
 __all__ = [
-    "ROW", "Asked", "Input", "are_listed", "checked_names", "columns_of", "complete_rows",
-    "group_hash", "halves", "hash_of", "inputs_of", "is_listed", "is_ours", "kept_rows",
-    "key_column", "plain_input", "rounded_mean", "value_alias", "with_steps",
+    "ROW", "Asked", "Input", "are_listed", "checked_names", "columns_of", "complete_reals",
+    "complete_rows", "group_hash", "halves", "hash_of", "inputs_of", "is_listed", "is_ours",
+    "kept_rows", "key_column", "plain_input", "rounded_mean", "value_alias", "with_steps",
 ]  # fmt: skip
 
 #: The prefix of names that hourglass adds to a query.
@@ -247,6 +248,15 @@ def complete_rows(
     if sums == "numeric":
         found, where = [*cells], f" WHERE {' AND '.join(f'{t} IS NOT NULL' for t in needed)}"
     return [("complete", f"SELECT {', '.join([*keys, *found, *sides])} FROM quantised{where}")]
+
+
+def complete_reals(numbers: Sequence[str]) -> str:
+    """One test of all doubles of a row on DuckDB, where NaN is greater than infinity.
+
+    The numbers are computed: of a column, DuckDB could take the answer from statistics, which leave
+    NaN out.
+    """
+    return f" WHERE {' + '.join(f'ABS({y})' for y in numbers)} <= {double(math.inf)}"
 
 
 def checked_names(fields: Mapping[str, Field | None]) -> list[str]:
