@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -39,14 +40,18 @@ def test_the_shares_that_are_expected_outside() -> None:
     assert found.shares_outside(1) == (1.0, 1.0)
     release = hg.mean(VALUES, bounds=found, epsilon=50)
     told = " ".join(str(release).split())
-    assert f"leave about {100 * below / 5000:.2g} % of the values below" in told
+    assert f"leave about {below:,} records below and about {above:,} above" in told
+    table = pd.DataFrame({"x": VALUES, "g": "a"})
+    asked = {"bounds": found.bounds, "epsilon": 50, "by": "g", "keys": ["a", "b"]}
+    one = hg.mean(table, "x", **asked)["b"]  # the search saw the records of all groups
+    assert f"about {below:,} records below" in " ".join(str(one).split())
     assert str(hg.Release.from_dict(release.to_dict())) == str(release)
     stated = hg.mean(VALUES, bounds=tuple(found.bounds), epsilon=50)
     assert "found privately" not in str(stated)
     edge = hg.find_bounds([1e300] * 99, epsilon=9, scale=[0, 1, 2], bits=SeededBits(1))
     assert edge.shares_outside(99)[1] != edge.shares_outside(99)[1]  # NaN
     told = " ".join(str(hg.mean([1e300] * 99, bounds=edge, epsilon=50)).split())
-    assert "an unknown share above" in told
+    assert "an unknown number above" in told
     with pytest.raises(hg.OptionError, match="records=0"):
         found.shares_outside(0)
 
@@ -111,7 +116,7 @@ def test_the_shares_outside_are_unknown_for_other_rows() -> None:
         release = hg.mean(table, "a", bounds=bounds, epsilon=50, where=where)
         told = " ".join(str(release).split())
         assert ("to leave about" in told) is known
-        assert ("found privately; the share of values outside is unknown." in told) is not known
+        assert ("found privately; the number of values outside is unknown." in told) is not known
         assert str(hg.Release.from_dict(release.to_dict())) == str(release)
 
 

@@ -15,7 +15,7 @@ from ..mechanisms.base import MeanMechanism
 from .answer import Answer
 from .outside import Outside, outside_notes
 from .presented import TOO_FEW, UNKNOWN
-from .rendering import decimals_for, number
+from .rendering import counted, decimals_for, number
 from .stored import stored_terms
 
 __all__ = ["Release"]
@@ -202,17 +202,15 @@ class Release(Answer):
         return number(value, decimals_for(self._mean_error))
 
     def _expected_outside(self) -> list[str]:
-        if self.bounds.leaves is None or not self.count:
+        """What the search aimed at; its records may be others: of all groups, or unfiltered."""
+        if self.bounds.leaves is None:
             return []
-        parts = [
-            "an unknown share"
-            if left is None
-            else f"about {100 * min(1.0, left / self.count):.2g} %"
-            for left in self.bounds.leaves
-        ]
         if self.bounds.leaves == (None, None):
-            return [f"{self._found}; the share of values outside is unknown."]
-        return [f"{self._found}, to leave {parts[0]} of the values below and {parts[1]} above."]
+            return [f"{self._found}; the number of values outside is unknown."]
+        below, above = self.bounds.leaves
+        first = "an unknown number" if below is None else f"about {counted(below, 'record')}"
+        second = "an unknown number" if above is None else f"about {above:,}"
+        return [f"{self._found}, to leave {first} below and {second} above in the data searched."]
 
     def _outside_notes(self, confidence: float) -> list[str]:
         return outside_notes(self, confidence)
