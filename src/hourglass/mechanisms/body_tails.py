@@ -14,7 +14,6 @@ from math import comb
 from typing import Any, Final
 
 import numpy as np
-from numpy.polynomial.polynomial import polyval
 
 from ..core.exact import to_double
 from .tails import (
@@ -161,9 +160,17 @@ class GeometricSum:
 
     def __call__(self, L: Floats) -> Floats:
         """The sum from L on."""
-        place = self.epsilon * L
-        found: Any = np.exp(-place) * polyval(place, self.coefficients)
-        return np.asarray(found, dtype=np.float64)
+        return self.times(L, np.exp(-self.epsilon * L))
+
+    def times(self, L: Floats, decay: Floats) -> Floats:
+        """The same if exp(-e L) is known, by Horner's rule in place."""
+        place, (*rest, last) = self.epsilon * L, self.coefficients.tolist()
+        found = np.full_like(place, last)
+        for coefficient in reversed(rest):
+            found *= place
+            found += coefficient
+        found *= decay
+        return found
 
 
 def _power_sums(degree: int, epsilon: float) -> list[float]:

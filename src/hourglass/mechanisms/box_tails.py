@@ -55,11 +55,16 @@ class BoxTails(BodyTails):
         part = np.maximum(first, 2 * down + k)  # from here on the region has cells on both sides
         plain, times_l = self._from(part)
         found = times_l / 2 + ((self.centre + 1 - x) / self.grid + k / 2) * plain
-        whole, whole_l = self._from(first)
-        found += self.middle * (whole - plain) + (whole_l - times_l)
+        apart = first < part
+        if apart.any():
+            whole, whole_l = self._from(first[apart])
+            found[apart] += self.middle * (whole - plain[apart]) + (whole_l - times_l[apart])
         tail: Floats = np.clip(found * self.epsilon / self.normaliser, 0.0, 1.0)
         return tail
 
     def _from(self, L: Floats) -> tuple[Floats, Floats]:
         """The sums over L, L+2, ... of widths(L) b^L and of L widths(L) b^L."""
-        return self._plain(L), self._times_l(L) / self.epsilon
+        decay = np.exp(-self.epsilon * L)
+        times_l = self._times_l.times(L, decay)
+        times_l /= self.epsilon
+        return self._plain.times(L, decay), times_l
