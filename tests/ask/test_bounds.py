@@ -42,7 +42,7 @@ def test_the_shares_that_are_expected_outside() -> None:
     told = " ".join(str(release).split())
     assert f"leave about {below:,} records below and about {above:,} above" in told
     table = pd.DataFrame({"x": VALUES, "g": "a"})
-    asked = {"bounds": found.bounds, "epsilon": 50, "by": "g", "keys": ["a", "b"]}
+    asked: dict[str, Any] = {"bounds": found.bounds, "epsilon": 50, "by": "g", "keys": ["a", "b"]}
     one = hg.mean(table, "x", **asked)["b"]  # the search saw the records of all groups
     assert f"about {below:,} records below" in " ".join(str(one).split())
     assert str(hg.Release.from_dict(release.to_dict())) == str(release)

@@ -159,8 +159,8 @@ def test_secret_names_show_above_the_threshold() -> None:
 def test_an_answer_in_every_form(tmp_path: Path) -> None:
     found = hg.count(TABLE, by="g", keys=["a", "b", "z"], epsilon=60, unit=hg.per_person("who"))
     assert "persons" in str(found).splitlines()[0]
-    assert "Number of persons." in str(found)
-    assert "each who counts once) added or removed" in str(found)
+    assert "Number of persons, each in one of their groups." in str(found)
+    assert "each who counts once, in one group) added or removed" in str(found)
     assert found.counts.tolist() == [found[key].count for key in found]
     assert found["z"].interval() == hg.Interval(0, 0, 0.95, "count")
     frame = found.to_pandas(0.9)

@@ -23,6 +23,7 @@ import hourglass as hg
 from hourglass.cli.output import rendered
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
+from hourglass.core.unit import limited
 from hourglass.estimate import point
 from hourglass.estimate.point import BAYESIAN
 from hourglass.mechanisms.base import ALGORITHMS, make
@@ -80,7 +81,7 @@ def test_releases_of_the_first_version(case: dict[str, Any]) -> None:
     assert releases.threshold == case["threshold"]
     assert [list(group) for group in releases.groups] == case["groups"]
     for release, said in zip(releases.values(), case["said"], strict=True):
-        check_said(release, said)
+        check_said(release, said | {"unit": limited(said["unit"], by_group=True)})
     again = releases.to_dict(case["stored"]["confidence"])
     assert again.keys() - case["stored"].keys() == {"by_kinds", "column"}
     assert again["noisy_totals"] == case["stored"]["noisy_totals"]
@@ -231,7 +232,7 @@ def test_files_and_frames_keep_every_column(by: tuple[str, ...], tmp_path: Path)
     found = answers(by, groups)
     expected = list(found.columns(0.95))
     assert len({name.casefold() for name in expected}) == len(by) + len(FIGURES)
-    kept = expected + list(found.terms(found.columns(0.95)))
+    kept = expected + list(found.terms(found.columns(0.95), 0.95))
     assert len({name.casefold() for name in kept}) == len(kept)
     rows = list(csv.reader(io.StringIO(rendered(found, "csv", 0.95).decode())))
     assert rows[0] == kept

@@ -55,6 +55,7 @@ class MeanQuestion(TotalsQuestion):
     estimator: str
     asked: str = "mean"
     where: str | None = None
+    missing: tuple[int | float | None, ...] = ()
 
     def _facts(self) -> dict[str, Any]:
         return {"estimator": self.estimator} | self._ranges()
@@ -74,10 +75,10 @@ class MeanQuestion(TotalsQuestion):
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Any:
         """The release, computed from the noisy totals."""
         keys, totals = noisy
-        return self._answer(keys, totals, self.mechanism, self.columns[0], private)
+        return self._answer(keys, totals, self.mechanism, 0, private)
 
     def _answer(
-        self, keys: Any, totals: Any, mechanism: Any, column: str | None, private: bool
+        self, keys: Any, totals: Any, mechanism: Any, place: int, private: bool
     ) -> Release | Releases:
         terms: dict[str, Any] = {
             "noisy_totals": totals,
@@ -86,8 +87,9 @@ class MeanQuestion(TotalsQuestion):
             "estimator": self.estimator,
             "unit": str(self.unit),
             "private": private,
-            "column": column,
+            "column": self.columns[place],
             "where": self.where,
+            "missing": self.missing[place],
             "asked": self.asked,
             "outside_epsilon": self.outside.rate if self.outside else None,
             "_algorithm": mechanism,
@@ -118,7 +120,7 @@ class ColumnsQuestion(MeanQuestion):
         each = zip(self.columns, totals.columns, strict=True)
         return Columns(
             {
-                str(name): self._answer(keys, part, self.mechanism.column(i), name, private)
+                str(name): self._answer(keys, part, self.mechanism.column(i), i, private)
                 for i, (name, part) in enumerate(each)
             }
         )
@@ -241,6 +243,7 @@ def _checked(
         threshold=threshold(mechanism, exact, whose.records, whose.groups) if exact else None,
         place=place,
         where=conditions.text,
+        missing=tuple(None if fill == "drop" else fill for fill in fills),
     )
 
 

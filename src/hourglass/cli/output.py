@@ -192,7 +192,7 @@ def rendered(
         text = yaml_text(plain) if format_ == "yaml" else _json(plain)
         return encoded(f"{text}\n")
     columns = answer.columns(asked, fewest=fewest)
-    columns |= answer.terms(columns) | _repeated(origin, columns)
+    columns |= answer.terms(columns, asked) | _repeated(origin, columns)
     return _csv(columns) if format_ == "csv" else _parquet(columns)
 
 

@@ -52,7 +52,7 @@ class Unit:
 
 _PERSON: Final = re.compile(
     r"person \((?P<column>.*): (?:counted once|up to (?P<rows>[0-9]+) rows)"
-    r"(?: in up to (?P<groups>[0-9]+) groups)?\)",
+    r"(?: in (?:(?P<one>one group)|up to (?P<groups>[0-9]+) groups))?\)",
     re.DOTALL,
 )
 
@@ -63,7 +63,15 @@ def counts_persons(unit: str) -> bool:
     return found is not None and found["rows"] is None
 
 
-def hidden(unit: str, *, averaged: bool = True) -> str:
+def limited(unit: str, *, by_group: bool) -> str:
+    """The text of a unit; of a person who counts in one group only, it says so."""
+    found = _PERSON.fullmatch(unit)
+    if found is None or found["one"] or found["groups"] or not by_group:
+        return unit
+    return f"{unit[:-1]} in one group)"
+
+
+def hidden(unit: str, *, averaged: bool = True, by_group: bool = False) -> str:
     """Whose presence is hidden, in words, from the text of a unit as stored in answers.
 
     ``averaged`` means that a person who counts once does so with the mean of their rows.
@@ -72,11 +80,13 @@ def hidden(unit: str, *, averaged: bool = True) -> str:
     if found is None:
         return f"one {unit}"
     column, rows = found["column"], found["rows"]
+    alone = ", in one group" if found["one"] or (by_group and not found["groups"]) else ""
     if rows is None:
         once = "once per group" if found["groups"] else "once"
-        words = f"each {column} counts {once}" + (", with the mean of its rows" if averaged else "")
+        words = f"each {column} counts {once}"
+        words += alone + (", with the mean of its rows" if averaged else "")
     else:
-        words = f"up to {rows} {'row' if rows == '1' else 'rows'} of each {column} count"
+        words = f"up to {rows} {'row' if rows == '1' else 'rows'} of each {column} count{alone}"
     if found["groups"]:
         words += f", in up to {found['groups']} groups"
     return f"one person ({words})"

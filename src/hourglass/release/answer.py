@@ -30,7 +30,7 @@ from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
 from .presented import Presented
 from .rendering import clamped, grouped, named
-from .statement import Range, Statement, stated
+from .statement import Range, Statement, replaced, stated
 from .stored import figure_names, keys_from, named_keys, terms_from
 
 __all__ = ["Answer"]
@@ -59,6 +59,7 @@ class Answer(Presented):
     threshold: int | None = None
     column: str | None = None
     where: str | None = None
+    missing: int | float | None = None
     asked: str = "mean"
     outside_epsilon: Fraction | None = None
 
@@ -189,8 +190,9 @@ class Answer(Presented):
 
     def _terms(self, rows: int) -> dict[str, list[Any]]:
         told = {} if self.column is None else {"column": [self.column] * rows}
-        ends = {"lower": [self.bounds.lower] * rows, "upper": [self.bounds.upper] * rows}
-        return told | super()._terms(rows) | ends
+        ends = {"lower": self.bounds.lower, "upper": self.bounds.upper}
+        ends |= {} if self.missing is None else {"missing": self.missing}
+        return told | super()._terms(rows) | {name: [end] * rows for name, end in ends.items()}
 
     @classmethod
     def from_dict(cls, answer: dict[str, Any]) -> Self:
@@ -215,9 +217,12 @@ class Answer(Presented):
         """
         return stated(self, [self._range], self._algorithm, budget, **details)
 
+    def _missing(self) -> list[str]:
+        return replaced([self._range])
+
     @property
     def _range(self) -> Range:
-        return Range(self.column, self.bounds, self.grid)
+        return Range(self.column, self.bounds, self.grid, self.missing)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)

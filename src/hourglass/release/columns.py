@@ -14,7 +14,7 @@ from .presented import SHOWN, TOO_FEW, Presented, no_such_key
 from .release import Release
 from .releases import Releases
 from .rendering import clamped, grouped, label, listed, named
-from .statement import Statement, stated
+from .statement import Statement, replaced, stated
 from .stored import figure_names, named_keys
 
 __all__ = ["Columns"]
@@ -198,9 +198,14 @@ class Columns(Presented, Mapping[Any, Any]):
         return found
 
     def _terms(self, rows: int) -> dict[str, list[Any]]:
-        ends = [self.bounds[name] for name in self.names] * len(self.groups)
-        found = super()._terms(rows)
-        return found | {"lower": [end.lower for end in ends], "upper": [end.upper for end in ends]}
+        ranges = [part._range for part in self._parts.values()] * len(self.groups)
+        lower, upper = zip(*(each.bounds for each in ranges), strict=True)
+        found = super()._terms(rows) | {"lower": [*lower], "upper": [*upper]}
+        missing = {"missing": [each.missing for each in ranges]}
+        return found | (missing if replaced(ranges) else {})
+
+    def _missing(self) -> list[str]:
+        return replaced([part._range for part in self._parts.values()])
 
     def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The whole answer as JSON values; :meth:`from_dict` restores it."""

@@ -24,6 +24,7 @@ from ..estimate.population import Seen, population, records_mean
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.tails import Line
 from .derived import Derived, place_of, plain_key, stored
+from .presented import UNKNOWN
 from .rendering import counted, decimals_for, marked, number
 
 if TYPE_CHECKING:
@@ -117,7 +118,9 @@ class Total(Derived):
             places = 0 if whole else decimals_for((high - low) / 4)
             values = (getattr(self, of), low, high)
             if of == "mean":
-                rows.append([self._mean_word, *(self._number(v, places, "%") for v in values)])
+                cells = [self._number(v, places, "%") for v in values]
+                cells[0] = cells[0] if self.count else UNKNOWN
+                rows.append([self._mean_word, *cells])
             else:
                 rows.append([of, *(number(v, places) for v in values)])
         return rows

@@ -16,9 +16,11 @@ from ..errors import OptionError, shown
 from ..estimate import pairs
 from ..estimate.differences import difference
 from ..estimate.interval import Interval, _records, check_confidence
+from ..estimate.point import count
 from ..estimate.population import Seen
 from ..mechanisms.base import MeanMechanism
 from .derived import Derived, key_name, place_of, plain_key, stored
+from .presented import UNKNOWN
 from .rendering import decimals_for, marked, number
 
 if TYPE_CHECKING:
@@ -60,7 +62,9 @@ class _Pair(Derived):
         low, high = self.interval(confidence)
         finite = high - low if math.isfinite(high - low) else self.value
         places = decimals_for(abs(finite) / 4)
-        return [[self._subject, *(self._printed(v, places) for v in (self.value, low, high))]]
+        cells = [self._printed(v, places) for v in (self.value, low, high)]
+        cells[0] = cells[0] if all(map(count, self.noisy_totals)) else UNKNOWN
+        return [[self._subject, *cells]]
 
     def _printed(self, value: float, places: int) -> str:
         return number(value, places)

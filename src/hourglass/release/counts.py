@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..core.columns import NAMELESS, Keys
 from ..core.exact import to_double
 from ..core.totals import NoisyCounts
-from ..core.unit import counts_persons, hidden
+from ..core.unit import counts_persons, hidden, limited
 from ..errors import OptionError, shown
 from ..estimate.interval import Interval
 from ..estimate.outside import count_ends
@@ -141,11 +141,14 @@ class _Counted(Presented):
 
     @property
     def _hidden(self) -> str:
-        return hidden(self.unit, averaged=False)
+        return hidden(self.unit, averaged=False, by_group=bool(self.by))
 
     @property
     def _clamped(self) -> str:
-        return f"Number of {'persons' if counts_persons(self.unit) else 'rows'}"
+        if not counts_persons(self.unit):
+            return "Number of rows"
+        once = limited(self.unit, by_group=bool(self.by)).endswith(" in one group)")
+        return f"Number of persons{', each in one of their groups' if once else ''}"
 
     @property
     def _subject(self) -> str:
@@ -193,7 +196,7 @@ class _Counted(Presented):
         figures = [_whole(c).astype(np.float64) for c in (self._count, *self._ends(confidence))]
         ends = 0.0, max(1.0, *(float(column.max(initial=0.0)) for column in figures))
         few = np.atleast_1d(self.few(fewest))
-        panel = Panel("", figures[0], figures[1], figures[2], ends, few)
+        panel = Panel("", figures[0], figures[1], figures[2], ends, few, every=True)
         plot_means(
             path,
             labels=[label(group) for group in self.groups] if self.by else [""],
@@ -281,7 +284,7 @@ class Counts(_Counted, Mapping[Any, Count]):
             noisy_totals=self.noisy_totals.take(place),
             epsilon=self.epsilon,
             delta=self.delta,
-            unit=self.unit,
+            unit=limited(self.unit, by_group=True),
             private=self.private,
             where=self.where,
             _algorithm=self._algorithm,

@@ -121,9 +121,12 @@ def share_cells(releases: Sequence[Release], confidence: float) -> list[list[str
         [side.interval(confidence, of="share") for side in (outside.below, outside.above)]
         for outside in (release.outside for release in releases)
     ]
-    width = min((100 * (high - low) for row in found for low, high in row), default=1.0)
-    places = min(2, max(0, -math.floor(math.log10(width)))) if width > 0 else 2
-    return [[_cell(low, high, places) for low, high in row] for row in found]
+    widths = [100 * (high - low) for row in found for low, high in row if low < high]
+    places = min(2, max(0, -math.floor(math.log10(min(widths, default=1.0)))))
+    return [
+        [_cell(low, high, places) if release.count else UNKNOWN for low, high in row]
+        for release, row in zip(releases, found, strict=True)
+    ]
 
 
 def _cell(low: float, high: float, places: int) -> str:
@@ -157,6 +160,8 @@ def _note(
     what = f"the values lie {where}"
     if counts_persons(release.unit):
         what = f"the persons have more values {where} than {other}"
+    if not release.count:
+        return f"What share of {what} is not known: there are too few records."
     if side.interval(confidence).low == 0 or math.isnan(side.share):
         return f"At most {most} of {what}, with {100 * confidence:g} % confidence."
     ends = f"{100 * confidence:g} % interval {number(100 * low, places)} to {most}"

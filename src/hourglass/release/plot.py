@@ -58,6 +58,9 @@ class Panel:
     bounds: tuple[float, float]
     few: Any = None
     share: bool = False
+    #: Whether the axis has room for the figures of few records, too: not for means, whose intervals
+    #: are as wide as the bounds.
+    every: bool = False
 
     @classmethod
     def of(cls, answer: Any, confidence: float, name: str = "", fewest: int = 1) -> Panel:
@@ -71,7 +74,8 @@ class Panel:
         if asked == "sum":  # a count has no bounds
             ends = float(min(lows, default=0.0)), float(max(highs, default=1.0))
         few = np.atleast_1d(answer.few(fewest))
-        return cls(name, means, lows, highs, ends, few, asked == "mean" and answer._yes_or_no)
+        share = asked == "mean" and answer._yes_or_no
+        return cls(name, means, lows, highs, ends, few, share, every=asked == "sum")
 
     @property
     def hollow(self) -> Any:
@@ -149,7 +153,7 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str], room: float) -> None:
     axes.scatter(panel.means[:shown], rows, s=25, c=faces, edgecolors=_DOT, zorder=3)
     axes.set_yticks(rows, names, fontsize=9 if shown <= 20 else 7.5, parse_math=False)
     axes.set_ylim(max(shown, 1) - 0.4, -0.6)
-    full = ~hollow if (~hollow).any() else slice(None)
+    full = slice(None) if panel.every or hollow.all() else ~hollow
     ends = _reach(lows[full], highs[full], panel.bounds)
     axes.set_xlim(*ends)
     axes.set_xticks(*_ticks(*ends, panel.share, room))

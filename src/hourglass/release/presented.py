@@ -61,14 +61,19 @@ class Presented:
         """The answer as columns."""
         raise NotImplementedError
 
-    def terms(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        """Further columns with the terms on which the figures were released."""
-        terms = self._terms(len(next(iter(columns.values()))))
+    def terms(
+        self, columns: Mapping[str, Sequence[Any]], confidence: float | None = None
+    ) -> dict[str, list[Any]]:
+        """Further columns: the confidence of intervals, and the terms of the release."""
+        rows = len(next(iter(columns.values())))
+        terms = {} if confidence is None else {"confidence": [confidence] * rows}
+        terms |= self._terms(rows)
         names = figure_names(list(columns), list(terms))
         return {names[name]: column for name, column in terms.items()}
 
     def _terms(self: Any, rows: int) -> dict[str, list[Any]]:
         told = {"unit": self.unit, "epsilon": str(self.epsilon), "delta": str(self.delta)}
+        told |= {} if getattr(self, "where", None) is None else {"where": self.where}
         told |= marked(self.private)
         return {name: [term] * rows for name, term in told.items()}
 
@@ -94,7 +99,7 @@ class Presented:
     @property
     def _hidden(self: Any) -> str:
         """Whose presence is hidden, in words."""
-        return hidden(self.unit)
+        return hidden(self.unit, by_group=bool(self.by))
 
     #: The default algorithm, which is not mentioned.
     _usual: ClassVar[str] = "hourglass"
@@ -113,6 +118,7 @@ class Presented:
             f"epsilon {decimal(self.epsilon)}{delta}{other}, {self._hidden} "
             f"{_CHANGED[self.adjacency]}.",
         ]
+        notes[1:1] = self._missing()
         where = getattr(self, "where", None)
         if where is not None:
             notes.insert(1, f"Rows where {label([where])}.")
@@ -138,6 +144,10 @@ class Presented:
 
     def _marks(self, fewest: int) -> list[str]:
         """The meaning of the marks in the table, if it has any."""
+        return []
+
+    def _missing(self) -> list[str]:
+        """What replaced missing values, if anything did."""
         return []
 
     def _expected_outside(self) -> list[str]:

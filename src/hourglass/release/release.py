@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
@@ -53,6 +53,7 @@ class Release(Answer):
         delta: Fraction = Fraction(0),
         column: str | None = None,
         where: str | None = None,
+        missing: int | float | None = None,
         asked: str = "mean",
         outside_epsilon: Fraction | None = None,
     ) -> Release:
@@ -70,6 +71,7 @@ class Release(Answer):
             private=private,
             column=column,
             where=where,
+            missing=missing,
             asked=asked,
             outside_epsilon=outside_epsilon,
             _algorithm=algorithm,
@@ -140,7 +142,7 @@ class Release(Answer):
     def _population(self, confidence: float, together: int) -> Interval:
         if not self._spread:
             return population(self._algorithm, self.noisy_totals, confidence, self.mean, together)
-        return studentised(
+        found = studentised(
             self.mean,
             self.variance,
             float(self.noisy_totals.size),
@@ -148,6 +150,9 @@ class Release(Answer):
             confidence=confidence,
             bounds=(float(self.bounds.lower), float(self.bounds.upper)),
         )
+        # It is approximate, and never narrower than the exact interval of the records.
+        low, high = self.interval(confidence, of="mean")
+        return replace(found, low=min(low, found.low), high=max(high, found.high))
 
     @property
     def _with_interval(self) -> tuple[str, ...]:
@@ -182,7 +187,7 @@ class Release(Answer):
 
     def _figure(self, confidence: float, of: str, few: bool) -> str:
         """A figure as text; of ``few`` records, a mean of none or of anything is not printed."""
-        if few and of == "mean":
+        if few and of in ("mean", "std"):
             low, high = self.interval(confidence, of="mean")
             if not self.count or (low <= self.bounds.lower and self.bounds.upper <= high):
                 return UNKNOWN

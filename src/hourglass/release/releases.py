@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.columns import Keys
+from ..core.unit import limited
 from .answer import Answer
 from .combined import Total, total_of
 from .compared import Difference, Ratio, compared
@@ -87,11 +88,12 @@ class Releases(Answer, Mapping[Any, Release]):
             self.noisy_totals.take(place),
             estimator=self.estimator,
             private=self.private,
-            unit=self.unit,
+            unit=limited(self.unit, by_group=True),
             epsilon=self.epsilon,
             delta=self.delta,
             column=self.column,
             where=self.where,
+            missing=self.missing,
             asked=self.asked,
             outside_epsilon=self.outside_epsilon,
         )

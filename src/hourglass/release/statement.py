@@ -7,16 +7,17 @@ to the question of NIST SP 800-226 that it answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 from ..core.grid import Bounds
+from ..core.unit import limited
 from ..errors import OptionError
 from ..mechanisms.base import Mechanism
 from ..mechanisms.outside import OutsideCounts
-from .rendering import clamped, decimal, html_paragraphs, label, listed, named, yaml_text
+from .rendering import bound, clamped, decimal, html_paragraphs, label, listed, named, yaml_text
 
 __all__ = ["Range", "Statement", "stated"]
 
@@ -38,6 +39,19 @@ class Range:
     column: str | None
     bounds: Bounds
     cells: int
+    missing: int | float | None = None
+
+
+def replaced(ranges: Sequence[Range]) -> list[str]:
+    """Sentences on the values that replaced missing ones."""
+    given = [each for each in ranges if each.missing is not None]
+    alone = len(ranges) == 1
+    return [
+        f"Missing values{'' if alone else f' of {named(str(each.column))}'} count as "
+        f"{bound(each.missing)}."
+        for each in given
+        if each.missing is not None
+    ]
 
 
 @dataclass(frozen=True)
@@ -83,7 +97,7 @@ class Statement:
                     "unprotected_quantities": self._unprotected,
                 },
                 "privacy_loss": {
-                    "privacy_unit": self.unit,
+                    "privacy_unit": self._unit,
                     "privacy_unit_details": self._adjacent,
                     "privacy_parameters": self._parameters(self.epsilon, self.delta),
                     "privacy_parameters_details": self._parameter_details,
@@ -154,7 +168,11 @@ class Statement:
     @property
     def _adjacent(self) -> str:
         change = "replaced" if self.adjacency == "swap" else "added or removed"
-        return f"adjacent tables differ by one {self.unit}, {change} with all that it contributes"
+        return f"adjacent tables differ by one {self._unit}, {change} with all that it contributes"
+
+    @property
+    def _unit(self) -> str:
+        return limited(self.unit, by_group=bool(self.by))
 
     @property
     def _parameter_details(self) -> str:
@@ -173,13 +191,14 @@ class Statement:
     @property
     def _preprocessing(self) -> str:
         kept = "" if self.where is None else f"rows kept where {label([self.where])}; "
+        kept += "".join(f"{each[0].lower()}{each[1:-1]}; " for each in replaced(self.ranges))
         if not self.ranges:
-            return f"{kept}privacy unit: {self.unit}"
+            return f"{kept}privacy unit: {self._unit}"
         origins = self._each(lambda r: r.bounds.origin)
         cells = self._each(lambda r: str(r.cells))
         return (
             f"{kept}values clamped to public bounds ({origins}) and rounded to a grid of "
-            f"{cells} cells; privacy unit: {self.unit}"
+            f"{cells} cells; privacy unit: {self._unit}"
         )
 
     @property
@@ -253,8 +272,9 @@ class Statement:
         lines = [
             *self._about(),
             f"This release is differentially private ({self._variant}) with {loss}.",
-            f"It hides the presence of any one {self.unit}: {self._adjacent}.",
+            f"It hides the presence of any one {self._unit}: {self._adjacent}.",
             *self._filtered(),
+            *replaced(self.ranges),
             *self._clamping(),
             f"The noise is the {self.mechanism}.",
             *self._counting(),

@@ -48,6 +48,7 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
         "unit": answer.unit,
         "column": answer.column,
         **({} if answer.where is None else {"where": answer.where}),
+        **({} if answer.missing is None else {"missing": answer.missing}),
         **({} if answer.asked == "mean" else {"asked": answer.asked}),
         "private": answer.private,
         "noisy_totals": {
@@ -85,6 +86,7 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
         "unit": stored["unit"],
         "column": stored.get("column"),
         "where": stored.get("where"),
+        "missing": stored.get("missing"),
         "asked": stored.get("asked", "mean"),
         "private": stored["private"],
         # The parts of a cell are those of the stored noise, even if others would be chosen now.

@@ -1,0 +1,116 @@
+"""What an answer says about how its figures were made: in print, statement, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hourglass as hg
+from hourglass.cli.output import rendered
+from hourglass.core.unit import hidden, limited
+
+TABLE = pd.DataFrame(
+    {
+        "g": ["a", "b", "c"] * 100,
+        "who": [f"p{i // 6}" for i in range(300)],
+        "x": [np.nan if i % 5 == 0 else float(i % 40) for i in range(300)],
+        "y": [0.5] * 300,
+    }
+)
+KEYS: dict[str, Any] = {"by": "g", "keys": ["a", "b", "c", "nobody"]}
+
+
+def told(answer: Any) -> str:
+    return " ".join(str(answer).split())
+
+
+def rows_of(answer: Any, confidence: float | None = None) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(rendered(answer, "csv", confidence).decode())))
+
+
+@pytest.mark.parametrize("unit", [hg.per_person("who"), hg.per_person("who", rows=2)])
+def test_a_person_who_counts_in_one_group_is_said_to(unit: Any) -> None:
+    mean = hg.mean(TABLE, "x", bounds=(0, 40), epsilon=1, unit=unit, **KEYS)
+    count = hg.count(TABLE, epsilon=1, unit=unit, **KEYS)
+    for answer in (mean, count, mean["a"], count["a"]):
+        assert ", in one group" in told(answer)
+        assert "in one group)" in str(answer.statement())
+    for one in (mean["a"], count["a"]):
+        assert type(one).from_dict(one.to_dict()) == one
+    alone = hg.mean(TABLE, "x", bounds=(0, 40), epsilon=1, unit=unit)
+    assert "in one group" not in told(alone) + str(alone.statement())
+
+
+def test_persons_in_several_groups() -> None:
+    unit = hg.per_person("who", groups=3)
+    found = hg.count(TABLE, epsilon=1, unit=unit, **KEYS)
+    assert "in one group" not in told(found)
+    assert "in up to 3 groups" in told(found["a"])
+    assert limited(str(unit), by_group=True) == str(unit)
+    assert hidden("row", by_group=True) == "one row"
+
+
+def test_what_replaced_missing_values_is_said() -> None:
+    found = hg.mean(TABLE, "x", bounds=(0, 40), epsilon=1, missing=0, where="y < 1")
+    assert "Missing values count as 0." in told(found)
+    assert "Missing values count as 0." in str(found.statement())
+    assert "missing values count as 0; " in found.statement().yaml
+    assert found.to_dict()["missing"] == 0
+    assert hg.Release.from_dict(found.to_dict()) == found
+    (row,) = rows_of(found, 0.5)
+    assert (row["missing"], row["where"], row["confidence"]) == ("0", "y < 1", "0.5")
+    plain = hg.mean(TABLE, "x", bounds=(0, 40), epsilon=1)
+    assert "issing" not in told(plain) + str(plain.statement())
+    assert not {"missing", "where"} & rows_of(plain)[0].keys()
+
+
+def test_of_several_columns_each_that_was_filled_is_named() -> None:
+    ask: dict[str, Any] = {"bounds": {"x": (0, 40), "y": (0, 1)}, "epsilon": 1, **KEYS}
+    found = hg.mean(TABLE, ["x", "y"], missing={"x": 2.5, "y": "drop"}, **ask)
+    assert "Missing values of x count as 2.5." in told(found)
+    assert "of y count" not in told(found)
+    assert hg.Columns.from_dict(found.to_dict()) == found
+    assert [row["missing"] for row in rows_of(found)] == ["2.5", ""] * 4
+
+
+def test_a_group_without_records_has_no_spread_and_no_shares() -> None:
+    ask: dict[str, Any] = {"bounds": (0, 30), "epsilon": 60, "spread": True, "outside": "1/10"}
+    found = hg.mean(TABLE, "x", **ask, **KEYS)
+    row = next(line for line in str(found).splitlines() if line.startswith("nobody"))
+    assert row.split() == ["nobody", "–", "0", "30", "–", "0", "*", "–", "–"]
+    assert "is not known: there are too few records" in told(found["nobody"])
+
+
+def test_the_total_and_the_difference_of_empty_groups_are_not_printed() -> None:
+    keys: dict[str, Any] = {"by": "g", "keys": ["a", "nobody", "none"]}
+    found = hg.mean(TABLE, "x", bounds=(0, 40), epsilon=60, **keys)
+    assert str(found.total(["nobody", "none"])).splitlines()[2].split()[1] == "–"
+    assert str(found.total(["a", "none"])).splitlines()[2].split()[1] != "–"
+    assert "– " in str(found.difference("a", "nobody")).splitlines()[2]
+    assert found.difference("a", "nobody").to_dict()["difference"] is not None
+
+
+def test_the_population_is_never_known_better_than_the_records() -> None:
+    dice = np.random.default_rng(3)
+    for n, epsilon in ((20, 0.3), (300, 0.1), (1500, 0.1)):
+        values = dice.gamma(1.0, 3.0, n)
+        found = hg.mean(values, bounds=(0, 40), epsilon=epsilon, spread=True)
+        for confidence in (0.5, 0.95):
+            records = found.interval(confidence)
+            population = found.interval(confidence, of="population")
+            assert population.low <= records.low
+            assert records.high <= population.high
+            assert population.kind == "approximate"
+
+
+def test_the_axis_of_sums_has_room_for_groups_of_few_records() -> None:
+    from hourglass.release.plot import Panel
+
+    ask: dict[str, Any] = {"bounds": (0, 40), "epsilon": 1}
+    assert Panel.of(hg.sum(TABLE, "x", **ask, **KEYS), 0.95).every
+    assert not Panel.of(hg.mean(TABLE, "x", **ask, **KEYS), 0.95).every
