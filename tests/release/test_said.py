@@ -114,3 +114,24 @@ def test_the_axis_of_sums_has_room_for_groups_of_few_records() -> None:
     ask: dict[str, Any] = {"bounds": (0, 40), "epsilon": 1}
     assert Panel.of(hg.sum(TABLE, "x", **ask, **KEYS), 0.95).every
     assert not Panel.of(hg.mean(TABLE, "x", **ask, **KEYS), 0.95).every
+
+
+def test_tables_align_in_a_terminal_whatever_the_names() -> None:
+    """Catches widths in characters: an East Asian character takes two places, an accent none."""
+    import unicodedata
+
+    names = ["東京都千代田区", "Oslo", "e\u0301te\u0301", "", "東京 " * 30]
+    table = pd.DataFrame({"g": names, "x": [1.0] * 5})
+    found = hg.mean(table, "x", bounds=(0, 2), epsilon=60, by="g", keys=names)
+    head, rule, *rows = str(found).split("\n\n")[0].splitlines()
+    wide = {
+        len(row)
+        + sum(unicodedata.east_asian_width(c) in "WF" for c in row)
+        - sum(unicodedata.combining(c) > 0 for c in row)
+        for row in rows
+        if row[-1].isdigit()
+    }
+    assert len(wide) == 1
+    assert wide == {len(head)} == {len(rule)}
+    assert len(rule) <= 80
+    assert any(row.startswith("(empty) ") for row in rows)

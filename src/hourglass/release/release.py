@@ -174,7 +174,12 @@ class Release(Answer):
             ),
             "few": bool(self.few(fewest)),
             "intervals": {
-                of: {"confidence": confidence, "low": found.low, "high": found.high}
+                of: {
+                    "confidence": confidence,
+                    "low": found.low,
+                    "high": found.high,
+                    "kind": found.kind,
+                }
                 for of, found in intervals.items()
             },
             **stored_terms(self),

@@ -6,10 +6,12 @@ import json
 import math
 import re
 import textwrap
+import unicodedata
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from html import escape
 from itertools import chain, zip_longest
+from operator import add
 from typing import Any, Final
 
 __all__ = [
@@ -84,7 +86,10 @@ def named(column: str) -> str:
     """A column in a sentence: quoted unless it is a plain word; one of an array has a number."""
     if re.fullmatch("[0-9]+", column):
         return f"column {column}"
-    return column if column.isidentifier() else f"'{label([column])}'"
+    if column.isidentifier():
+        return column
+    mark = '"' if "'" in column else "'"
+    return f"{mark}{label([column])}{mark}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -104,7 +109,9 @@ def counted(count: int, noun: str) -> str:
 
 def label(key: Iterable[Any]) -> str:
     """A group's key on one line, without control characters."""
-    text = ", ".join("(missing)" if part is None else str(part) for part in key)
+    text = ", ".join(
+        "(missing)" if part is None else "(empty)" if part == "" else str(part) for part in key
+    )
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
@@ -121,7 +128,7 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 
     If a line would exceed 80 characters, the widest names are wrapped between words. Numbers are
     never wrapped.
     """
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    widths = [max(_width(row[i]) for row in [head, *rows]) for i in range(len(head))]
     over = sum(widths) + 2 * (len(widths) - 1) - WIDTH
     for place in sorted(range(names), key=widths.__getitem__, reverse=True):
         narrower = max(min(widths[place], NARROWEST), widths[place] - max(over, 0))
@@ -131,15 +138,17 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 
 
 
 def _wrapped(text: str, width: int, *, long_words: bool = True) -> list[str]:
-    if len(text) <= width:
+    if _width(text) <= width:
         return [text]
+    if not text.isascii():  # textwrap counts characters, of which some take two places
+        width = max(1, width * len(text) // _width(text))
     found = textwrap.wrap(text, width, break_long_words=long_words, break_on_hyphens=False)
     return found or [""]  # nothing but spaces
 
 
 def sentence_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int = WIDTH) -> str:
     """A table whose cells are sentences: all left-aligned, wrapped to lines of ``width``."""
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    widths = [max(_width(row[i]) for row in [head, *rows]) for i in range(len(head))]
     while sum(widths) + 2 * len(widths) - 2 > width and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
     return _table(head, rows, widths, len(head))
@@ -157,10 +166,19 @@ def _lines(row: Sequence[str], widths: Sequence[int], names: int) -> list[str]:
     columns = [_wrapped(text, each) for text, each in zip(row, widths, strict=True)]
     found = []
     for cells in zip_longest(*columns, fillvalue=""):
-        left = map(str.ljust, cells[:names], widths)
-        right = map(str.rjust, cells[names:], widths[names:])
+        spaces = [" " * (each - _width(c)) for c, each in zip(cells, widths, strict=True)]
+        left = map(add, cells[:names], spaces)
+        right = map(add, spaces[names:], cells[names:])
         found.append("  ".join([*left, *right]).rstrip())
     return found
+
+
+def _width(text: str) -> int:
+    """How many places a text takes in a terminal: an East Asian character two, an accent none."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 
 def html_paragraphs(sentences: Iterable[str]) -> str:
