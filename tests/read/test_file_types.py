@@ -39,13 +39,13 @@ SMALL = ["int8", "int32", "uint8", "uint32"]
 def agree(one: str, two: str, engine: str) -> bool:
     """Whether there is a type that holds both; to Spark an unsigned integer is a long one."""
     pair = {"int64" if kind == "uint32" and engine == "spark" else kind for kind in (one, two)}
-    if len(pair) == 1 or pair <= {*WHOLE, "decimal"}:
+    if len(pair) == 1 or pair <= {*WHOLE}:
         return True
     if pair <= {"float", "double", *SMALL}:
         return bool(pair & {"float", "double"}) or pair <= set(SMALL)
-    return pair in [{"wide decimal", kind} for kind in ("int8", "int32", "uint8", "uint32")] or (
-        pair == {"wide decimal", "decimal"}
-    )
+    # Decimals are not converted; one may hold all integers of a type.
+    fits = [{"wide decimal", kind} for kind in SMALL]
+    return pair in [*fits, {"decimal", "int8"}, {"decimal", "uint8"}]
 
 
 @pytest.fixture(params=["duckdb", "duckdb alone", "arrow", "datafusion", "spark"])
@@ -89,11 +89,12 @@ def total(placed: dict[str, Any], **more: Any) -> tuple[int, int]:
 def test_every_pair_of_types(tmp_path: Path, engine: str) -> None:
     """The totals of both files are those of each; or it is refused, and both are named."""
     alone = {}
-    for kind in TYPES:
+    types = [kind for kind in TYPES if (kind, engine) != ("wide decimal", "spark")]
+    for kind in types:
         placed = write(tmp_path / kind, engine, columns(kind, swapped=False))
         if kind not in ("text", "boolean"):
             alone[kind] = total(placed)
-    pairs = list(product(TYPES, repeat=2))
+    pairs = list(product(types, repeat=2))
     if engine != "duckdb":  # each type beside one of each family, on Spark in one order
         kept = {"int32", "double", "decimal"}
         pairs = [pair for pair in pairs if set(pair) & kept]

@@ -256,3 +256,37 @@ def test_booleans_of_any_byte() -> None:
     assert hg.count(frame, where="NOT b", epsilon=60).count == 2
     secret = mean_question(frame, "x", bounds=(0, 1), epsilon=1, by="b", delta=1e-6).read()
     assert len(secret.keys) == 2
+
+
+class _Unhashable(type):
+    def __hash__(cls) -> int:
+        raise TypeError("a secret")
+
+
+class _NoHash(metaclass=_Unhashable):
+    pass
+
+
+class _NoClass:
+    @property
+    def __class__(self) -> Any:
+        raise RuntimeError("a secret")
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None: ...
+
+
+@pytest.mark.parametrize("kind", ["hash", "class"])
+def test_an_object_that_fails_whatever_is_asked_of_it_is_missing(kind: str) -> None:
+    poison: Any = _NoHash() if kind == "hash" else _NoClass()
+    cells = np.array([1.0, None, 3.0], dtype=object)
+    cells[1] = poison
+    masked = np.ma.array(cells, mask=[False, True, False])
+    ask: dict[str, Any] = {"bounds": (0, 4), "epsilon": 100}
+    for data in (list(cells), cells, masked, pd.Series(cells), iter(cells)):
+        assert hg.mean(data, **ask).mean == pytest.approx(2.0, abs=1e-3)
+    texts = np.array(["1", None, "3"], dtype=object)
+    texts[1] = poison
+    table = pd.DataFrame({"x": texts, "y": [1.0, 1.0, 1.0]})
+    assert hg.mean(table, "x", parse="real", **ask).mean == pytest.approx(2.0, abs=1e-3)
+    assert hg.mean(table, "y", by="x", keys=["1", "3"], **ask).counts.tolist() == [1, 1]

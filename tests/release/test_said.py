@@ -135,3 +135,40 @@ def test_tables_align_in_a_terminal_whatever_the_names() -> None:
     assert wide == {len(head)} == {len(rule)}
     assert len(rule) <= 80
     assert any(row.startswith("(empty) ") for row in rows)
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(100, 10), (20, 10**6), (100, 4)])
+def test_a_total_with_hardly_any_noise_is_printed(epsilon: int, n: int) -> None:
+    """Its interval is narrower than doubles can resolve; the search for it must end."""
+    table = pd.DataFrame({"x": np.full(n, 0.3), "g": np.where(np.arange(n) % 2, "a", "b")})
+    found = hg.mean(table, "x", bounds=(0, 1), epsilon=epsilon, by="g", keys=["a", "b"])
+    assert "total of 2 groups" in str(found.total())
+    assert "minus" in str(found.difference("a", "b"))
+    low, high = found.total().interval(of="population")
+    assert low <= found.total().mean <= high
+
+
+def test_a_ratio_of_means_near_the_largest_double() -> None:
+    table = pd.DataFrame({"x": [1.6e308] * 50 + [0.8e308] * 50, "g": ["a"] * 50 + ["b"] * 50})
+    ask: dict[str, Any] = {"bounds": (0.0, 1.7e308), "epsilon": 50}
+    found = hg.mean(table, "x", by="g", keys=["a", "b"], **ask).ratio("a", "b")
+    low, high = found.interval()
+    assert low <= 2.0 <= high
+    assert high - low < 0.1
+
+
+@pytest.mark.parametrize("more", [{}, KEYS])
+def test_answers_are_pickled(more: dict[str, Any]) -> None:
+    import copy
+    import pickle
+
+    ask: dict[str, Any] = {"epsilon": 1, **more}
+    for found in (
+        hg.mean(TABLE, ["x", "y"], bounds=(0, 40), **ask),
+        hg.mean(TABLE, "x", bounds=(0, 40), **ask),
+        hg.mean(TABLE, "x", bounds=(0, 40), spread=True, outside="1/10", **ask),
+        hg.count(TABLE, **ask),
+    ):
+        str(found)  # what is computed on the way is not in the way
+        assert str(pickle.loads(pickle.dumps(found))) == str(found)
+        assert str(copy.deepcopy(found)) == str(found)

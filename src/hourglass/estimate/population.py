@@ -175,7 +175,8 @@ def _end(seen: Seen, chance: Chance, flip: bool, width: float) -> float:
 
 def _walk(seen: Seen, chance: Callable[[float, float], float], place: float, width: float) -> float:
     """Exclude interval by interval, with steps that are halved when one fails."""
-    top, least = min(seen.estimate, 1.0 - 1e-12), PRECISION * width
+    top = min(seen.estimate, 1.0 - 1e-12)
+    least = max(PRECISION * width, 2.0**-52)  # a smaller step does not move a double below 1
     step = top - place - 1.25 * width if top - place > 2 * width else (top - place) / 2
     while step > least and place + step < 1.0:
         if chance(place, place + step) <= seen.miss:

@@ -61,6 +61,10 @@ class HourglassBox:
         chosen = best_centres(self.epsilon, self.grids) if centres is None else centres
         object.__setattr__(self, "centres", _check_centres(chosen, len(self.grids)))
 
+    def __reduce__(self) -> Any:
+        """Without what is computed from the parameters, which cannot be pickled."""
+        return HourglassBox, (self.epsilon, self.grids, self.centres)
+
     @property
     def columns(self) -> int:
         """d, the number of columns."""

@@ -39,6 +39,8 @@ _TEXT_REMEDY: Final = (
 )
 #: Python objects per chunk: each takes several times the memory of a double.
 _OBJECTS: Final = CHUNK >> 3
+#: The types that NumPy converts at once, by identity.
+_PLAIN: Final = {id(float), id(int), id(bool)}
 _REMEDY: Final = "give numbers: a list, a NumPy array, a pandas or Polars Series, an Arrow array"
 
 
@@ -129,7 +131,9 @@ def _masked(values: Any) -> Column:
     _one_dimension(values)
     data, mask = np.asarray(values), np.ma.getmaskarray(values)
     if data.dtype.kind == "O":
-        return _objects(values)
+        kept: Array = data.copy()
+        kept[mask] = None
+        return _objects(kept)
     part = lambda start, stop: (data[start:stop], mask[start:stop])  # noqa: E731
     return Column(_kind(data.dtype), part=part, rows=len(data))
 
@@ -302,7 +306,7 @@ def _loaded(failed: str, load: Callable[[], Any]) -> Any:
 def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
     """Chunks of doubles. What is not a number becomes NaN, because an error would reveal it."""
     while chunk := _next(values):
-        if {type(x) for x in chunk} <= {float, int, bool}:
+        if {id(type(x)) for x in chunk} <= _PLAIN:  # a type of a user's may have no hash
             try:
                 yield np.array(chunk, dtype=np.float64), 0
                 continue

@@ -97,13 +97,15 @@ def _enum(names: list[str], codes: Any, pandas: Any) -> Any:
 
 
 def _text(cell: Any) -> str | None:
-    if cell is None or cell is np.ma.masked or type(cell).__name__ in ("NAType", "NaTType"):
-        return None
-    if isinstance(cell, float | np.floating) and cell != cell:
+    if cell is None or cell is np.ma.masked:
         return None
     try:
+        if type(cell).__name__ in ("NAType", "NaTType"):
+            return None
+        if isinstance(cell, float | np.floating) and cell != cell:
+            return None
         text = str(cell)
         text.encode()
-    except Exception:  # str of a user-defined object may raise anything
+    except Exception:  # a user-defined object may raise anything, whatever is asked of it
         return None
     return text

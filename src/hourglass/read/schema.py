@@ -25,8 +25,9 @@ class Field:
     ``kind`` is "real" (a double or narrower), "decimal", "integer", "boolean", "text", "date",
     "timestamp" or "other"; ``declared`` is the engine's name of the type; ``reach`` is the range of
     an integer type and ``wide`` its name if it has more than 64 bits; ``digits`` is the precision
-    of a decimal, or the fractional digits of seconds. ``exact`` is False if a value must be cast to
-    its kind, ``typed`` if the source declares no type, so that a number is text as it is written.
+    of a decimal and ``scale`` how many of its digits are fractional, or ``digits`` are those of
+    seconds. ``exact`` is False if a value must be cast to its kind, ``typed`` if the source
+    declares no type, so that a number is text as it is written.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Field:
     reach: tuple[int, int] = INT64
     wide: str | None = None
     digits: int = 38
+    scale: int = 0
     exact: bool = True
     typed: bool = True
 

@@ -45,7 +45,11 @@ class Kind:
 
 
 def common(one: Kind, two: Kind) -> Kind | None:
-    """A type that holds every value of both exactly; None if there is none."""
+    """A type that holds every value of both exactly; None if there is none.
+
+    A decimal is never converted to another one: files may hold cells of more digits than their
+    type declares, and converting one of those fails.
+    """
     if one.same == two.same or two.family == "null":
         return one
     if one.family == "null":
@@ -56,27 +60,15 @@ def common(one: Kind, two: Kind) -> Kind | None:
         return Kind("integer", "", low, high) if low >= -(2**127) and high < 2**127 else None
     if families == {"real"}:
         return max(one, two, key=lambda kind: kind.bits)
-    if families <= {"integer", "decimal"}:
-        return _decimal(_as_decimal(one), _as_decimal(two))
+    if families == {"integer", "decimal"}:
+        whole, decimal = (one, two) if one.family == "integer" else (two, one)
+        fits = len(str(max(-whole.low, whole.high))) <= decimal.precision - decimal.scale
+        return decimal if fits else None
     if families == {"integer", "real"}:
         whole = one if one.family == "integer" else two
         fits = whole.low >= -_EXACT and whole.high <= _EXACT
         return Kind("real", "") if fits else None
     return None
-
-
-def _as_decimal(kind: Kind) -> Kind:
-    if kind.family == "decimal":
-        return kind
-    return Kind("decimal", "", precision=len(str(max(-kind.low, kind.high))))
-
-
-def _decimal(one: Kind, two: Kind) -> Kind | None:
-    scale = max(one.scale, two.scale)
-    whole = max(one.precision - one.scale, two.precision - two.scale)
-    if whole + scale > _DIGITS:
-        return None
-    return Kind("decimal", "", precision=whole + scale, scale=scale)
 
 
 def reconciled(

@@ -230,7 +230,7 @@ def _field(field: Any) -> Field:
     if types.is_integer(kind):
         return Field(field.name, "integer", declared)
     if types.is_decimal(kind):
-        return Field(field.name, "decimal", declared, digits=kind.precision)
+        return Field(field.name, "decimal", declared, digits=kind.precision, scale=kind.scale)
     if types.is_floating(kind):
         return Field(field.name, "real", declared, exact=kind == pyarrow.float64())
     if types.is_boolean(kind):

@@ -208,7 +208,8 @@ def _field(name: str, dtype: Any) -> Field:
         wide, reach = _WIDE[kind]
         return Field(name, "integer", declared, reach=reach, wide=wide)
     if kind == "decimal":
-        return Field(name, "decimal", declared, digits=dict(dtype.children)["precision"])
+        size = dict(dtype.children)
+        return Field(name, "decimal", declared, digits=size["precision"], scale=size["scale"])
     if kind in ("double", "float", "null"):
         return Field(name, "real", declared, exact=kind == "double")
     if kind in ("varchar", "enum", "uuid") and declared != "JSON":  # not read if it is not JSON

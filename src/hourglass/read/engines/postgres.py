@@ -115,10 +115,8 @@ class Postgres:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, with numerics converted to doubles in a way that cannot fail."""
-        texts, ranges = names(query), _ranges(query, bounds)
-        fields = [
-            _name(f) if f.name in texts else _plain(f, ranges.get(f.name)) for f in query.fields
-        ]
+        texts, ranges = names(query), _ranges(query)
+        fields = [_name(f) if f.name in texts else _plain(f, ranges) for f in query.fields]
         fields += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
         native = f"SELECT {columns_of(fields)} FROM {self._relation}"
         return with_source(native, _DIALECT.write(query.text("numeric", POSTGRES)))
@@ -208,10 +206,13 @@ def _input(field: Field) -> str:
     return _PLAIN.part(plain_input(field))
 
 
-def _ranges(query: Question, bounds: Bounds) -> dict[str, Bounds]:
-    """The ranges that numeric columns are clamped to; a column asked for twice gets their union."""
+def _ranges(query: Question) -> dict[str, Bounds | None]:
+    """The ranges that numeric columns are clamped to; a column asked for twice gets their union.
+
+    For buckets nothing is clamped: None.
+    """
     if not isinstance(query, Query):
-        return dict.fromkeys(number_fields(query), bounds)
+        return dict.fromkeys(number_fields(query))
     found: dict[str, Bounds] = {}
     for value in query.values:
         name, own = value.field.name, value.grid.bounds
@@ -219,7 +220,7 @@ def _ranges(query: Question, bounds: Bounds) -> dict[str, Bounds]:
             own = Bounds(_beyond(own.lower, -_LARGEST), _beyond(own.upper, _LARGEST))
         known = found.get(name, own)
         found[name] = Bounds(min(known.lower, own.lower), max(known.upper, own.upper))
-    return found
+    return {**found}
 
 
 def _beyond(end: int | float, far: float) -> float:
@@ -227,15 +228,17 @@ def _beyond(end: int | float, far: float) -> float:
     return math.nextafter(float(end), far)
 
 
-def _plain(field: Field, bounds: Bounds | None) -> str:
-    """A column unchanged, but a numeric as the nearest double.
+def _plain(field: Field, ranges: dict[str, Bounds | None]) -> str:
+    """A column unchanged, but a numeric that is added up as the nearest double.
 
     The cast fails for a numeric beyond the range of doubles, and on underflow; so the value is
-    clamped first, and what rounds to zero becomes zero.
+    clamped first, or becomes infinite, and what rounds to zero becomes zero.
     """
     column = identifier(field.name)
-    if bounds is None or field.kind != "decimal":
+    if field.name not in ranges or field.kind != "decimal":
         return column
+    if (bounds := ranges[field.name]) is None:
+        return f"{_double(column, _PAST, (-math.inf, math.inf))} AS {column}"
     return f"{_double(column, tuple(bounds), tuple(map(float, bounds)))} AS {column}"
 
 

@@ -84,13 +84,21 @@ class Spark:
     parses = True
 
     def __init__(
-        self, frame: Any, *, text: Schema | None = None, converted: Container[str] = ()
+        self,
+        frame: Any,
+        *,
+        text: Schema | None = None,
+        converted: Container[str] = (),
+        unsigned: Container[str] = (),
     ) -> None:
-        """``converted`` are the timestamp columns that Spark converts as it reads them."""
+        """``converted`` are the columns that Spark converts as it reads them, which may fail.
+
+        ``unsigned`` are 64-bit integers, which are decimals on Spark.
+        """
         self.parse = "real" if text else None
         self._frame = frame
         self._text = text
-        self._converted = converted
+        self._converted, self._unsigned = converted, unsigned
         self._view = f"hourglass_{uuid.uuid4().hex}"
 
     def schema(self) -> Schema:
@@ -102,11 +110,20 @@ class Spark:
         return Schema(tuple(self._sound(_field(field)) for field in fields), folds=True)
 
     def _sound(self, field: Field) -> Field:
-        """Mark converted timestamps as unusable, since a large value could make the query fail."""
-        if field.kind != "timestamp" or field.name not in self._converted:
+        """Mark columns as unusable that Spark converts: a large value could make the query fail."""
+        if field.name in self._unsigned:
+            return replace(field, kind="integer", wide="HUGEINT", reach=(0, 2**64 - 1))
+        if field.name not in self._converted:
             return field
-        why = "where a large value may make the query fail; store microseconds"
-        return replace(field, kind="other", declared=f"{field.declared} from milliseconds, {why}")
+        if field.kind == "timestamp":
+            what, remedy = f"{field.declared} from milliseconds", "store microseconds"
+        elif field.kind == "decimal" and field.digits > 18:
+            what = f"decimal({field.digits}, {field.scale}) in a file"
+            remedy = "store doubles, or at most 18 digits, or use another engine"
+        else:
+            return field
+        why = f"where a large value may make the query fail; {remedy}"
+        return replace(field, kind="other", declared=f"{what}, {why}")
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over a view of the DataFrame."""
@@ -212,10 +229,11 @@ def _quoted(name: str) -> str:
 def _field(field: Any) -> Field:
     name = field.dataType.typeName()
     kind = _KINDS.get(name, "other")
-    digits = field.dataType.precision if kind == "decimal" else 38
+    decimal = kind == "decimal"
+    digits, scale = (field.dataType.precision, field.dataType.scale) if decimal else (38, 0)
     collated = getattr(field.dataType, "collation", "UTF8_BINARY") != "UTF8_BINARY"
     exact = name not in ("float", "void") and not collated
-    return Field(field.name, kind, name, digits=digits, exact=exact)
+    return Field(field.name, kind, name, digits=digits, scale=scale, exact=exact)
 
 
 @register

@@ -213,11 +213,11 @@ def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str
         f"{files.paths[0]!r} and the others: are they complete Parquet files? Spark cannot read "
         "them"
     ):
-        groups, converted = _alike(files, paths, wanted)
+        groups, converted, unsigned = _alike(files, paths, wanted)
     with guarded_schema(_WHAT):
         frames = [reader.parquet(*group) for group, _ in groups]
     if len(frames) == 1:
-        return Spark(frames[0], converted=converted)
+        return Spark(frames[0], converted=converted, unsigned=unsigned)
     kinds = [{f.name: _kind(f.dataType) for f in frame.schema.fields} for frame in frames]
     first = [name for _, name in groups]
     targets = {name: reconciled(name, first, kinds) for name in wanted}
@@ -227,14 +227,18 @@ def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str
         return Spark(_union(frames, targets), converted=converted)
 
 
-def _alike(files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> tuple[list[Any], set[str]]:
+def _alike(
+    files: FileSet, paths: list[str], wanted: tuple[str, ...]
+) -> tuple[list[Any], set[str], set[str]]:
     """Files grouped by the declared types of the wanted columns, with the name of one of each.
 
-    Also returns the timestamp columns that Spark converts to microseconds as it reads them.
+    Also returns the columns that Spark converts as it reads them, to microseconds or to decimals
+    of more than 18 digits, and the unsigned 64-bit integers.
     """
     import pyarrow.parquet
 
     converted: set[str] = set()
+    unsigned: set[str] = set()
     groups: dict[Any, tuple[list[str], str]] = {}
     for path, full, name in zip(paths, files.absolute, files.paths, strict=True):
         schema = pyarrow.parquet.read_schema(full)
@@ -242,7 +246,10 @@ def _alike(files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> tuple[l
         groups.setdefault(found, ([], name))[0].append(path)
         times = (f for f in schema if pyarrow.types.is_timestamp(f.type))
         converted |= {f.name for f in times if f.type.unit != "us"}
-    return list(groups.values()), converted
+        decimals = (f for f in schema if pyarrow.types.is_decimal(f.type))
+        converted |= {f.name for f in decimals if f.type.precision > 18}
+        unsigned |= {f.name for f in schema if f.type == pyarrow.uint64()}
+    return list(groups.values()), converted, unsigned
 
 
 def _union(frames: list[Any], targets: dict[str, Kind | None]) -> Any:

@@ -17,7 +17,7 @@ from ...core.columns import KeyColumn, Keys
 from ...core.grid import Bounds
 from ...core.keys import LONGEST
 from ...core.totals import Groups
-from ...errors import DataError, guarded, guarded_schema
+from ...errors import BoundsError, DataError, guarded, guarded_schema
 from ..database import SqlSource
 from ..schema import INT64, Field, Schema
 from ..sql.cells import INFINITY, INTEGER, REAL, identifier
@@ -101,6 +101,7 @@ class SQLite:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, over cells of the declared types only."""
+        _check_reach(query)
         taken, values = {field.name for field in query.fields}, number_fields(query)
         numbers = {name: _number(field, taken) for name, field in values.items()}
         asked = with_fields(query, lambda field: field, lambda field: numbers[field.name])
@@ -125,6 +126,17 @@ class SQLite:
             for column, field in zip(groups.keys.columns, query.by, strict=True)
         ]
         return replace(groups, keys=Keys(keys))
+
+
+def _check_reach(query: Question) -> None:
+    """Integers in text are read up to 64 bits here, so the bounds must be, too."""
+    for value in getattr(query, "values", ()):
+        lower, upper = value.grid.bounds
+        if value.field.kind == "text as integer" and not INT64[0] <= lower <= upper <= INT64[1]:
+            raise BoundsError(
+                f"bounds=({lower}, {upper}) are beyond 64 bits, up to which SQLite reads integers "
+                "in text; give parse='real', or other bounds"
+            )
 
 
 def _booleans(column: KeyColumn) -> KeyColumn:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from decimal import Context, Decimal
 from typing import Any, Final
 
 from ...core.grid import NEAREST, Grid
@@ -125,8 +126,24 @@ def as_double(field: Field) -> str:
         return column if field.exact else _cast(column)
     if field.kind == "decimal":
         # Rounded to a double once: through text if it has more digits than exact integers.
-        return _cast(as_text(column) if field.digits > 15 else column)
+        return _long_decimal(field) if field.digits > 15 else _cast(column)
     return _cast(as_text(column) if field.wide else as_integer(field))
+
+
+def _long_decimal(field: Field) -> str:
+    """A decimal through its text.
+
+    A file may hold a cell of more digits than its type declares, which has no text on some
+    engines; it counts as the largest of the type. CASE would not be enough, since DuckDB casts a
+    whole dictionary of values, whatever is selected of it.
+    """
+    column, digits = identifier(field.name), Decimal(10**field.digits - 1)
+    most = f"{digits.scaleb(-field.scale, Context(prec=99)):f}"
+    low, high = (
+        f"CAST('{sign}{most}' AS DECIMAL({field.digits}, {field.scale}))" for sign in ("-", "")
+    )
+    within = as_text(f"GREATEST(LEAST({column}, {high}), {low})")  # which ignore NULL
+    return f"CASE WHEN {column} IS NOT NULL THEN {_cast(within)} END"
 
 
 def _cast(column: str) -> str:

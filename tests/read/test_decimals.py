@@ -1,0 +1,120 @@
+"""Decimals of more digits than their type declares, which Arrow and Parquet files may hold.
+
+No cell may make a question fail.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import hourglass as hg
+from hourglass.ask.question import mean_question
+
+TYPES = [(5, 0), (9, 2), (16, 4), (18, 2), (19, 0), (20, 2), (38, 0), (38, 10), (38, 38)]
+PLACES = ["arrow", "polars", "feather", "dictionary", "plain"]
+
+
+def decimals(raw: list[int | None], precision: int, scale: int) -> pa.Array:
+    """An array with these raw integers, which nobody checks."""
+    data = b"".join((value or 0).to_bytes(16, "little", signed=True) for value in raw)
+    bits = sum(1 << i for i, value in enumerate(raw) if value is not None)
+    valid = bits.to_bytes(-(-len(raw) // 8), "little")
+    buffers = [pa.py_buffer(valid), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.decimal128(precision, scale), len(raw), buffers)
+
+
+def poisons(precision: int) -> list[int]:
+    beyond = [10**precision, -(10**precision), 10**38, 2**127 - 1, -(2**127)]
+    return [raw for raw in dict.fromkeys(beyond) if -(2**127) <= raw < 2**127]
+
+
+def placed(where: str, column: pa.Array, folder: Path) -> Any:
+    table = pa.table({"x": column, "g": ["a"] * len(column), "y": [1.0] * len(column)})
+    if where == "arrow":
+        return table
+    if where == "polars":
+        return pl.from_arrow(table)
+    if where == "feather":
+        feather.write_feather(table, folder / "t.feather")
+        return folder / "t.feather"
+    pq.write_table(table, folder / "t.parquet", use_dictionary=where == "dictionary")
+    return folder / "t.parquet"
+
+
+def total(question: Any) -> tuple[int, int]:
+    """The cells and the count of a question without groups."""
+    found = question.read().totals
+    ((cells, count),) = zip(found.cells, found.count, strict=True)
+    return cells, count
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize(("precision", "scale"), TYPES)
+def test_a_decimal_of_too_many_digits(
+    where: str, precision: int, scale: int, tmp_path: Path
+) -> None:
+    """Catches a cast of the cell as it is, and one within CASE, which DuckDB does not heed."""
+    one = 10**scale
+    bounds = (0, 8) if precision > scale else (0.0, 0.9)
+    plain: list[int | None] = [one // 2, None, one // 4]
+    for poison in poisons(precision):
+        data = placed(where, decimals([*plain, poison, *plain * 3], precision, scale), tmp_path)
+        engines = [None, "datafusion"] if where in ("dictionary", "plain") else [None]
+        for engine in engines:
+            ask: dict[str, Any] = {"bounds": bounds, "engine": engine}
+            question = mean_question(data, "x", epsilon=1, **ask)
+            grid = question.mechanism.grid
+            expected = sum(grid.cell(value / one) for value in [one // 2, one // 4] * 4)
+            expected += grid.cells if poison > 0 else 0
+            cells, count = total(question)
+            assert count == 9
+            # Narrow types, and Parquet files, keep only the low bytes of such a cell.
+            kept = precision == 38 or (precision > 18 and where not in ("dictionary", "plain"))
+            assert cells == expected or not kept
+            hg.mean(data, "x", epsilon=1, by="g", keys=["a", "b"], **ask)
+            hg.mean(data, ["x", "y"], epsilon=1, by="g", keys=["a"], **ask | {"bounds": (0, 0.9)})
+            hg.mean(data, "y", bounds=(0, 1), epsilon=1, where="x < 0.5", engine=engine)
+            hg.find_bounds(data, "x", epsilon=1, engine=engine)
+
+
+@pytest.mark.parametrize("engine", [None, "datafusion"])
+def test_decimals_of_different_files_are_not_converted(engine: str | None, tmp_path: Path) -> None:
+    for one, two in permutations([(9, 2), (11, 4), (38, 10)], 2):
+        for place, size in enumerate((one, two)):
+            pq.write_table(pa.table({"x": decimals([1], *size)}), tmp_path / f"{place}.parquet")
+        with pytest.raises(hg.DataError, match="no type holds both"):
+            hg.mean(str(tmp_path / "*.parquet"), "x", bounds=(0, 1), epsilon=1, engine=engine)
+
+
+def test_spark_is_not_given_a_file_on_which_it_could_fail(
+    spark_session: Any, tmp_path: Path
+) -> None:
+    for precision in (18, 19, 38):
+        pq.write_table(pa.table({"x": decimals([100, 200], precision, 2)}), tmp_path / "t.parquet")
+        ask: dict[str, Any] = {"bounds": (0, 10), "epsilon": 1, "engine": "spark"}
+        if precision == 18:
+            hg.mean(tmp_path / "t.parquet", "x", **ask)
+            continue
+        with pytest.raises(hg.DataError, match="store doubles"):
+            hg.mean(tmp_path / "t.parquet", "x", **ask)
+
+
+def test_unsigned_integers_on_spark_are_integers(spark_session: Any, tmp_path: Path) -> None:
+    values = [0, 3, 2**63 + 1, 2**64 - 1, None]
+    pq.write_table(pa.table({"x": pa.array(values, pa.uint64())}), tmp_path / "t.parquet")
+    for bounds in ((0, 100), (2**63, 2**63 + 4)):
+        found = []
+        for engine in ("duckdb", "spark"):
+            question = mean_question(
+                tmp_path / "t.parquet", "x", bounds=bounds, epsilon=1, engine=engine
+            )
+            found.append((question.mechanism.grid, total(question)))
+        assert found[0] == found[1]
