@@ -68,11 +68,12 @@ def parquet(folder: Path, engine: str | None = None) -> Place:
 
 def parquet_relation(folder: Path) -> Place:
     """On the user's own connection, which uses the statistics of the file."""
+    import duckdb
+
+    connection = duckdb.connect()
 
     def place(table: pa.Table) -> dict[str, Any]:
-        import duckdb
-
-        return {"data": duckdb.connect().read_parquet(str(parquet(folder)(table)["data"]))}
+        return {"data": connection.read_parquet(str(parquet(folder)(table)["data"]))}
 
     return place
 
@@ -150,7 +151,17 @@ def postgres(url: str) -> Place:
     return place
 
 
+def relation() -> Place:
+    import duckdb
+
+    connection = duckdb.connect()  # which takes longer than most queries
+    return lambda table: {"data": connection.from_arrow(table)}
+
+
 def frame(kind: str) -> Place:
+    if kind == "relation":
+        return relation()
+
     def place(table: pa.Table) -> dict[str, Any]:
         if kind == "pandas":
             return {"data": table.to_pandas(integer_object_nulls=False, types_mapper=_nullable)}
@@ -164,10 +175,6 @@ def frame(kind: str) -> Place:
             return {"data": polars.from_arrow(table).lazy()}  # type: ignore[union-attr]
         if kind == "arrow stream":
             return {"data": table.to_reader()}
-        if kind == "relation":
-            import duckdb
-
-            return {"data": duckdb.connect().from_arrow(table)}
         return {"data": table}
 
     return place
