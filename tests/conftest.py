@@ -140,7 +140,6 @@ def spark_session(
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "2g")
         .config("spark.driver.extraJavaOptions", places.QUICK_JAVA)
-        .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(home))
         .getOrCreate()
     )

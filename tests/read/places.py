@@ -20,10 +20,14 @@ from hourglass.read.sql.cells import identifier
 Place = Callable[[pa.Table], dict[str, Any]]
 
 #: For many short queries, the optimising compiler is never worth its cost.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: The other one has room for 48 MB of code by itself, which a hundred queries of Spark fill: from
+#: then on it drops methods and compiles them again.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
-#: Spark compiles each query to Java, which takes longer than to run most of those in the tests.
+#: Spark compiles each query to Java, which takes longer than to run most of those in the tests;
+#: so do the tasks of a second partition.
 QUICK_SPARK = {
+    "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
@@ -32,9 +36,10 @@ QUICK_SPARK = {
 
 @contextmanager
 def as_for_users(session: Any) -> Iterator[None]:
-    """Spark with its own settings instead of the quick ones."""
+    """Spark with its own settings instead of the quick ones, and with two partitions."""
     for name in QUICK_SPARK:
         session.conf.unset(name)
+    session.conf.set("spark.sql.shuffle.partitions", "2")
     try:
         yield
     finally:
@@ -63,11 +68,12 @@ def parquet(folder: Path, engine: str | None = None) -> Place:
 
 def parquet_relation(folder: Path) -> Place:
     """On the user's own connection, which uses the statistics of the file."""
+    import duckdb
+
+    connection = duckdb.connect()
 
     def place(table: pa.Table) -> dict[str, Any]:
-        import duckdb
-
-        return {"data": duckdb.connect().read_parquet(str(parquet(folder)(table)["data"]))}
+        return {"data": connection.read_parquet(str(parquet(folder)(table)["data"]))}
 
     return place
 
@@ -145,7 +151,17 @@ def postgres(url: str) -> Place:
     return place
 
 
+def relation() -> Place:
+    import duckdb
+
+    connection = duckdb.connect()  # which takes longer than most queries
+    return lambda table: {"data": connection.from_arrow(table)}
+
+
 def frame(kind: str) -> Place:
+    if kind == "relation":
+        return relation()
+
     def place(table: pa.Table) -> dict[str, Any]:
         if kind == "pandas":
             return {"data": table.to_pandas(integer_object_nulls=False, types_mapper=_nullable)}
@@ -159,10 +175,6 @@ def frame(kind: str) -> Place:
             return {"data": polars.from_arrow(table).lazy()}  # type: ignore[union-attr]
         if kind == "arrow stream":
             return {"data": table.to_reader()}
-        if kind == "relation":
-            import duckdb
-
-            return {"data": duckdb.connect().from_arrow(table)}
         return {"data": table}
 
     return place
@@ -175,11 +187,17 @@ def _nullable(kind: Any) -> Any:
 
 
 def spark(session: Any, folder: Path, engine: str | None = None) -> Place:
+    known: dict[str, Any] = {}  # what Spark made of a schema: each look into a file is a job
+
     def place(table: pa.Table) -> dict[str, Any]:
         path = folder / f"{uuid.uuid4().hex}.parquet"
         pq.write_table(table, path)
         if engine:
             return {"data": path, "engine": engine}
-        return {"data": session.read.parquet(str(path))}
+        schema = str(table.schema)
+        reader = session.read.schema(known[schema]) if schema in known else session.read
+        frame = reader.parquet(str(path))
+        known[schema] = frame.schema
+        return {"data": frame}
 
     return place

@@ -19,6 +19,9 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.errors import OptionError
+from hourglass.estimate.differences import _tails_at
+from hourglass.estimate.interval import _records
+from hourglass.estimate.population import Seen
 from hourglass.mechanisms.base import ALGORITHMS, make
 from hourglass.release.combined import Total
 from hourglass.release.compared import Difference, Ratio
@@ -282,6 +285,20 @@ def test_coverage_of_every_mechanism(algorithm: str) -> None:
     assert totals_held("real", "1", 5, 100, "mean", 100, algorithm) >= enough(100)
     sizes = (300, 200)
     assert held(Difference, "real", "1", sizes, "mean", 40, algorithm=algorithm) >= enough(40)
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_the_tail_at_a_place_does_not_depend_on_the_places_beside_it(flip: bool) -> None:
+    """Places that share a table are asked together: none is put with those of the next."""
+    mechanism = make("hourglass", Fraction(1), GRIDS["real"])
+    (noisy,) = noised(mechanism, 90 * 2**32, 300, 1, 4)
+    seen = Seen(mechanism, *_records(noisy), 0.9)
+    places = np.linspace(-0.4, 0.4, 161)
+    together = _tails_at(seen, 0.28, 0.3, flip, places, None)
+    for i in range(len(places) - 1):
+        alone = _tails_at(seen, 0.28, 0.3, flip, places[[i, -1]], None)
+        assert alone.tolist() == together[[i, -1]].tolist()
+    assert len({*together}) > 20
 
 
 # --- for people and programs ------------------------------------------------------------------

@@ -147,8 +147,10 @@ def _tails_at(
     least = max(seen.least, _fewest(seen))
     at = places * np.where(places > 0, least, seen.most) - off
     values = np.ones(len(places))
-    for line in np.unique(lines).tolist():
-        here = (lines == line) & (low + places > 0)
+    positive = int(np.searchsorted(low + places, 0.0, side="right"))
+    ends = np.nonzero(np.diff(lines[positive:]))[0] + positive + 1  # they never decrease
+    for start, end in pairwise([positive, *ends.tolist(), len(places)]):
+        here, line = slice(start, end), float(lines[start])
         table = tail(seen.mechanism, Line(1.0, 1.0 - line if flip else line), seen.copies)
         if sampling is None:
             values[here] = table(at[here])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -53,8 +53,11 @@ class Tail:
 
     def __call__(self, r: Any) -> Any:
         """At each r; 1 before the table begins, its last value after its end."""
-        place = np.searchsorted(self.places, r - 1e-12 * np.abs(r), side="right") - 1
-        return np.where(place < 0, 1.0, self.values[place])
+        return self._from_one[self.places.searchsorted(r - 1e-12 * np.abs(r), side="right")]
+
+    @cached_property
+    def _from_one(self) -> Floats:
+        return np.append(1.0, self.values)
 
     def reach(self, miss: float) -> float:
         """A value that Z exceeds with a probability of at most ``miss``."""
