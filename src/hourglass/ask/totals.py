@@ -77,8 +77,8 @@ class TotalsQuestion:
         if not self.by:
             return NAMELESS, self._noised(secret.only, bits)
         noisy = self._noised_groups(secret, bits)
-        # A group without records (all its values are missing) is never published. It still gets
-        # noise, so that the time depends only on the number of rows.
+        # A group without records (all its values are missing) is never published, whether the
+        # engine returns it or not.
         kept = np.flatnonzero((noisy.sizes >= self.threshold) & (secret.count > 0))
         kept = kept[secret.keys.take(kept).order()]  # the order of the data is not published
         return secret.keys.take(kept), noisy.take(kept)
