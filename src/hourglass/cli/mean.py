@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 import hourglass
 
+from ..ask.question import mean_question
+from ..ask.run import explained, run
+from ..ledger import Budget
 from ..mechanisms.base import ALGORITHMS
-from ..noise.bits import SECURE
+from ..noise.bits import SECURE, Bits
 from . import columns, options
 from .columns import columns_of, named
-from .combined import check_combined
+from .combined import check_combined, check_pair
 from .command import spread_out, values_of
 from .delivery import answered
 from .parts import Charge, Groups, Persons, Place, Wanted
@@ -91,7 +95,8 @@ def mean(
         tuple[str, str] | None,
         typer.Option(
             metavar="A B",
-            help="Also print the mean of group A minus that of group B; costs no epsilon.",
+            help="Also print the mean of group A minus that of group B; costs no epsilon. With "
+            "several --by, a group is written as its values: AA,1.",
         ),
     ] = None,
 ) -> None:
@@ -104,7 +109,7 @@ def mean(
     before anything is printed.
     """
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
-    check_combined(total, difference, groups.by, groups.public, wanted.format_)
+    check_combined(total, difference, groups.by, wanted.format_)
     asked, names = columns_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked if len(asked) > 1 else asked[0],
@@ -124,6 +129,26 @@ def mean(
         "outside": outside,
     }
     answered(
-        hourglass.mean, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
+        _comparing(difference) if difference else hourglass.mean,
+        ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
         total=total, difference=difference,
     )  # fmt: skip
+
+
+def _comparing(pair: tuple[str, str]) -> Callable[..., Any]:
+    """:func:`hourglass.mean`, with a check before the charge that two groups are public keys."""
+
+    def call(
+        *,
+        budget: Budget | None = None,
+        request: str | None = None,
+        explain: bool = False,
+        bits: Bits = SECURE,
+        **ask: Any,
+    ) -> Any:
+        question = mean_question(**ask)
+        if question.keys is not None:
+            check_pair(pair, question.by, question.keys.keys)
+        return explained(question) if explain else run(question, budget, request, bits=bits)
+
+    return call
