@@ -295,6 +295,28 @@ def test_plan() -> None:
                "--whole").returncode == 2  # fmt: skip
 
 
+@pytest.mark.parametrize("more", [[], ["--columns", "3"], ["--columns", "3", "--outside", "1/10"]])
+def test_a_plan_says_what_its_error_is(more: list[str]) -> None:
+    words = ["plan", "--bounds", "0", "100", "--records", "10000", "--epsilon", "1", *more]
+    told = " ".join(run(*words).stdout.split())
+    assert "root mean squared error that the noise causes, for the mean that is hardest" in told
+    told = " ".join(run(*words, "--at-mean", "50").stdout.split())
+    assert "noise causes, for a mean of 50, in the units" in told
+    told = run("plan", "--bounds", "0", "9", "--records", "999", "--error", "0.5").stdout
+    assert "the mean that is hardest to estimate" in " ".join(told.split())
+
+
+def test_a_plan_for_columns_and_values_outside() -> None:
+    words = ["plan", "--bounds", "0", "100", "--records", "10000", "--epsilon", "1"]
+    row = run(*words, "--columns", "3", "--outside", "1/10").stdout.splitlines()[2]
+    error = hg.accuracy.expected_error(10_000, (0, 100), 1, columns=3, outside="1/10")
+    assert row.split()[:2] == ["together", f"{error:.4f}"]
+    assert "--spread works only" in run(*words, "--columns", "3", "--spread").stderr
+    refused = run(*words, "--confidence", "0.5")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "add --population" in refused.stderr
+
+
 def test_every_option_is_documented() -> None:
     """Each option has a help text, and is on the tutorial's or the command line's page."""
     import typer.main
