@@ -216,6 +216,69 @@ def test_a_checked_output_is_left_as_it_was(visits: Path, tmp_path: Path) -> Non
     assert out.read_text() == "kept"
 
 
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("a.json", b"{"),
+        ("a.CSV", b"mean,sum"),
+        ("a.parquet", b"PAR1"),
+        ("a.pq", b"PAR1"),
+        ("a.yml", b"mean: "),
+        ("a.yaml", b"mean: "),
+        ("a.txt", b" "),
+        ("a", b" "),
+    ],
+)
+def test_the_ending_of_a_file_is_its_format(
+    visits: Path, tmp_path: Path, name: str, start: bytes
+) -> None:
+    found = run("mean", visits, "x", *ASK, "--output", tmp_path / name)
+    assert (found.returncode, found.stdout) == (0, ""), found.stderr
+    content = (tmp_path / name).read_bytes()
+    assert content.startswith(start), content[:20]
+
+
+def test_the_format_of_found_bounds_is_that_of_their_file(visits: Path, tmp_path: Path) -> None:
+    words: list[str | Path] = [
+        "bounds",
+        visits,
+        "x",
+        "--epsilon",
+        "1",
+        "--scale",
+        "0,9",
+        "--output",
+    ]
+    assert run(*words, tmp_path / "b.json").returncode == 0
+    assert len(json.loads((tmp_path / "b.json").read_text())["bounds"]) == 2
+    refused = run(*words, tmp_path / "b.csv")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "ends in .csv, but this command writes table or json" in refused.stderr
+
+
+def test_a_format_that_contradicts_the_file_is_refused_first(visits: Path, tmp_path: Path) -> None:
+    ledger, out = tmp_path / "budget.db", tmp_path / "a.json"
+    hg.create_budget(ledger, "b", epsilon=1)
+    words: list[str | Path] = [
+        "mean",
+        visits,
+        "x",
+        *ASK,
+        "--budget",
+        "b",
+        "--ledger",
+        ledger,
+        "--output",
+        out,
+    ]
+    refused = run(*words, "--format", "csv")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"--format 'csv' contradicts --output '{out}', which ends in .json" in refused.stderr
+    assert not hg.Budget(ledger, "b").history()
+    assert not out.exists()
+    assert run(*words, "--format", "json").returncode == 0
+
+
 @pytest.mark.slow
 def test_bounds(visits: Path) -> None:
     told = run("bounds", visits, "x", "--epsilon", "2")

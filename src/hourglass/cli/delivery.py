@@ -54,7 +54,7 @@ def answered(
     with delivery.part("output", wanted.output):
         origin = origin_of(place.source, place.table)
         shown = Combined(found, total, difference) if total or difference else found
-        write(shown, wanted.format_, wanted.output, wanted.confidence, wanted.fewest, origin)
+        write(shown, wanted.form, wanted.output, wanted.confidence, wanted.fewest, origin)
     if wanted.plot:
         with delivery.part("plot", wanted.plot):
             found.plot(

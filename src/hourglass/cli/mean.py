@@ -109,7 +109,7 @@ def mean(
     before anything is printed.
     """
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
-    check_combined(total, difference, groups.by, wanted.format_)
+    check_combined(total, difference, groups.by, wanted.form)
     asked, names = columns_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked if len(asked) > 1 else asked[0],

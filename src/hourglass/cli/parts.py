@@ -18,7 +18,7 @@ from ..ledger import Budget, Reservation
 from ..read.database import file_url, sql
 from ..read.files import multiline
 from . import options
-from .output import FORMATS, check_targets
+from .output import check_targets, format_of
 
 __all__ = ["Account", "Charge", "Groups", "Persons", "Place", "Wanted"]
 
@@ -175,22 +175,25 @@ class Charge:
 class Wanted:
     """The formats and the files in which an answer is wanted."""
 
-    format_: options.Format = "table"
+    format_: options.Format = None
     output: options.Output = None
     plot: options.Plot = None
     statement: options.StatementTo = None
     confidence: options.Confidence = None
     fewest: options.Fewest = 1
 
+    @property
+    def form(self) -> str:
+        """The format: as asked for, or else by the ending of the output's name."""
+        return format_of(self.format_, self.output)
+
     def check(self, by: Any, inputs: Iterable[Any]) -> None:
         """Raise an error, before anything is charged, if an answer could not be written this
         way."""
-        if self.format_ not in FORMATS:
-            raise OptionError(f"format={self.format_!r} is not one of {', '.join(FORMATS)}")
-        if self.format_ == "parquet" and self.output is None:
+        if self.form == "parquet" and self.output is None:
             raise OptionError("format='parquet' is binary; name a file with --output")
         names = by or ()
-        if self.format_ == "parquet" and len({name.casefold() for name in names}) < len(names):
+        if self.form == "parquet" and len({name.casefold() for name in names}) < len(names):
             raise OptionError(
                 "format='parquet' needs column names that differ in more than case, and two of "
                 "--by do not; choose csv or json"

@@ -61,7 +61,7 @@ def sum_(
             "most rows of a person that count"
         )
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
-    check_combined(total, None, groups.by, wanted.format_)
+    check_combined(total, None, groups.by, wanted.form)
     asked, name = column_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked,
