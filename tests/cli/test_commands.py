@@ -414,6 +414,8 @@ def test_errors_name_command_line_options() -> None:
         ("where, character 3: no", "--where, character 3: no"),
         ("scale is empty; spread=True", "--scale is empty; --spread"),
         ("with trusted=True (--trusted) you", "with --trusted you"),
+        ("cast it with hg.sql (--table), as in", "cast it with --table, as in"),
+        ("as hg.expression(\"a = 'b'\"); or", "as --expression \"a = 'b'\"; or"),
         ("standby=3, --grid=4", "standby=3, --grid=4"),
     ):
         assert as_options(message) == told
@@ -580,6 +582,17 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
         (["x", *ASK, "--by", "u", "--keys", "1,abc"], "--keys: name 2 is text, but column 'u'"),
         (["x", *ASK, "--by", "g", "--by", "u", "--keys", "n"], "a table with the columns g and u"),
         (["x > 4", *ASK], "for a computed column, use --expression"),
+        (["x", *ASK, "--by", "gg", "--keys", "n"], "--by 'gg': the table has no such column; did"),
+        (
+            ["x", *ASK, "--by", "g", "--by", "uu", "--delta", "1e-6"],
+            "--by 'uu': the table has no such column; did you mean 'u'?",
+        ),
+        (["x", *ASK, "--by", "g", "--by", "g", "--delta", "1e-6"], "--by 'g' is given twice; name"),
+        (["x", "X", *ASK], "COLUMN 'X': the table has no such column; did you mean 'x'?"),
+        (["x", "zzzz", *ASK], "such column; the columns are x, g, u"),
+        (["x", "zzzz", *ASK, "--expression", "u > 1", "--explain"], "COLUMN 'zzzz': the table"),
+        (["x", *ASK, "--where", "zzzz > 1"], "there is no column 'zzzz'; the columns are x, g, u"),
+        (["g", *ASK], "one value, ask for an expression such as --expression \"g = 'yes'\""),
     ],
 )
 def test_what_is_wrong_in_the_words_of_the_command(

@@ -15,6 +15,7 @@ import typer
 
 from ..errors import HourglassError
 from ..noise.bits import Bits
+from .columns import typed_names
 from .combined import Combined
 from .output import as_options, encoded, origin_of, print_notes, write, write_file
 from .parts import Account, Charge, Place, Wanted
@@ -46,9 +47,10 @@ def answered(
     charges = charge.account()
     place.start()
     if explain:
-        print(call(**ask, explain=True))
+        with typed_names(ask):
+            print(call(**ask, explain=True))
         return
-    with answering():
+    with typed_names(ask), answering():
         found = call(**ask, budget=charges, request=charge.request, bits=bits)
     delivery = Delivery(found, charges)
     with delivery.part("output", wanted.output):

@@ -32,6 +32,10 @@ _QUOTED: Final = re.compile(
 def as_options(message: str) -> str:
     """A message of the library in terms of command-line options: bounds=(0, 9) as --bounds 0 9."""
     parts = _QUOTED.split(message)
+    for place in range(1, len(parts), 2):  # hg.expression("x > 1") as --expression "x > 1"
+        if parts[place - 1].endswith("hg.expression(") and parts[place + 1].startswith(")"):
+            parts[place - 1] = parts[place - 1].removesuffix("hg.expression(") + "--expression "
+            parts[place + 1] = parts[place + 1][1:]
     if first := _FIRST.match(parts[0]):
         parts[0] = _OPTIONS[first[0]] + parts[0][first.end() :]
     last = len(parts) - 1
@@ -46,7 +50,7 @@ def _renamed(text: str, *, quoted: bool) -> str:
     text = re.sub(r"(?<![\w-])bounds=\(([^(),]+), ([^(),]+)\)", r"--bounds \1 \2", text)
     text = re.sub(r"(?<![\w-])keys\[(\d+)\]", lambda f: f"--keys: name {int(f[1]) + 1}", text)
     text = re.sub(r"(?<![\w-])(spread|population)=True", r"--\1", text)
-    text = re.sub(r"(trusted=True|hg\.expression) \((--\w+)\)", r"\2", text)
+    text = re.sub(r"(trusted=True|hg\.\w+) \((--\w+)\)", r"\2", text)
     if quoted:  # keys that are quoted are the name of a file
         text = re.sub(r"(?<![\w-])keys=$", "--keys-from ", text)
         text = re.sub(rf"{_NAME}=$", lambda found: f"{_OPTIONS[found[1]]} ", text)
