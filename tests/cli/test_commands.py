@@ -201,6 +201,16 @@ def test_a_bad_request_is_exit_code_2(visits: Path, words: list[str], told: str)
     assert told in found.stderr
 
 
+@pytest.mark.parametrize("more", [[], ["--table", "t"], ["--multiline"]])
+@pytest.mark.parametrize("url", ["mysql://u:secret@x/y", "https://host/a.csv", "s3://bucket/a.csv"])
+def test_a_url_that_cannot_be_read(url: str, more: list[str]) -> None:
+    found = run("mean", url, "x", *ASK, *more)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "is a URL that cannot be read: databases have URLs that begin with" in found.stderr
+    assert "postgresql://, duckdb:/// or sqlite:///, for --table" in found.stderr
+    assert "secret" not in found.stderr
+
+
 def test_a_source_that_fails_is_exit_code_4() -> None:
     found = run("mean", "postgresql://127.0.0.1:1/db", "x", *ASK, "--table", "t")
     assert found.returncode == 4
@@ -414,6 +424,18 @@ def test_errors_name_command_line_options() -> None:
         ("where, character 3: no", "--where, character 3: no"),
         ("scale is empty; spread=True", "--scale is empty; --spread"),
         ("with trusted=True (--trusted) you", "with --trusted you"),
+        ("once, as in scale=[0, 10, 100]", "once, as in --scale 0,10,100"),
+        ("scale=hg.public(...)", "--scale hg.public(...)"),
+        ("anchor='foo' is not", "--anchor 'foo' is not"),
+        ("ledger='b.db' is a file", "--ledger 'b.db' is a file"),
+        ("ledger: the location is", "--ledger: the location is"),
+        ("ledger 'b.db' does not exist", "ledger 'b.db' does not exist"),
+        ("samples=-5 is too few", "--samples -5 is too few"),
+        ("bounds: these were found for", "--bounds-from: these were found for"),
+        (
+            "multiline: data='x' is; without hg.multiline (--multiline)",
+            "--multiline: SOURCE 'x' is; without --multiline",
+        ),
         ("cast it with hg.sql (--table), as in", "cast it with --table, as in"),
         ("as hg.expression(\"a = 'b'\"); or", "as --expression \"a = 'b'\"; or"),
         ("standby=3, --grid=4", "standby=3, --grid=4"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
@@ -14,7 +15,7 @@ import typer
 
 from ..core.exact import exact_delta
 from ..core.urls import shown_url
-from ..errors import LedgerMissingError, OptionError
+from ..errors import EpsilonError, LedgerMissingError, OptionError
 from ..ledger import (
     Anchor,
     Balance,
@@ -117,7 +118,7 @@ def show(
     The tighter total holds only if the number of charges and their epsilons were fixed before the
     first answer was seen; the sum always holds.
     """
-    delta = exact_delta(at_delta)
+    delta = _exact(at_delta)
     if name is None and anchor is not None:
         raise OptionError("--anchor belongs to one budget; give its name as well")
     names = _names(ledger) if name is None else [name]
@@ -242,6 +243,13 @@ def revoke(role: Role, ledger: ServerLedger) -> None:
     """Revoke every right of a PostgreSQL role on a ledger; only its owner can do this."""
     revoke_role(ledger, role)
     typer.echo(f"Role {role!r} no longer has rights of its own on {shown_url(ledger)}.")
+
+
+def _exact(at_delta: str) -> Fraction:
+    try:
+        return exact_delta(at_delta)
+    except EpsilonError as error:
+        raise EpsilonError(str(error).replace("delta=", "--at-delta ", 1)) from None
 
 
 def _names(ledger: str) -> list[str]:

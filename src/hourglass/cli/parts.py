@@ -9,20 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from ..core.unit import Unit, per_person, per_row
+from ..core.urls import scheme_of
 from ..errors import OptionError
 from ..estimate.interval import check_confidence
 from ..ledger import Budget, Reservation
-from ..read.database import file_url, sql
-from ..read.files import multiline
+from ..read.database import SCHEMES, file_url, sql
+from ..read.files import check_scheme, multiline
 from . import options
 from .output import check_targets, format_of
 
 __all__ = ["Account", "Charge", "Groups", "Persons", "Place", "Wanted"]
-
-_URLS: Final = ("postgresql://", "postgres://", "sqlite://", "duckdb://")
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,9 @@ class Place:
     def data(self) -> Any:
         """A path, or a table of a database."""
         source = self.source
-        if not source.startswith(_URLS):
+        if scheme_of(source) not in SCHEMES:
             source = file_url(source) or source
-        if source.startswith(_URLS):
+        if scheme_of(source) in SCHEMES:
             if self.multiline:
                 raise OptionError(
                     "--multiline applies to CSV and TSV files, but the source is a database; leave "
@@ -51,6 +50,8 @@ class Place:
             if self.table is None:
                 raise OptionError("a database needs --table: a table's name, or a SELECT")
             return sql(source, self.table, trusted=self.trusted)
+        if self.engine != "spark" and not os.path.exists(source):
+            check_scheme(source)
         if self.trusted:
             raise OptionError(
                 "--trusted applies to a SELECT in --table, but the source is a file; leave it out"
