@@ -632,6 +632,22 @@ def test_columns_next_to_the_source_or_after_two_dashes(visits: Path, words: str
     assert run("mean", *words.format(visits).split()).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["sum", "x", "u", *ASK], "'u': sum takes one column; hourglass mean with several"),
+        (["bounds", "x", "u", "--epsilon", "1"], "'u': bounds takes one column at a time"),
+        (["count", "x", "--epsilon", "1"], "'x': count takes no column, since every row counts"),
+        (["count", "--epsilon", "1", "--by", "g", "u"], "as well, write --by g --by u"),
+    ],
+)
+def test_a_column_too_many(visits: Path, words: list[str], told: str) -> None:
+    name, *rest = words
+    found = run(name, visits, *rest)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert told in found.stderr
+
+
 def test_a_scale_from_a_file_of_data_is_not_shown(visits: Path, tmp_path: Path) -> None:
     (tmp_path / "scale.txt").write_text("1\n2\ncanary-4711\n")
     found = run("bounds", visits, "x", "--epsilon", "1", "--scale-from", tmp_path / "scale.txt")
