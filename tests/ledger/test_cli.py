@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing, redirect_stderr, redirect_stdout
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hourglass.cli import main
 from hourglass.cli.budget import budget_app
 from hourglass.errors import BudgetError
 from hourglass.ledger import Budget, create_budget
+from hourglass.ledger.values import shown_number
 
 from .support import Place, SqlitePlace, fresh
 
@@ -244,6 +246,23 @@ def test_a_delta_on_a_budget_without_one(tmp_path: Path) -> None:
     budget = create_budget(str(tmp_path / "budget.db"), "b", epsilon=1)
     with pytest.raises(BudgetError, match=r"allows no delta: list the public names .* keys="):
         budget.reserve(1, "1e-6", question="q")
+
+
+def test_amounts_have_one_notation(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "budget.db")
+    for name, limit, spent, left in (
+        ("a", "1e-6", "1e-7", "9e-7"),
+        ("b", "1e-3", "1e-6", "9.99e-4"),
+    ):
+        budget = create_budget(ledger, name, epsilon=1, delta=limit)
+        budget.reserve("0.25", spent, question="q").settle({"mean": 1})
+        budget.reserve("0.25", question="q")
+        shown = run("show", name, "--ledger", ledger)
+        assert re.search(rf"delta +{limit} +{spent} +{left}\n", shown)
+        assert re.search(r"epsilon +1 +0\.5 +0\.5\n", shown)
+    assert [shown_number(Fraction(each)) for each in ("1e-6", "1.5e-7", "0.0001", "0")] == [
+        "1e-6", "1.5e-7", "0.0001", "0"
+    ]  # fmt: skip
 
 
 def test_the_history_of_a_file_and_a_total_that_is_no_tighter(tmp_path: Path) -> None:

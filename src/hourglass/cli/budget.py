@@ -29,7 +29,7 @@ from ..ledger import (
 )
 from ..ledger.composition import CONDITION
 from ..ledger.store import open_store
-from ..ledger.values import shown_number
+from ..ledger.values import shown_numbers
 from ..ledger.verify import exported
 from ..ledger.verify import verify as verify_budget
 from ..release.rendering import counted, label, sentence_table, text_table
@@ -155,10 +155,8 @@ def history(
         return
     columns: dict[str, list[str]] = {
         "entry": _to_right("entry", [str(charge.number) for charge in charges]),
-        "epsilon": _to_right(
-            "epsilon", [shown_number(charge.amount.epsilon) for charge in charges]
-        ),
-        "delta": _to_right("delta", [shown_number(charge.amount.delta) for charge in charges]),
+        "epsilon": _to_right("epsilon", shown_numbers(charge.amount.epsilon for charge in charges)),
+        "delta": _to_right("delta", shown_numbers(charge.amount.delta for charge in charges)),
         "status": [charge.status for charge in charges],
         "request": [label([charge.request]) for charge in charges],
         "reserved (UTC)": [label([each.reserved[:19].replace("T", " ")]) for each in charges],
@@ -266,7 +264,7 @@ def _show_table(balance: Balance, ledger: str, tight: float | None, at_delta: st
     note = f" ({label([balance.terms.description])})" if balance.terms.description else ""
     amounts = (balance.terms.limit, balance.spent, balance.remaining)
     rows = [
-        (what, *(shown_number(getattr(amount, what)) for amount in amounts))
+        (what, *shown_numbers(getattr(amount, what) for amount in amounts))
         for what in ("epsilon", "delta")
     ]
     typer.echo(f"Budget {balance.terms.name}{note}:")
