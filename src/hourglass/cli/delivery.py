@@ -112,8 +112,10 @@ class Delivery:
             raise
 
     def finish(self) -> None:
-        """If a part failed, exit with the code for answers that could not be written."""
+        """Tell what was charged; if a part failed, exit with the code for that."""
         if not self._failed:
+            if self._account is not None and (told := self._account.told()):
+                _say(told)
             return
         self._name_request()
         if self._lost:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.unit import Unit, per_person, per_row
 from ..core.urls import scheme_of
-from ..errors import OptionError
+from ..errors import BudgetError, OptionError
 from ..estimate.interval import check_confidence
 from ..ledger import Budget, Reservation
 from ..read.database import SCHEMES, file_url, sql
@@ -131,15 +131,32 @@ class Persons:
 
 
 class Account(Budget):
-    """A budget that remembers the request key of the charge that was made."""
+    """A budget that remembers the charge that was made, and its request key."""
 
     request: str | None = None
+    _made: Reservation | None = None
 
     def reserve(self, *amounts: Any, **about: Any) -> Reservation:
         """Charge the budget: see :meth:`Budget.reserve`."""
-        reservation = super().reserve(*amounts, **about)
-        self.request = reservation.request
-        return reservation
+        self._made = super().reserve(*amounts, **about)
+        self.request = self._made.request
+        return self._made
+
+    def told(self) -> str:
+        """What was charged, and what remains, in one line; empty if no charge was asked for."""
+        if self._made is None:
+            return ""
+        charge, key, name = self._made.charge, repr(self.request), repr(self.name)
+        if charge.answer_number is not None:
+            return f"stored answer of request {key} in {name}; nothing was charged"
+        if self._made.reopened:
+            return f"request {key} was charged to {name} before; nothing more was charged"
+        told = f"charged {charge.amount.words} to {name} as {key}"
+        try:
+            left = self.balance().remaining
+        except BudgetError:  # the charge was made and the answer is written all the same
+            return told
+        return f"{told}; {left.words} remain{'' if left.delta else 's'}"
 
 
 @dataclass(frozen=True)
