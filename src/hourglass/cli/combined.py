@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +30,11 @@ def check_combined(total: bool, pair: tuple[str, str] | None, by: Any, format_: 
         )
 
 
-def check_pair(pair: tuple[str, str], by: Sequence[str], keys: Iterable[Any]) -> None:
+def check_pair(pair: tuple[str, str] | None, question: Any) -> None:
     """Raise an error, before anything is charged, if a group is not among the public keys."""
-    known = _by_label(keys)
+    if pair is None or question.keys is None:
+        return
+    known, by = _by_label(question.keys.keys), question.by
     for word in pair:
         if word not in known:
             form = (

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-import hourglass
-
 from ..ask.question import mean_question
-from ..ask.run import explained, run
-from ..ledger import Budget
 from ..mechanisms.base import ALGORITHMS
-from ..noise.bits import SECURE, Bits
+from ..noise.bits import SECURE
 from . import columns, options
-from .columns import columns_of, named
+from .columns import check_parse, columns_of, named
 from .combined import check_combined, check_pair
 from .command import spread_out, values_of
-from .delivery import answered
+from .delivery import answered, checked
 from .parts import Charge, Groups, Persons, Place, Wanted
 
 __all__ = ["mean"]
@@ -129,26 +125,7 @@ def mean(
         "outside": outside,
     }
     answered(
-        _comparing(difference) if difference else hourglass.mean,
+        checked(mean_question, partial(check_pair, difference), partial(check_parse, parse)),
         ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
         total=total, difference=difference,
     )  # fmt: skip
-
-
-def _comparing(pair: tuple[str, str]) -> Callable[..., Any]:
-    """:func:`hourglass.mean`, with a check before the charge that two groups are public keys."""
-
-    def call(
-        *,
-        budget: Budget | None = None,
-        request: str | None = None,
-        explain: bool = False,
-        bits: Bits = SECURE,
-        **ask: Any,
-    ) -> Any:
-        question = mean_question(**ask)
-        if question.keys is not None:
-            check_pair(pair, question.by, question.keys.keys)
-        return explained(question) if explain else run(question, budget, request, bits=bits)
-
-    return call
