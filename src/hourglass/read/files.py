@@ -203,7 +203,8 @@ def check_scheme(text: str) -> None:
         raise DataError(
             f"data={shown_url(text)!r} is a URL that cannot be read: databases have URLs that "
             "begin with postgresql://, duckdb:/// or sqlite:///, for hg.sql (--table), and files "
-            "are read from disk; download the file, or export the table to one, and give its path"
+            "are read from disk, except with engine='spark'; download the file, or export the "
+            "table to one, and give its path"
         )
 
 
