@@ -94,6 +94,12 @@ def _fails(question: object) -> None:
     raise hg.SourceError("the source failed")
 
 
+def test_what_was_charged_is_not_told_where_stderr_is_closed(paid: list[str | Path]) -> None:
+    told = spawn("mean", *paid, *ASK, "--format", "json", shell="2>&-")
+    assert json.loads(told.stdout)["unit"] == "row"
+    assert (told.returncode, told.stderr) == (0, b"")
+
+
 def test_without_a_budget_nothing_is_told(paid: list[str | Path]) -> None:
     assert run("mean", *paid[:2], *ASK).stderr == ""
 

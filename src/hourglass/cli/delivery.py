@@ -174,6 +174,8 @@ def _told(error: Exception, where: str) -> str:
 
 
 def _say(text: str) -> None:
+    if sys.stderr is None:  # closed; print would turn to standard output, which is for answers
+        return
     with suppress(OSError):
         print(f"hourglass: {text}", file=sys.stderr, flush=True)
 
