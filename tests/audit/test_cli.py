@@ -86,6 +86,9 @@ def test_a_user_defined_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (["empirical", "--release", "json:decoder"], "is not a function"),
         (["empirical", "--release", "math:fsum", "--data", "1,x"], "'1,x' is not a list"),
         (["empirical", "--samples", "3"], "samples=3"),
+        (["mutants", "--samples", "3"], "samples=3"),
+        (["exact", "--samples", "-5"], "--samples applies to sampling, and the exact audit does"),
+        (["greybox", "--samples", "1000"], "hourglass audit empirical"),
     ],
 )
 def test_bad_requests(arguments: list[str], message: str) -> None:

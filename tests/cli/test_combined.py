@@ -8,6 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import hourglass as hg
+
 from .running import ASK, run
 
 
@@ -48,7 +50,51 @@ def test_of_several_columns_each(visits: Path) -> None:
     answer = json.loads(found.stdout)
     assert list(answer["total"]) == ["x", "y"]
     assert list(answer["difference"]) == ["x", "y"]
-    assert "y: " in run("mean", visits, "x", "y", *ASK, *words).stdout
+
+
+def test_a_column_is_named_on_a_line_of_its_own(visits: Path) -> None:
+    """In front of the table's head, the name would move the head out of line."""
+    words = ["--by", "site", "--keys", "a,b", "--total"]
+    lines = run("mean", visits, "x", "y", *ASK, *words).stdout.splitlines()
+    for name in ("x", "y"):
+        head, rule = lines[lines.index(f"{name}:") + 1 :][:2]
+        assert head.startswith("total of 2 groups  ")
+        assert rule.split("  ")[0] == "─" * len("total of 2 groups")
+        assert len(head) == len(rule)
+
+
+def test_groups_of_several_columns(visits: Path, tmp_path: Path) -> None:
+    """A group is its values with commas between them; a wrong one is refused before the charge."""
+    ledger, keys = tmp_path / "budget.db", tmp_path / "keys.csv"
+    hg.create_budget(ledger, "b", epsilon=10)
+    keys.write_text("site,n\na,1\nb,01\n")
+    table = pd.read_parquet(visits).assign(n=1)
+    table.to_parquet(visits)
+    words: list[str | Path] = [
+        "mean",
+        visits,
+        "x",
+        *ASK,
+        "--by",
+        "site",
+        "--by",
+        "n",
+        "--keys-from",
+        keys,
+    ]
+    words += ["--budget", "b", "--ledger", ledger, "--difference"]
+    for pair in (["b,1", "a,1"], ["b, 1", "a, 1"]):
+        found = run(*words, *pair)
+        assert "mean of b, 1 minus mean of a, 1" in " ".join(found.stdout.split()), found.stderr
+    charges = len(hg.Budget(ledger, "b").history())
+    refused = run(*words, "a,1", "z,1")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "'z,1' is not among the public names of the groups" in refused.stderr
+    assert "its site and n, in that order" in refused.stderr
+    same = run(*words, "a,1", "a, 1")
+    assert (same.returncode, same.stdout) == (2, "")
+    assert "names the same group twice" in same.stderr
+    assert len(hg.Budget(ledger, "b").history()) == charges == 2
 
 
 def test_a_group_that_is_not_published_is_not_an_error(visits: Path) -> None:

@@ -201,6 +201,16 @@ def test_a_bad_request_is_exit_code_2(visits: Path, words: list[str], told: str)
     assert told in found.stderr
 
 
+@pytest.mark.parametrize("more", [[], ["--table", "t"], ["--multiline"]])
+@pytest.mark.parametrize("url", ["mysql://u:secret@x/y", "https://host/a.csv", "s3://bucket/a.csv"])
+def test_a_url_that_cannot_be_read(url: str, more: list[str]) -> None:
+    found = run("mean", url, "x", *ASK, *more)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "is a URL that cannot be read: databases have URLs that begin with" in found.stderr
+    assert "postgresql://, duckdb:/// or sqlite:///, for --table" in found.stderr
+    assert "secret" not in found.stderr
+
+
 def test_a_source_that_fails_is_exit_code_4() -> None:
     found = run("mean", "postgresql://127.0.0.1:1/db", "x", *ASK, "--table", "t")
     assert found.returncode == 4
@@ -214,6 +224,69 @@ def test_a_checked_output_is_left_as_it_was(visits: Path, tmp_path: Path) -> Non
     out.write_text("kept")
     assert run("mean", visits, "nope", *ASK, "--output", out).returncode == 2
     assert out.read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("a.json", b"{"),
+        ("a.CSV", b"mean,sum"),
+        ("a.parquet", b"PAR1"),
+        ("a.pq", b"PAR1"),
+        ("a.yml", b"mean: "),
+        ("a.yaml", b"mean: "),
+        ("a.txt", b" "),
+        ("a", b" "),
+    ],
+)
+def test_the_ending_of_a_file_is_its_format(
+    visits: Path, tmp_path: Path, name: str, start: bytes
+) -> None:
+    found = run("mean", visits, "x", *ASK, "--output", tmp_path / name)
+    assert (found.returncode, found.stdout) == (0, ""), found.stderr
+    content = (tmp_path / name).read_bytes()
+    assert content.startswith(start), content[:20]
+
+
+def test_the_format_of_found_bounds_is_that_of_their_file(visits: Path, tmp_path: Path) -> None:
+    words: list[str | Path] = [
+        "bounds",
+        visits,
+        "x",
+        "--epsilon",
+        "1",
+        "--scale",
+        "0,9",
+        "--output",
+    ]
+    assert run(*words, tmp_path / "b.json").returncode == 0
+    assert len(json.loads((tmp_path / "b.json").read_text())["bounds"]) == 2
+    refused = run(*words, tmp_path / "b.csv")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "ends in .csv, but this command writes table or json" in refused.stderr
+
+
+def test_a_format_that_contradicts_the_file_is_refused_first(visits: Path, tmp_path: Path) -> None:
+    ledger, out = tmp_path / "budget.db", tmp_path / "a.json"
+    hg.create_budget(ledger, "b", epsilon=1)
+    words: list[str | Path] = [
+        "mean",
+        visits,
+        "x",
+        *ASK,
+        "--budget",
+        "b",
+        "--ledger",
+        ledger,
+        "--output",
+        out,
+    ]
+    refused = run(*words, "--format", "csv")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert f"--format 'csv' contradicts --output '{out}', which ends in .json" in refused.stderr
+    assert not hg.Budget(ledger, "b").history()
+    assert not out.exists()
+    assert run(*words, "--format", "json").returncode == 0
 
 
 @pytest.mark.slow
@@ -295,6 +368,28 @@ def test_plan() -> None:
                "--whole").returncode == 2  # fmt: skip
 
 
+@pytest.mark.parametrize("more", [[], ["--columns", "3"], ["--columns", "3", "--outside", "1/10"]])
+def test_a_plan_says_what_its_error_is(more: list[str]) -> None:
+    words = ["plan", "--bounds", "0", "100", "--records", "10000", "--epsilon", "1", *more]
+    told = " ".join(run(*words).stdout.split())
+    assert "root mean squared error that the noise causes, for the mean that is hardest" in told
+    told = " ".join(run(*words, "--at-mean", "50").stdout.split())
+    assert "noise causes, for a mean of 50, in the units" in told
+    told = run("plan", "--bounds", "0", "9", "--records", "999", "--error", "0.5").stdout
+    assert "the mean that is hardest to estimate" in " ".join(told.split())
+
+
+def test_a_plan_for_columns_and_values_outside() -> None:
+    words = ["plan", "--bounds", "0", "100", "--records", "10000", "--epsilon", "1"]
+    row = run(*words, "--columns", "3", "--outside", "1/10").stdout.splitlines()[2]
+    error = hg.accuracy.expected_error(10_000, (0, 100), 1, columns=3, outside="1/10")
+    assert row.split()[:2] == ["together", f"{error:.4f}"]
+    assert "--spread works only" in run(*words, "--columns", "3", "--spread").stderr
+    refused = run(*words, "--confidence", "0.5")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "add --population" in refused.stderr
+
+
 def test_every_option_is_documented() -> None:
     """Each option has a help text, and is on the tutorial's or the command line's page."""
     import typer.main
@@ -329,6 +424,20 @@ def test_errors_name_command_line_options() -> None:
         ("where, character 3: no", "--where, character 3: no"),
         ("scale is empty; spread=True", "--scale is empty; --spread"),
         ("with trusted=True (--trusted) you", "with --trusted you"),
+        ("once, as in scale=[0, 10, 100]", "once, as in --scale 0,10,100"),
+        ("scale=hg.public(...)", "--scale hg.public(...)"),
+        ("anchor='foo' is not", "--anchor 'foo' is not"),
+        ("ledger='b.db' is a file", "--ledger 'b.db' is a file"),
+        ("ledger: the location is", "--ledger: the location is"),
+        ("ledger 'b.db' does not exist", "ledger 'b.db' does not exist"),
+        ("samples=-5 is too few", "--samples -5 is too few"),
+        ("bounds: these were found for", "--bounds-from: these were found for"),
+        (
+            "multiline: data='x' is; without hg.multiline (--multiline)",
+            "--multiline: SOURCE 'x' is; without --multiline",
+        ),
+        ("cast it with hg.sql (--table), as in", "cast it with --table, as in"),
+        ("as hg.expression(\"a = 'b'\"); or", "as --expression \"a = 'b'\"; or"),
         ("standby=3, --grid=4", "standby=3, --grid=4"),
     ):
         assert as_options(message) == told
@@ -462,7 +571,7 @@ def test_an_interruption_is_json_where_answers_are(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hg, "mean", interrupted)
+    monkeypatch.setattr("hourglass.cli.delivery.run", interrupted)
     told = run("mean", visits, "x", *ASK, "--format", "json")
     assert (told.returncode, told.stdout) == (130, "")
     assert json.loads(told.stderr.splitlines()[-1])["error"]["message"] == "interrupted"
@@ -494,7 +603,20 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
         (["x", *ASK, "--by", "g", "--keys-from", "no.txt"], "--keys-from 'no.txt': there is no"),
         (["x", *ASK, "--by", "u", "--keys", "1,abc"], "--keys: name 2 is text, but column 'u'"),
         (["x", *ASK, "--by", "g", "--by", "u", "--keys", "n"], "a table with the columns g and u"),
+        (["x", *ASK, "--parse", "integer"], "--parse 'integer' says how text is read, but the col"),
+        (["x", "u", *ASK, "--parse", "real"], "but all columns are of another type; leave it out"),
         (["x > 4", *ASK], "for a computed column, use --expression"),
+        (["x", *ASK, "--by", "gg", "--keys", "n"], "--by 'gg': the table has no such column; did"),
+        (
+            ["x", *ASK, "--by", "g", "--by", "uu", "--delta", "1e-6"],
+            "--by 'uu': the table has no such column; did you mean 'u'?",
+        ),
+        (["x", *ASK, "--by", "g", "--by", "g", "--delta", "1e-6"], "--by 'g' is given twice; name"),
+        (["x", "X", *ASK], "COLUMN 'X': the table has no such column; did you mean 'x'?"),
+        (["x", "zzzz", *ASK], "such column; the columns are x, g, u"),
+        (["x", "zzzz", *ASK, "--expression", "u > 1", "--explain"], "COLUMN 'zzzz': the table"),
+        (["x", *ASK, "--where", "zzzz > 1"], "there is no column 'zzzz'; the columns are x, g, u"),
+        (["g", *ASK], "one value, ask for an expression such as --expression \"g = 'yes'\""),
     ],
 )
 def test_what_is_wrong_in_the_words_of_the_command(
@@ -510,6 +632,36 @@ def test_what_is_wrong_in_the_words_of_the_command(
 )
 def test_columns_next_to_the_source_or_after_two_dashes(visits: Path, words: str) -> None:
     assert run("mean", *words.format(visits).split()).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["sum", "x", "u", *ASK], "'u': sum takes one column; hourglass mean with several"),
+        (["bounds", "x", "u", "--epsilon", "1"], "'u': bounds takes one column at a time"),
+        (["count", "x", "--epsilon", "1"], "'x': count takes no column, since every row counts"),
+        (["count", "--epsilon", "1", "--by", "g", "u"], "as well, write --by g --by u"),
+    ],
+)
+def test_a_column_too_many(visits: Path, words: list[str], told: str) -> None:
+    name, *rest = words
+    found = run(name, visits, *rest)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert told in found.stderr
+
+
+@pytest.mark.parametrize("command", ["mean", "sum", "bounds"])
+def test_parse_needs_a_column_of_text(visits: Path, tmp_path: Path, command: str) -> None:
+    bounds = ASK[:3] * (command != "bounds")
+    words = ["--epsilon", "1", *bounds, "--parse", "integer"]
+    refused = run(command, visits, "u", *words)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--parse 'integer' says how text is read" in refused.stderr
+    (tmp_path / "t.csv").write_text("u\n1\n2\n")
+    assert run(command, tmp_path / "t.csv", "u", *words).returncode == 0
+    pq.write_table(pa.table({"t": ["1", "2"], "u": [1, 2]}), tmp_path / "t.parquet")
+    if command == "mean":
+        assert run(command, tmp_path / "t.parquet", "u", "t", *words).returncode == 0
 
 
 def test_a_scale_from_a_file_of_data_is_not_shown(visits: Path, tmp_path: Path) -> None:

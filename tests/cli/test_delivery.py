@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
+from hourglass.ask.totals import TotalsQuestion
 from hourglass.cli.delivery import NOT_WRITTEN, Delivery
 from hourglass.cli.parts import Account
 
@@ -54,6 +55,53 @@ def stored(tmp_path: Path) -> dict[str, Any]:
 
 
 BY = ["--by", "g", "--keys", "n,s,e"]
+
+
+@pytest.mark.parametrize("more", [[], ["--format", "json"]])
+def test_what_was_charged_is_told_on_stderr(paid: list[str | Path], more: list[str]) -> None:
+    """And only there: what is on stdout is the answer alone, the first time as well as later."""
+    words: list[str | Path] = ["mean", *paid, *ASK, *more]
+    first, again = (run(*words, "--request", "march") for _ in range(2))
+    assert first.stderr == "hourglass: charged epsilon 1 to 'b' as 'march'; epsilon 8 remains\n"
+    assert again.stderr == (
+        "hourglass: stored answer of request 'march' in 'b'; nothing was charged\n"
+    )
+    assert "hourglass: " not in first.stdout
+    if more:
+        assert json.loads(first.stdout)["mean"] == json.loads(again.stdout)["mean"]
+    named = run(*words)
+    assert "as 'charge-3'; epsilon 7 remains" in named.stderr
+    refused = run(*words, "--epsilon", "20")
+    assert (refused.returncode, refused.stdout) == (3, "")
+    assert "charged epsilon" not in refused.stderr
+
+
+def test_a_charge_that_was_left_open_is_told_as_such(
+    paid: list[str | Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = (tmp_path / "t.parquet").read_bytes()
+    words: list[str | Path] = ["mean", *paid, *ASK, "--request", "march"]
+    with monkeypatch.context() as patch:
+        patch.setattr(TotalsQuestion, "read", _fails)
+        assert run(*words).returncode == 4
+    assert (tmp_path / "t.parquet").read_bytes() == table
+    assert run(*words).stderr == (
+        "hourglass: request 'march' was charged to 'b' before; nothing more was charged\n"
+    )
+
+
+def _fails(question: object) -> None:
+    raise hg.SourceError("the source failed")
+
+
+def test_what_was_charged_is_not_told_where_stderr_is_closed(paid: list[str | Path]) -> None:
+    told = spawn("mean", *paid, *ASK, "--format", "json", shell="2>&-")
+    assert json.loads(told.stdout)["unit"] == "row"
+    assert (told.returncode, told.stderr) == (0, b"")
+
+
+def test_without_a_budget_nothing_is_told(paid: list[str | Path]) -> None:
+    assert run("mean", *paid[:2], *ASK).stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,13 @@ def test_directories_make_no_columns(tmp_path: Path, engine: str) -> None:
         total(pattern, engine, by="month", delta=1e-6)
 
 
+@pytest.mark.parametrize("url", ["mysql://u:secret@host/db", "https://host/a.csv"])
+def test_urls_that_are_not_read(url: str) -> None:
+    with pytest.raises(hg.DataError, match="a URL that cannot be read: databases have") as told:
+        total(url, "duckdb")
+    assert "secret" not in str(told.value)
+
+
 def test_names_that_spark_skips_are_refused(tmp_path: Path, spark_session: Any) -> None:
     for name in ("_a.csv", ".a.csv", "a:b.csv"):
         write(tmp_path / name, 1)

@@ -21,6 +21,7 @@ import pytest
 import hourglass as hg
 from hourglass.mechanisms.threshold import threshold
 from hourglass.noise.bits import SeededBits
+from hourglass.read.frames import apart
 
 ASK: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1}
 
@@ -267,12 +268,57 @@ def test_keys_longer_than_64_bits_are_refused(kind: str) -> None:
 # --- what is wrong with a question ----------------------------------------------------------
 
 
+def test_a_time_is_no_key_but_its_day_is(tmp_path: Path) -> None:
+    """The message names the remedy, and the remedy works."""
+    frame = pd.DataFrame({"at": pd.to_datetime(["2024-02-29 13:00"]), "x": [1.0]})
+    with pytest.raises(hg.DataError, match=r"by='at' is of type TIMESTAMP.*hg.sql \(--table\)"):
+        hg.mean(frame, "x", by="at", keys=["2024-02-29"], **ASK)
+    with duckdb.connect(tmp_path / "t.duckdb") as own:
+        own.execute("CREATE TABLE visits AS SELECT TIMESTAMP '2024-02-29 13:00' AS time, 1.0 AS x")
+    select = "SELECT *, CAST(time AS DATE) AS day FROM visits"
+    source = hg.sql(f"duckdb:///{tmp_path}/t.duckdb", select)
+    cast = frame.assign(day=frame["at"].astype("date32[pyarrow]"))
+    for data in (source, cast):
+        found = hg.mean(data, "x", by="day", keys=["2024-02-29"], **ASK)
+        assert list(found) == [date(2024, 2, 29)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "column", "remedy"),
+    [
+        ([0, 1], "0", r"frame.columns.astype\(str\)$"),
+        (["a", 1], "1", r"frame.columns.astype\(str\)$"),
+        (pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")]), "a", "for name in frame.columns]$"),
+    ],
+)
+def test_names_that_are_not_text(columns: Any, column: str, remedy: str) -> None:
+    frame = pd.DataFrame(np.ones((5, 2)), columns=columns)
+    with pytest.raises(hg.DataError, match=f"names are not text.*frame.columns = .*{remedy}"):
+        hg.mean(frame, column, **ASK)
+    if "a" in columns and columns[0] == "a":
+        assert abs(hg.mean(frame, "a", bounds=(0, 10), epsilon=50).mean - 1) < 1
+        with pytest.raises(hg.DataError, match="did you mean 'a'"):
+            hg.mean(frame, "A", **ASK)
+
+
+def test_a_column_of_an_unknown_type_is_named() -> None:
+    frame = pd.DataFrame({"x": [1.0], "at": pd.PeriodIndex(["2024-02"], freq="M")})
+    with pytest.raises(hg.DataError, match=r"column 'at' is of a type .* convert it") as told:
+        hg.mean(frame, "x", by="at", delta=1e-6, **ASK)
+    assert told.value.__cause__ is None is told.value.__context__
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_the_columns_of_a_frame_apart(make: Any) -> None:
+    assert list(apart(make({"x": [1.0], "y": [2.0]}))) == ["x", "y"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         ({"column": "y"}, "no such column"),
         ({"column": "X"}, "did you mean 'x'"),
-        ({"column": "g"}, "parse='real'"),
+        ({"column": "g"}, r"parse='real'.*such as hg.expression\(\"g = 'yes'\"\)"),
         ({"column": "d"}, "has no mean"),
         ({"column": "b"}, "booleans"),
         ({"column": None}, "name the column"),

@@ -387,9 +387,9 @@ def test_nanoseconds_are_rounded_down_to_microseconds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "told"),
     [
-        ("p = Rome", "where, character 5: there is no column 'Rome'; it has "),
+        ("p = Rome", "where, character 5: there is no column 'Rome'; the columns are "),
         ('p = "Rome"', "; text is written in single quotes: 'Rome'"),
-        ("income = 1 OR p = Rome", "character 19: there is no column 'Rome'; it has "),
+        ("income = 1 OR p = Rome", "character 19: there is no column 'Rome'; the columns are "),
         ("incom = 1", "no column 'incom'; did you mean 'income'? Text is written in single quotes"),
         ("p == 'Rome'", "where, character 3: write a single = for equality"),
         ("n % 2 = 0", "where, character 3: the character '%' is not supported"),

@@ -32,6 +32,9 @@ KINDS: Final = ("exact", "empirical", "greybox", "mutants", "all")
 CHECKS: Final = ("exact", "sampler", "empirical", "grey box", "ledger")
 #: The approximate number of checks, for the progress bar.
 MUTANTS: Final = 44
+#: The number of releases per side by default, and the least.
+SAMPLES: Final = 1_000_000
+FEWEST: Final = 100
 #: The algorithm that answers several columns together.
 COLUMNS: Final = "hourglass"
 SMALL_GRIDS: Final = (1, 2, 3, 7, 16)
@@ -45,8 +48,12 @@ def audit(
         typer.Option(help="The number of cells of the grid; by default 2^32 and some small grids."),
     ] = None,
     samples: Annotated[
-        int, typer.Option(help="The number of releases per side in the empirical audit.")
-    ] = 1_000_000,
+        int | None,
+        typer.Option(
+            help="The number of releases per side in the empirical audit and for the mutants; by "
+            "default a million."
+        ),
+    ] = None,
     algorithm: Annotated[
         str, typer.Option(help=f"all, or one of {', '.join(ALGORITHMS)}.")
     ] = "hourglass",
@@ -89,6 +96,14 @@ def audit(
         raise OptionError(
             "--plot works only with the empirical audit; use hourglass audit empirical"
         )
+    if samples is not None and what in ("exact", "greybox"):
+        raise OptionError(
+            f"--samples applies to sampling, and the {what} audit does none; leave it out, or use "
+            "hourglass audit empirical"
+        )
+    size = SAMPLES if samples is None else samples
+    if size < FEWEST:
+        raise OptionError(f"samples={size} is too few to learn from; give {FEWEST} or more")
     exact = exact_epsilon(epsilon)
     grids = [check_grid(grid)] if grid is not None else [*SMALL_GRIDS, DEFAULT_GRID]
     names = list(ALGORITHMS) if algorithm == "all" else [algorithm]
@@ -99,7 +114,7 @@ def audit(
     bounds: list[LowerBound] = []
     steps = {
         "exact": len(grids) * (len(names) + 2) + 20,
-        "empirical": samples * (2 if release else 4 * len(names) + 3),
+        "empirical": size * (2 if release else 4 * len(names) + 3),
         "mutants": MUTANTS,
     }
     with progress(steps) as tick:
@@ -109,14 +124,14 @@ def audit(
             target = (
                 _own(names, grids[-1]) if release is None else _foreign(release, data, neighbour)
             )
-            findings += target(exact, samples, delta, tick, bounds)
+            findings += target(exact, size, delta, tick, bounds)
         if "greybox" in kinds:
             findings += _ticked(_greybox(exact, grid, names), "grey box", tick)
         if "mutants" in kinds:
             from ..audit import Bench, run_mutants
 
             rows = list(
-                _ticked(run_mutants(Bench(exact, samples=min(samples, 400_000))), "mutants", tick)
+                _ticked(run_mutants(Bench(exact, samples=min(size, 400_000))), "mutants", tick)
             )
     if plot is not None:
         from ..audit.plot import plot_bound

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-import hourglass
-
+from ..ask.search import bounds_question
 from ..errors import OptionError
 from ..mechanisms.scan import RETURN_PART
 from ..noise.bits import SECURE
 from . import options
-from .columns import column_of, number_of
+from .columns import check_parse, column_of, number_of
 from .command import spread_out
-from .delivery import Delivery, answering
-from .output import check_targets, encoded, write_file
+from .delivery import Delivery, answering, checked
+from .output import check_targets, encoded, format_of, write_file
 from .parts import Charge, Persons, Place
 
 __all__ = ["bounds"]
@@ -63,7 +63,14 @@ def bounds(
     rows: options.Rows = None,
     parse: options.Parse = None,
     explain: options.Explain = False,
-    format_: Annotated[str, typer.Option("--format", help=f"{' or '.join(_FORMATS)}.")] = "table",
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help=f"{' or '.join(_FORMATS)}; by default that of the ending of --output, else a "
+            "table.",
+        ),
+    ] = None,
     output: options.Output = None,
 ) -> None:
     """Find bounds privately for a column whose range is unknown.
@@ -71,9 +78,8 @@ def bounds(
     Bounds known from the domain cost nothing and are better. Pass the result to hourglass mean, as
     --bounds, or as --bounds-from with the file that --format json wrote. The two epsilons add up.
     """
-    if format_ not in _FORMATS:
-        raise OptionError(f"format={format_!r} is not one of {', '.join(_FORMATS)}")
     check_targets({"output": output}, [place.source, scale_from, charge.place])
+    form = format_of(format_, output, _FORMATS)
     asked, _ = column_of(column, expression)
     charges = charge.account()
     place.start()
@@ -88,16 +94,17 @@ def bounds(
         "parse": parse,
         "engine": place.engine,
     }
+    find_bounds = checked(bounds_question, partial(check_parse, parse))
     if explain:
-        print(hourglass.find_bounds(**ask, explain=True))
+        print(find_bounds(**ask, explain=True))
         return
     with answering():
-        found = hourglass.find_bounds(
+        found = find_bounds(
             **ask, budget=charges, request=charge.request, bits=context.obj or SECURE
         )
     delivery = Delivery(found, charges)
     with delivery.part("output", output):
-        text = str(found) if format_ == "table" else json.dumps(found.to_dict(), indent=2)
+        text = str(found) if form == "table" else json.dumps(found.to_dict(), indent=2)
         if output is None:
             print(text, flush=True)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
+from fractions import Fraction
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
@@ -14,7 +15,7 @@ import typer
 
 from ..core.exact import exact_delta
 from ..core.urls import shown_url
-from ..errors import LedgerMissingError, OptionError
+from ..errors import EpsilonError, LedgerMissingError, OptionError
 from ..ledger import (
     Anchor,
     Balance,
@@ -28,7 +29,7 @@ from ..ledger import (
 )
 from ..ledger.composition import CONDITION
 from ..ledger.store import open_store
-from ..ledger.values import shown_number
+from ..ledger.values import shown_numbers
 from ..ledger.verify import exported
 from ..ledger.verify import verify as verify_budget
 from ..release.rendering import counted, label, sentence_table, text_table
@@ -117,7 +118,7 @@ def show(
     The tighter total holds only if the number of charges and their epsilons were fixed before the
     first answer was seen; the sum always holds.
     """
-    delta = exact_delta(at_delta)
+    delta = _exact(at_delta)
     if name is None and anchor is not None:
         raise OptionError("--anchor belongs to one budget; give its name as well")
     names = _names(ledger) if name is None else [name]
@@ -154,10 +155,8 @@ def history(
         return
     columns: dict[str, list[str]] = {
         "entry": _to_right("entry", [str(charge.number) for charge in charges]),
-        "epsilon": _to_right(
-            "epsilon", [shown_number(charge.amount.epsilon) for charge in charges]
-        ),
-        "delta": _to_right("delta", [shown_number(charge.amount.delta) for charge in charges]),
+        "epsilon": _to_right("epsilon", shown_numbers(charge.amount.epsilon for charge in charges)),
+        "delta": _to_right("delta", shown_numbers(charge.amount.delta for charge in charges)),
         "status": [charge.status for charge in charges],
         "request": [label([charge.request]) for charge in charges],
         "reserved (UTC)": [label([each.reserved[:19].replace("T", " ")]) for each in charges],
@@ -244,6 +243,13 @@ def revoke(role: Role, ledger: ServerLedger) -> None:
     typer.echo(f"Role {role!r} no longer has rights of its own on {shown_url(ledger)}.")
 
 
+def _exact(at_delta: str) -> Fraction:
+    try:
+        return exact_delta(at_delta)
+    except EpsilonError as error:
+        raise EpsilonError(str(error).replace("delta=", "--at-delta ", 1)) from None
+
+
 def _names(ledger: str) -> list[str]:
     store = open_store(ledger, wait=10.0)
     names = store.names()
@@ -258,7 +264,7 @@ def _show_table(balance: Balance, ledger: str, tight: float | None, at_delta: st
     note = f" ({label([balance.terms.description])})" if balance.terms.description else ""
     amounts = (balance.terms.limit, balance.spent, balance.remaining)
     rows = [
-        (what, *(shown_number(getattr(amount, what)) for amount in amounts))
+        (what, *shown_numbers(getattr(amount, what) for amount in amounts))
         for what in ("epsilon", "delta")
     ]
     typer.echo(f"Budget {balance.terms.name}{note}:")

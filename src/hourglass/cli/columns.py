@@ -7,16 +7,26 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, Final
 
-from ..errors import OptionError
+from ..errors import OptionError, RequestError
 from ..read.sql.expression.given import Expression, expression
 from ..release.found import FoundBounds
 
-__all__ = ["bounds_of", "column_of", "columns_of", "missing_of", "named", "number_of"]
+__all__ = [
+    "bounds_of", "check_parse", "column_of", "columns_of", "missing_of", "named", "number_of",
+    "typed_names",
+]  # fmt: skip
+
+#: How the library tells which name of a list is wrong, without showing it.
+_OF_LIST: Final = re.compile(
+    "(by|column): name ([0-9]+) of the list (is not a column of the table|repeats name [0-9]+); "
+)
 
 
 def columns_of(
@@ -104,6 +114,35 @@ def bounds_of(
         for name, low, high in each
     }
     return {**of_all, **given}
+
+
+def check_parse(parse: str | None, question: Any) -> None:
+    """Refuse --parse if no column of the question is read from text."""
+    fields = question.query.fields
+    if parse is None or any(field.kind.startswith("text as ") for field in fields):
+        return
+    which = "the column is" if len(fields) == 1 else "all columns are"
+    raise OptionError(
+        f"parse={parse!r} says how text is read, but {which} of another type; leave it out"
+    )
+
+
+@contextmanager
+def typed_names(ask: Mapping[str, Any]) -> Iterator[None]:
+    """Show a name that is wrong. The library does not, since a list may be cells of the data."""
+    try:
+        yield
+        return
+    except RequestError as error:
+        found = _OF_LIST.match(str(error))
+        if found is None:
+            raise
+        kind, hint = type(error), str(error)[found.end() :]
+    role, place, repeated = found[1], int(found[2]) - 1, found[3].startswith("repeats")
+    given = ask[role]
+    names = [str(each) for each in given if repeated or isinstance(each, str)]
+    wrong = " is given twice; " if repeated else ": the table has no such column; "
+    raise kind(f"{role}={names[place]!r}{wrong}{hint}")
 
 
 def _check_names(option: str, each: list[list[str]], columns: list[str]) -> None:

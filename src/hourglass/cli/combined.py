@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,10 @@ from ..errors import OptionError
 from ..release.columns import Columns
 from ..release.rendering import label
 
-__all__ = ["Combined", "check_combined"]
+__all__ = ["Combined", "check_combined", "check_pair"]
 
 
-def check_combined(
-    total: bool, pair: tuple[str, str] | None, by: Any, keys: Any, format_: str
-) -> None:
+def check_combined(total: bool, pair: tuple[str, str] | None, by: Any, format_: str) -> None:
     """Raise an error, before anything is charged, if the groups could not be combined as asked."""
     if not total and not pair:
         return
@@ -30,9 +28,41 @@ def check_combined(
         raise OptionError(
             f"--difference {pair[0]} {pair[1]} names the same group twice; name two groups"
         )
-    missing = [name for name in pair or () if isinstance(keys, list) and name not in keys]
-    if missing and len(by) == 1:
-        raise OptionError(f"--difference: {missing[0]!r} is not among --keys; add it there")
+
+
+def check_pair(pair: tuple[str, str] | None, question: Any) -> None:
+    """Raise an error, before anything is charged, if a group is not among the public keys."""
+    if pair is None or question.keys is None:
+        return
+    known, by = _by_label(question.keys.keys), question.by
+    for word in pair:
+        if word not in known:
+            form = (
+                f"; write a group as its {' and '.join(by)}, in that order and separated by commas"
+                if len(by) > 1
+                else ""
+            )
+            raise OptionError(
+                f"--difference: {word!r} is not among the public names of the groups; add it to "
+                f"--keys or --keys-from, or name another group{form}"
+            )
+    if known[pair[0]] == known[pair[1]]:
+        raise OptionError(
+            f"--difference {pair[0]} {pair[1]} names the same group twice; name two groups"
+        )
+
+
+def _by_label(keys: Iterable[Any]) -> dict[str, int]:
+    """The places of groups by what --difference may call them: "AA, 1" as in the table, or AA,1.
+
+    A label that several groups share means the first of them, and the table's form goes first.
+    """
+    tuples = [key if isinstance(key, tuple) else (key,) for key in keys]
+    found: dict[str, int] = {}
+    for between in (", ", ","):
+        for place, key in enumerate(tuples):
+            found.setdefault(between.join(label([part]) for part in key), place)
+    return found
 
 
 @dataclass(frozen=True)
@@ -52,7 +82,7 @@ class Combined:
         """The answer's table, with the total and the difference below it."""
         parts = [self.answer.text(confidence, fewest=fewest)]
         for _, name, found in self._found():
-            heading = f"{name}: " if name else ""
+            heading = f"{name}:\n" if name else ""
             parts.append(heading + (found if isinstance(found, str) else found.text(confidence)))
         return "\n\n".join(parts)
 
@@ -81,8 +111,8 @@ class Combined:
             if self.total:
                 yield "total", name, part.total() if len(part) else _NOTHING
             if self.pair:
-                labels = {label(group): key for group, key in zip(part.groups, part, strict=True)}
-                both = [labels[each] for each in self.pair if each in labels]
+                places, names = _by_label(part.groups), list(part)
+                both = [names[places[each]] for each in self.pair if each in places]
                 yield "difference", name, part.difference(*both) if len(both) == 2 else _ABSENT
 
 

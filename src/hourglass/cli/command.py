@@ -43,6 +43,14 @@ _METAVARS: Final = {
     "at_delta": "NUMBER", "share": "SHARE", "missing": "VALUE", "person": "COLUMN",
     "table": "TABLE", "budget": "NAME", "ledger": "FILE_OR_URL", "request": "KEY",
 }  # fmt: skip
+#: The error for a column too many, for commands that take one or none.
+_TOO_MANY: Final = {
+    "sum": "{!r}: sum takes one column; hourglass mean with several columns prints the sum of each "
+    "from one epsilon, or ask for each column separately",
+    "bounds": "{!r}: bounds takes one column at a time; ask for each separately",
+    "count": "{!r}: count takes no column, since every row counts; choose rows with --where, or "
+    "count groups with --by",
+}
 #: One or two for each command, by its name.
 EXAMPLES: Final = {
     "mean": [
@@ -142,17 +150,22 @@ class Command(TyperCommand):
     def _check_columns(self, words: Sequence[str]) -> None:
         """Refuse a column after an option: it may be meant as a second value of the option.
 
-        Only a command that takes any number of columns would accept it. What follows ``--`` is
-        certain.
+        Only a command that takes any number of columns would accept it; other commands refuse what
+        is more than they take. What follows ``--`` is certain.
         """
-        if not any(each.nargs == -1 and each.name == "column" for each in self.params):
+        arguments = [each for each in self.params if not hasattr(each, "is_flag")]
+        if not any(each.name == "source" for each in arguments):
             return
+        many = any(each.nargs == -1 for each in arguments)
         options: dict[str, Any] = {name: each for each in self.params for name in each.opts}
         left, plain, before = [*words], 0, list[str]()
         while left and (word := left.pop(0)) != "--":
             if not word.startswith("-"):
                 plain += 1
-                if plain > 1 and before:
+                if not many and plain > len(arguments):
+                    too_many = _TOO_MANY[self.name or ""].format(word)
+                    raise OptionError(f"{too_many}{_also_by(word, before)}")
+                if many and plain > 1 and before:
                     raise OptionError(_misplaced(word, before))
                 continue
             name, given, value = word.partition("=")
@@ -205,9 +218,16 @@ def _present(each: Any, panels: Mapping[str, str] = MappingProxyType({})) -> Non
 
 def _misplaced(word: str, before: Sequence[str]) -> str:
     remedy = "name it next to the source, before the options"
-    if before[0] == "--by":
-        remedy = f"to group by it as well, write --by {before[-1]} --by {word}; else {remedy}"
+    if also := _also_by(word, before):
+        return f"{word!r} is taken as a column to average{also}; else {remedy}"
     return f"{word!r} is taken as a column to average; {remedy}"
+
+
+def _also_by(word: str, before: Sequence[str]) -> str:
+    """The remedy if the word is meant as a second value of --by."""
+    if not before or before[0] != "--by":
+        return ""
+    return f"; to group by it as well, write --by {before[-1]} --by {word}"
 
 
 def _joined(args: Sequence[str]) -> list[str]:

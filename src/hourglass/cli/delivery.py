@@ -13,14 +13,17 @@ from typing import Any, Final, TextIO
 
 import typer
 
+from ..ask.run import explained, run
 from ..errors import HourglassError
-from ..noise.bits import Bits
+from ..ledger import Budget
+from ..noise.bits import SECURE, Bits
+from .columns import typed_names
 from .combined import Combined
 from .output import as_options, encoded, origin_of, print_notes, write, write_file
 from .parts import Account, Charge, Place, Wanted
 from .progress import progress
 
-__all__ = ["NOT_WRITTEN", "Delivery", "answered", "answering"]
+__all__ = ["NOT_WRITTEN", "Delivery", "answered", "answering", "checked"]
 
 #: The exit code if an answer could not be written as asked.
 NOT_WRITTEN: Final = 5
@@ -46,15 +49,16 @@ def answered(
     charges = charge.account()
     place.start()
     if explain:
-        print(call(**ask, explain=True))
+        with typed_names(ask):
+            print(call(**ask, explain=True))
         return
-    with answering():
+    with typed_names(ask), answering():
         found = call(**ask, budget=charges, request=charge.request, bits=bits)
     delivery = Delivery(found, charges)
     with delivery.part("output", wanted.output):
         origin = origin_of(place.source, place.table)
         shown = Combined(found, total, difference) if total or difference else found
-        write(shown, wanted.format_, wanted.output, wanted.confidence, wanted.fewest, origin)
+        write(shown, wanted.form, wanted.output, wanted.confidence, wanted.fewest, origin)
     if wanted.plot:
         with delivery.part("plot", wanted.plot):
             found.plot(
@@ -66,6 +70,25 @@ def answered(
         with delivery.part("statement", wanted.statement):
             write_file(wanted.statement, encoded(found.statement(budget=charges).yaml))
     delivery.finish()
+
+
+def checked(make: Callable[..., Any], *checks: Callable[[Any], None]) -> Callable[..., Any]:
+    """A call such as :func:`hourglass.mean`, with checks of the question before it is charged."""
+
+    def call(
+        *,
+        budget: Budget | None = None,
+        request: str | None = None,
+        explain: bool = False,
+        bits: Bits = SECURE,
+        **ask: Any,
+    ) -> Any:
+        question = make(**ask)
+        for check in checks:
+            check(question)
+        return explained(question) if explain else run(question, budget, request, bits=bits)
+
+    return call
 
 
 @contextmanager
@@ -110,8 +133,10 @@ class Delivery:
             raise
 
     def finish(self) -> None:
-        """If a part failed, exit with the code for answers that could not be written."""
+        """Tell what was charged; if a part failed, exit with the code for that."""
         if not self._failed:
+            if self._account is not None and (told := self._account.told()):
+                _say(told)
             return
         self._name_request()
         if self._lost:
@@ -149,6 +174,8 @@ def _told(error: Exception, where: str) -> str:
 
 
 def _say(text: str) -> None:
+    if sys.stderr is None:  # closed; print would turn to standard output, which is for answers
+        return
     with suppress(OSError):
         print(f"hourglass: {text}", file=sys.stderr, flush=True)
 

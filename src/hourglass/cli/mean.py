@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-import hourglass
-
+from ..ask.question import mean_question
 from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SECURE
 from . import columns, options
-from .columns import columns_of, named
-from .combined import check_combined
+from .columns import check_parse, columns_of, named
+from .combined import check_combined, check_pair
 from .command import spread_out, values_of
-from .delivery import answered
+from .delivery import answered, checked
 from .parts import Charge, Groups, Persons, Place, Wanted
 
 __all__ = ["mean"]
@@ -91,7 +91,8 @@ def mean(
         tuple[str, str] | None,
         typer.Option(
             metavar="A B",
-            help="Also print the mean of group A minus that of group B; costs no epsilon.",
+            help="Also print the mean of group A minus that of group B; costs no epsilon. With "
+            "several --by, a group is written as its values: AA,1.",
         ),
     ] = None,
 ) -> None:
@@ -104,7 +105,7 @@ def mean(
     before anything is printed.
     """
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
-    check_combined(total, difference, groups.by, groups.public, wanted.format_)
+    check_combined(total, difference, groups.by, wanted.form)
     asked, names = columns_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked if len(asked) > 1 else asked[0],
@@ -124,6 +125,7 @@ def mean(
         "outside": outside,
     }
     answered(
-        hourglass.mean, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
+        checked(mean_question, partial(check_pair, difference), partial(check_parse, parse)),
+        ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
         total=total, difference=difference,
     )  # fmt: skip

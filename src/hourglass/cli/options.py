@@ -127,7 +127,12 @@ GridCells = Annotated[
 ]
 Missing = Annotated[str, typer.Option(help="'drop', or the value that replaces missing ones.")]
 Format = Annotated[
-    str, typer.Option("--format", help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
+    str | None,
+    typer.Option(
+        "--format",
+        help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}; by default that of the ending of "
+        "--output, else a table.",
+    ),
 ]
 Plot = Annotated[Path | None, typer.Option(help="Draw a chart to this .png, .svg or .pdf file.")]
 StatementTo = Annotated[

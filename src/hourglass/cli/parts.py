@@ -9,20 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from ..core.unit import Unit, per_person, per_row
-from ..errors import OptionError
+from ..core.urls import scheme_of
+from ..errors import BudgetError, OptionError
 from ..estimate.interval import check_confidence
 from ..ledger import Budget, Reservation
-from ..read.database import file_url, sql
-from ..read.files import multiline
+from ..read.database import SCHEMES, file_url, sql
+from ..read.files import check_scheme, multiline
 from . import options
-from .output import FORMATS, check_targets
+from .output import check_targets, format_of
 
 __all__ = ["Account", "Charge", "Groups", "Persons", "Place", "Wanted"]
-
-_URLS: Final = ("postgresql://", "postgres://", "sqlite://", "duckdb://")
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,9 @@ class Place:
     def data(self) -> Any:
         """A path, or a table of a database."""
         source = self.source
-        if not source.startswith(_URLS):
+        if scheme_of(source) not in SCHEMES:
             source = file_url(source) or source
-        if source.startswith(_URLS):
+        if scheme_of(source) in SCHEMES:
             if self.multiline:
                 raise OptionError(
                     "--multiline applies to CSV and TSV files, but the source is a database; leave "
@@ -51,6 +50,8 @@ class Place:
             if self.table is None:
                 raise OptionError("a database needs --table: a table's name, or a SELECT")
             return sql(source, self.table, trusted=self.trusted)
+        if self.engine != "spark" and not os.path.exists(source):
+            check_scheme(source)
         if self.trusted:
             raise OptionError(
                 "--trusted applies to a SELECT in --table, but the source is a file; leave it out"
@@ -130,15 +131,32 @@ class Persons:
 
 
 class Account(Budget):
-    """A budget that remembers the request key of the charge that was made."""
+    """A budget that remembers the charge that was made, and its request key."""
 
     request: str | None = None
+    _made: Reservation | None = None
 
     def reserve(self, *amounts: Any, **about: Any) -> Reservation:
         """Charge the budget: see :meth:`Budget.reserve`."""
-        reservation = super().reserve(*amounts, **about)
-        self.request = reservation.request
-        return reservation
+        self._made = super().reserve(*amounts, **about)
+        self.request = self._made.request
+        return self._made
+
+    def told(self) -> str:
+        """What was charged, and what remains, in one line; empty if no charge was asked for."""
+        if self._made is None:
+            return ""
+        charge, key, name = self._made.charge, repr(self.request), repr(self.name)
+        if charge.answer_number is not None:
+            return f"stored answer of request {key} in {name}; nothing was charged"
+        if self._made.reopened:
+            return f"request {key} was charged to {name} before; nothing more was charged"
+        told = f"charged {charge.amount.words} to {name} as {key}"
+        try:
+            left = self.balance().remaining
+        except BudgetError:  # the charge was made and the answer is written all the same
+            return told
+        return f"{told}; {left.words} remain{'' if left.delta else 's'}"
 
 
 @dataclass(frozen=True)
@@ -175,22 +193,25 @@ class Charge:
 class Wanted:
     """The formats and the files in which an answer is wanted."""
 
-    format_: options.Format = "table"
+    format_: options.Format = None
     output: options.Output = None
     plot: options.Plot = None
     statement: options.StatementTo = None
     confidence: options.Confidence = None
     fewest: options.Fewest = 1
 
+    @property
+    def form(self) -> str:
+        """The format: as asked for, or else by the ending of the output's name."""
+        return format_of(self.format_, self.output)
+
     def check(self, by: Any, inputs: Iterable[Any]) -> None:
         """Raise an error, before anything is charged, if an answer could not be written this
         way."""
-        if self.format_ not in FORMATS:
-            raise OptionError(f"format={self.format_!r} is not one of {', '.join(FORMATS)}")
-        if self.format_ == "parquet" and self.output is None:
+        if self.form == "parquet" and self.output is None:
             raise OptionError("format='parquet' is binary; name a file with --output")
         names = by or ()
-        if self.format_ == "parquet" and len({name.casefold() for name in names}) < len(names):
+        if self.form == "parquet" and len({name.casefold() for name in names}) < len(names):
             raise OptionError(
                 "format='parquet' needs column names that differ in more than case, and two of "
                 "--by do not; choose csv or json"

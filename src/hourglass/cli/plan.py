@@ -13,7 +13,7 @@ from ..errors import OptionError
 from ..estimate.accuracy import Plan, compare, expected_error
 from ..estimate.accuracy import plan as planned
 from ..mechanisms.base import ALGORITHMS
-from ..release.rendering import decimals_for, number, text_table
+from ..release.rendering import decimals_for, number, paragraphs, text_table
 from . import options
 from .columns import number_of
 
@@ -36,8 +36,8 @@ def plan(
     error: Annotated[
         float | None,
         typer.Option(
-            help="The error wanted, in the units of the data; finds the epsilon or the number of "
-            "records."
+            help="The error wanted (root mean squared), in the units of the data; finds the "
+            "epsilon or the number of records."
         ),
     ] = None,
     at_mean: Annotated[
@@ -58,14 +58,18 @@ def plan(
         ),
     ] = False,
     confidence: Annotated[
-        float, typer.Option(help="With --population: the confidence of the margin.")
-    ] = 0.95,
+        float | None,
+        typer.Option(help="With --population: the confidence of the margin; 0.95 by default."),
+    ] = None,
     whole: Annotated[
         bool,
         typer.Option("--whole", help="The column holds whole numbers, which have their own grid."),
     ] = False,
 ) -> None:
     """The expected error of each algorithm, or the epsilon or records that an error needs.
+
+    The expected error is the root mean squared error that the noise causes, for the mean that is
+    hardest to estimate unless --at-mean says where the mean is expected.
 
     Give --records and --epsilon to see the errors; give --error and one of the two to find
     the other. With --population, the error is the half-width of the interval for the mean of the
@@ -75,6 +79,11 @@ def plan(
     if whole and not range_.whole:
         raise OptionError("--whole needs whole bounds")
     grid = int(range_.width) if whole else None
+    if confidence is not None and not population:
+        raise OptionError(
+            "--confidence is that of the margin for a population; add --population, or leave it out"
+        )
+    sure = 0.95 if confidence is None else confidence
     if error is not None:
         if (epsilon is None) == (records is None):
             raise OptionError(
@@ -83,16 +92,17 @@ def plan(
         found = planned(
             range_, error, epsilon=epsilon, records=records, mean=at_mean, grid=grid,
             columns=columns, spread=spread, outside=outside, population=population,
-            confidence=confidence,
+            confidence=sure,
         )  # fmt: skip
         if population:
-            _print_population(found, confidence)
+            _print_population(found, sure)
             return
         of_each = f" of each of {columns} columns" if columns > 1 else ""
         print(
             f"epsilon {float(found.epsilon):g} with {found.records:,} records: expected error"
             f"{of_each} {number(found.error, decimals_for(found.error))} ({found.algorithm})"
         )
+        _print_meaning(at_mean)
         return
     if population:
         raise OptionError("--population needs --error and one of --records and --epsilon")
@@ -101,16 +111,34 @@ def plan(
     if records < 1:
         raise OptionError(f"records={records} is not a whole number of 1 or more")
     if columns != 1:
-        if spread or outside:
-            raise OptionError(
-                "--spread and --outside work only with one column; leave out --columns"
-            )
-        _print_columns(records, range_, exact_epsilon(epsilon), at_mean, grid, columns)
-        return
-    if spread or outside:
+        if spread:
+            raise OptionError("--spread works only with one column; leave out --columns")
+        _print_columns(records, range_, exact_epsilon(epsilon), at_mean, grid, columns, outside)
+    elif spread or outside:
         _print_more(records, range_, exact_epsilon(epsilon), at_mean, grid, spread, outside)
-        return
-    errors = compare(records, range_, exact_epsilon(epsilon), mean=at_mean, grid=grid)
+    else:
+        _print_algorithms(records, range_, exact_epsilon(epsilon), at_mean, grid)
+    print()
+    _print_meaning(at_mean)
+
+
+def _print_meaning(mean: float | None) -> None:
+    """What an expected error is: see :mod:`..estimate.accuracy`."""
+    where = f"a mean of {mean:g}" if mean is not None else "the mean that is hardest to estimate"
+    print(
+        paragraphs(
+            [
+                f"Expected error: the root mean squared error that the noise causes, for {where}, "
+                "in the units of the data; clamping and sampling error come on top."
+            ]
+        )
+    )
+
+
+def _print_algorithms(
+    records: int, bounds: Bounds, epsilon: Fraction, mean: float | None, grid: int | None
+) -> None:
+    errors = compare(records, bounds, epsilon, mean=mean, grid=grid)
     best = errors["hourglass"]
     rows = [
         [
@@ -161,10 +189,13 @@ def _print_columns(
     mean: float | None,
     grid: int | None,
     count: int,
+    outside: str | None,
 ) -> None:
     """Print the errors of columns asked together, and of each by itself at epsilon / columns."""
-    together = expected_error(records, bounds, epsilon, mean=mean, grid=grid, columns=count)
-    apart = expected_error(records, bounds, epsilon / count, mean=mean, grid=grid)
+    together = expected_error(
+        records, bounds, epsilon, mean=mean, grid=grid, columns=count, outside=outside
+    )
+    apart = expected_error(records, bounds, epsilon / count, mean=mean, grid=grid, outside=outside)
     rows = [
         [name, _digits(e), f"{e / together:.2f}"]
         for name, e in (("together", together), (f"each at epsilon/{count}", apart))

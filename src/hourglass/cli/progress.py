@@ -24,7 +24,7 @@ def progress(totals: Mapping[str, int]) -> Iterator[Tick]:
     Nothing is written unless standard error is a terminal. The steps must not depend on the data:
     a task that reads data reports once, with no steps.
     """
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield untold
         return
     from rich.console import Console

@@ -9,19 +9,20 @@ __all__ = ["as_options"]
 
 #: Arguments of the library that are options of the same name on the command line.
 _SAME: Final = (
-    "algorithm bounds by columns confidence delta engine epsilon error estimator expression fewest "
-    "format grid groups keys missing outside output parse plot records request rows scale share "
-    "spread statement table where"
+    "algorithm anchor bounds budget by columns confidence delta description engine epsilon error "
+    "estimator expression fewest format grid groups keys ledger missing outside output parse plot "
+    "records request rows samples scale share spread statement table where"
 )
 #: All arguments, with their names on the command line.
 _OPTIONS: Final = {name: f"--{name}" for name in _SAME.split()} | {
-    "column": "COLUMN", "data": "SOURCE", "mean": "--at-mean", "unit": "--person"
+    "column": "COLUMN", "data": "SOURCE", "mean": "--at-mean", "unit": "--person",
+    "multiline": "--multiline",
 }  # fmt: skip
 _NAME: Final = rf"(?<![\w-])({'|'.join(_OPTIONS)})"
 #: Arguments that a message may begin with, without a value: "scale: ...", "keys is empty".
 _FIRST: Final = re.compile(
-    "(bounds|column|data|expression|grid|keys|missing|parse|scale|share|table|unit|where)"
-    "(?=: | is | has |, character )"
+    "(anchor|bounds|column|data|expression|grid|keys|ledger|missing|parse|scale|share|table|unit|"
+    "where)(?=: | is | has |, character )|multiline(?=: )"
 )
 #: Quoted values, which stay as they are. The apostrophe in "a column's" opens none.
 _QUOTED: Final = re.compile(
@@ -31,7 +32,13 @@ _QUOTED: Final = re.compile(
 
 def as_options(message: str) -> str:
     """A message of the library in terms of command-line options: bounds=(0, 9) as --bounds 0 9."""
+    # Only a file has bounds that were found.
+    message = re.sub("^bounds(?=: these were found)", "--bounds-from", message)
     parts = _QUOTED.split(message)
+    for place in range(1, len(parts), 2):  # hg.expression("x > 1") as --expression "x > 1"
+        if parts[place - 1].endswith("hg.expression(") and parts[place + 1].startswith(")"):
+            parts[place - 1] = parts[place - 1].removesuffix("hg.expression(") + "--expression "
+            parts[place + 1] = parts[place + 1][1:]
     if first := _FIRST.match(parts[0]):
         parts[0] = _OPTIONS[first[0]] + parts[0][first.end() :]
     last = len(parts) - 1
@@ -44,11 +51,17 @@ def as_options(message: str) -> str:
 def _renamed(text: str, *, quoted: bool) -> str:
     """Text without quoted values; ``quoted`` if such a value follows it."""
     text = re.sub(r"(?<![\w-])bounds=\(([^(),]+), ([^(),]+)\)", r"--bounds \1 \2", text)
+    text = re.sub(r"(?<![\w-])scale=\[([^]]*)\]", _listed, text)
     text = re.sub(r"(?<![\w-])keys\[(\d+)\]", lambda f: f"--keys: name {int(f[1]) + 1}", text)
     text = re.sub(r"(?<![\w-])(spread|population)=True", r"--\1", text)
-    text = re.sub(r"(trusted=True|hg\.expression) \((--\w+)\)", r"\2", text)
+    text = re.sub(r"(trusted=True|hg\.\w+) \((--\w+)\)", r"\2", text)
     if quoted:  # keys that are quoted are the name of a file
         text = re.sub(r"(?<![\w-])keys=$", "--keys-from ", text)
         text = re.sub(rf"{_NAME}=$", lambda found: f"{_OPTIONS[found[1]]} ", text)
     text = re.sub(rf"{_NAME}=(?=[\s,;:.)]|$)", lambda found: _OPTIONS[found[1]], text)
     return re.sub(rf"{_NAME}=", lambda found: f"{_OPTIONS[found[1]]} ", text)
+
+
+def _listed(found: re.Match[str]) -> str:
+    """scale=[0, 10, 100] as --scale 0,10,100."""
+    return f"--scale {found[1].replace(' ', '')}"

@@ -190,19 +190,18 @@ class SqliteStore:
         return found.st_dev, found.st_ino
 
     def _is_other_file(self) -> bool:
-        """Whether it is a file that SQLite can open but does not take for a database."""
+        """Whether it is a file that SQLite can open but that is no ledger."""
         try:
             if not stat.S_ISREG(os.lstat(self._path).st_mode):
                 return False  # opening a pipe would wait for its other end
-            with no_fork(), closing(self._connect("ro")):
-                return False
+            with no_fork(), closing(self._connect("ro")) as connection:
+                return _application(connection) != APPLICATION_ID
         except (OSError, sqlite3.Error) as error:
             return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB
 
     def _check_schema(self, connection: sqlite3.Connection) -> None:
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if application != APPLICATION_ID:
+        if _application(connection) != APPLICATION_ID:
             raise LedgerVersionError(
                 f"{self.location!r} is a database, but not an hourglass ledger; check the path"
             )
@@ -309,6 +308,12 @@ class SqliteTransaction:
                 f"ledger {self._location!r} is damaged: SQLite's integrity check fails; restore "
                 "it from a copy"
             )
+
+
+def _application(connection: sqlite3.Connection) -> int:
+    """Which program a database says that it belongs to."""
+    found: int = connection.execute("PRAGMA application_id").fetchone()[0]
+    return found
 
 
 def _decoded(raw: bytes) -> str:

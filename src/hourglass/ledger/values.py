@@ -7,6 +7,7 @@ charge of 1e-17 is not lost.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -31,6 +32,7 @@ __all__ = [
     "checked_text",
     "limit_amount",
     "shown_number",
+    "shown_numbers",
 ]
 
 #: A total above this offers no protection.
@@ -258,17 +260,31 @@ def checked_text(what: str, text: Any, *, empty: bool = False) -> str:
     return str(text)
 
 
-def shown_number(value: Fraction) -> str:
-    """The number as a decimal of up to 30 places, else as p/q if short, with an approximation."""
+def shown_number(value: Fraction, *, powers: bool = False) -> str:
+    """The number as a decimal of up to 30 places, else as p/q if short, with an approximation.
+
+    A small decimal is written with a power of ten, such as 1e-6; with ``powers`` every one is.
+    """
     for places in range(31):
         scaled = value * 10**places
         if scaled.denominator == 1:
             with localcontext(prec=2 * MAX_DIGITS):
                 decimal = Decimal(scaled.numerator).scaleb(-places).normalize()
-                small = value != 0 and abs(value) < Fraction(1, 10_000)
-                return str(decimal).lower() if small else f"{decimal:f}"
+                tiny = value != 0 and (powers or _is_small(value))
+                return f"{decimal:e}" if tiny else f"{decimal:f}"
     about = f"about {float(value):.6g}"
     return about if value.denominator >= 10**12 else f"{value} ({about})"
+
+
+def shown_numbers(values: Iterable[Fraction]) -> list[str]:
+    """The numbers of one table, in one notation: if one has a power of ten, all have."""
+    found = list(values)
+    powers = any(map(_is_small, found))
+    return [shown_number(value, powers=powers) for value in found]
+
+
+def _is_small(value: Fraction) -> bool:
+    return 0 < abs(value) < Fraction(1, 10_000)
 
 
 def _is_decimal(value: Fraction) -> bool:

@@ -17,7 +17,15 @@ from .database import SCHEMES, file_url
 from .lines import split_line
 from .schema import Field, Schema
 
-__all__ = ["FileSet", "Multiline", "check_case", "is_path", "multiline", "text_schema"]
+__all__ = [
+    "FileSet",
+    "Multiline",
+    "check_case",
+    "check_scheme",
+    "is_path",
+    "multiline",
+    "text_schema",
+]
 
 _ENDINGS: Final = {
     ".parquet": "parquet",
@@ -96,7 +104,8 @@ class FileSet:
             found = cls(formats.pop(), tuple(paths), declared)
         if declared and found.format not in ("csv", "tsv"):
             raise OptionError(
-                f"multiline: data={shown_url(text)!r} is not CSV or TSV; leave out multiline"
+                f"multiline: data={shown_url(text)!r} is not CSV or TSV; give the path without "
+                "hg.multiline (--multiline)"
             )
         return found
 
@@ -188,6 +197,17 @@ def check_case(wanted: tuple[str, ...]) -> None:
                 )
 
 
+def check_scheme(text: str) -> None:
+    """Refuse the URL of anything that is not read."""
+    if scheme_of(text) and scheme_of(text) not in SCHEMES:
+        raise DataError(
+            f"data={shown_url(text)!r} is a URL that cannot be read: databases have URLs that "
+            "begin with postgresql://, duckdb:/// or sqlite:///, for hg.sql (--table), and files "
+            "are read from disk, except with engine='spark'; download the file, or export the "
+            "table to one, and give its path"
+        )
+
+
 def _named(text: str) -> list[str]:
     """The file of this name, or else those that it names as a glob."""
     if os.path.exists(text):
@@ -198,6 +218,7 @@ def _named(text: str) -> list[str]:
             f"data={shown_url(text)!r} is the URL of a database; give hg.sql(url, table)"
         )
     if not found:
+        check_scheme(text)
         raise DataError(
             f"data={shown_url(text)!r}: there is no such file; check the path, or the glob"
         )

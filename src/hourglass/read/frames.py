@@ -14,7 +14,7 @@ from .arrow_types import check
 from .objects import clean
 from .objects import declared as declared_types
 
-__all__ = ["Frame", "frame_of", "is_frame", "unsound_times"]
+__all__ = ["Frame", "apart", "frame_of", "is_frame", "unsound_times"]
 
 _FRAMES: Final = {
     "pandas": ("DataFrame",),
@@ -73,11 +73,32 @@ def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
 def _pandas(data: Any, pandas: Any, wanted: tuple[str, ...]) -> Frame | None:
     if not isinstance(data, pandas.DataFrame):
         return None
-    names = tuple(data.columns)
+    names = _texts(data, wanted)
     narrow = data[_known(names, wanted)]
     # DuckDB would take the index of some frames for a column, and its type from its content.
     narrow.index = pandas.RangeIndex(len(narrow))
     return Frame(names, declared_types(narrow), lambda: clean(narrow))
+
+
+def _texts(data: Any, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of columns; those that are not text, which pandas allows, are left out."""
+    texts = tuple(name for name in data.columns if isinstance(name, str))
+    others = {str(name) for name in data.columns if not isinstance(name, str)}
+    if others and (not texts or others.intersection(wanted)):
+        levels = data.columns.nlevels > 1
+        remedy = '["_".join(map(str, name)) for name in frame.columns]' if levels else None
+        raise DataError(
+            "data: the frame has columns whose names are not text, and columns are asked for by "
+            f"text; rename them with frame.columns = {remedy or 'frame.columns.astype(str)'}"
+        )
+    return texts
+
+
+def apart(scanned: Any) -> dict[str, Any]:
+    """The columns of what is scanned, each as a frame of its own; no row is read."""
+    select = scanned.__getitem__ if hasattr(scanned, "iloc") else scanned.select
+    names = scanned.schema.names if hasattr(scanned, "column_names") else scanned.columns
+    return {name: select([name]) for name in names}
 
 
 def _polars(data: Any, polars: Any, wanted: tuple[str, ...]) -> Frame | None:

@@ -47,7 +47,7 @@ class Field:
         if self.kind not in ("real", "decimal", "integer", "boolean"):
             raise DataError(
                 f"column {self.name!r} is of type {self.declared or self.kind}, which has no mean; "
-                + _REMEDY.get(self.kind, "name a column of numbers")
+                + (_of_text(self.name) if self.kind == "text" else "name a column of numbers")
             )
         return self
 
@@ -82,8 +82,21 @@ class Field:
         return grid
 
 
-_REMEDY: Final = {
-    "text": "declare how its text is read with parse='real' or parse='integer'",
+def _of_text(name: str) -> str:
+    """How a column of text can have a mean: as numbers, or as the share of one of its values."""
+    written = name if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) else "name"
+    return (
+        "if its text is numbers, declare that with parse='real' or parse='integer'; for the share "
+        "of rows with one value, ask for an expression such as "
+        f"hg.expression(\"{written} = 'yes'\")"
+    )
+
+
+#: How a column of another kind can be grouped by.
+_AS_KEY: Final = {
+    "real": "; if its numbers are whole, cast it to integers first",
+    "timestamp": "; for a group of each day, cast it to dates in the frame or file, or in a "
+    "database with hg.sql (--table), as in 'SELECT *, CAST(time AS DATE) AS day FROM visits'",
 }
 
 
@@ -152,8 +165,9 @@ class Schema:
     def _in_place_of_it(self) -> str:
         """The available names, for when no name is similar to the one asked for."""
         if self.listed:
-            return f"it has {', '.join(field.name for field in self.fields[:12])}"
-        told = "its first line, which is the header, names "
+            names = [field.name for field in self.fields[:12]]
+            return f"the columns are {', '.join(names)}{', ...' * (len(self.fields) > 12)}"
+        told = "the file's first line, which is the header, names "
         if len(self.fields) == 1:
             return told + "1 column; fields are separated by commas (.csv) or tabs (.tsv)"
         return told + f"{len(self.fields)} columns; names must match exactly, spaces included"
@@ -170,8 +184,7 @@ class Schema:
         if field.kind not in ("text", "integer", "boolean", "date"):
             raise DataError(
                 f"by={name!r} is of type {field.declared or field.kind}; group by a column of "
-                "text, whole numbers, booleans or dates"
-                + ("; if its numbers are whole, cast it to integers first" * (field.kind == "real"))
+                "text, whole numbers, booleans or dates" + _AS_KEY.get(field.kind, "")
             )
         if field.reach[1] >= 2**64:
             raise DataError(

@@ -17,7 +17,7 @@ from ...core.totals import Groups
 from ...errors import DataError, SourceError, guarded, guarded_schema, raise_alone
 from ..database import SqlSource
 from ..files import FileSet
-from ..frames import frame_of, is_frame, unsound_times
+from ..frames import apart, frame_of, is_frame, unsound_times
 from ..schema import Field, Schema
 from ..sql.cells import identifier
 from ..sql.dialects import with_source
@@ -77,8 +77,7 @@ class DuckDB:
                 self._connection.sql(f"SELECT * FROM {self._scan}")
             return self._text
         if self._frame:
-            with guarded_schema("data: DuckDB does not know the type of a column"):
-                self._connection.register(TABLE, self._frame.scanned)
+            self._register(self._frame.scanned)
         what = f"{self._footer}: is it a whole Parquet file? " if self._footer else "data: "
         with guarded_schema(f"{what}DuckDB cannot read the columns"):
             fields = self._fields()
@@ -88,6 +87,18 @@ class DuckDB:
             known = {field.name: field for field in fields}
             fields = [known.get(n, Field(n, "other", "unread")) for n in self._frame.names]
         return Schema(tuple(fields), folds=self._frame is None)
+
+    def _register(self, scanned: Any) -> None:
+        """Let DuckDB scan a frame; an error names the column whose type it does not know."""
+        try:
+            with guarded_schema("data: DuckDB does not know the type of a column"):
+                self._connection.register(TABLE, scanned)
+        except DataError:
+            for name, alone in apart(scanned).items():
+                told = f"column {name!r} is of a type that DuckDB does not know"
+                with guarded_schema(f"{told}; convert it to numbers, text or dates"):
+                    self._connection.register(TABLE, alone)
+            raise
 
     def _fields(self) -> list[Field]:
         relation = self._connection.sql(f"SELECT * FROM {self._scan}")
