@@ -571,7 +571,7 @@ def test_an_interruption_is_json_where_answers_are(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hourglass.cli.delivery.run", interrupted)
+    monkeypatch.setattr(hg, "mean", interrupted)
     told = run("mean", visits, "x", *ASK, "--format", "json")
     assert (told.returncode, told.stdout) == (130, "")
     assert json.loads(told.stderr.splitlines()[-1])["error"]["message"] == "interrupted"
@@ -603,8 +603,6 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
         (["x", *ASK, "--by", "g", "--keys-from", "no.txt"], "--keys-from 'no.txt': there is no"),
         (["x", *ASK, "--by", "u", "--keys", "1,abc"], "--keys: name 2 is text, but column 'u'"),
         (["x", *ASK, "--by", "g", "--by", "u", "--keys", "n"], "a table with the columns g and u"),
-        (["x", *ASK, "--parse", "integer"], "--parse 'integer' says how text is read, but the col"),
-        (["x", "u", *ASK, "--parse", "real"], "but all columns are of another type; leave it out"),
         (["x > 4", *ASK], "for a computed column, use --expression"),
         (["x", *ASK, "--by", "gg", "--keys", "n"], "--by 'gg': the table has no such column; did"),
         (
@@ -648,20 +646,6 @@ def test_a_column_too_many(visits: Path, words: list[str], told: str) -> None:
     found = run(name, visits, *rest)
     assert (found.returncode, found.stdout) == (2, "")
     assert told in found.stderr
-
-
-@pytest.mark.parametrize("command", ["mean", "sum", "bounds"])
-def test_parse_needs_a_column_of_text(visits: Path, tmp_path: Path, command: str) -> None:
-    bounds = ASK[:3] * (command != "bounds")
-    words = ["--epsilon", "1", *bounds, "--parse", "integer"]
-    refused = run(command, visits, "u", *words)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "--parse 'integer' says how text is read" in refused.stderr
-    (tmp_path / "t.csv").write_text("u\n1\n2\n")
-    assert run(command, tmp_path / "t.csv", "u", *words).returncode == 0
-    pq.write_table(pa.table({"t": ["1", "2"], "u": [1, 2]}), tmp_path / "t.parquet")
-    if command == "mean":
-        assert run(command, tmp_path / "t.parquet", "u", "t", *words).returncode == 0
 
 
 def test_a_scale_from_a_file_of_data_is_not_shown(visits: Path, tmp_path: Path) -> None:

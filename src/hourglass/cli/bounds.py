@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from ..ask.search import bounds_question
+import hourglass
+
 from ..errors import OptionError
 from ..mechanisms.scan import RETURN_PART
 from ..noise.bits import SECURE
 from . import options
-from .columns import check_parse, column_of, number_of
+from .columns import column_of, number_of
 from .command import spread_out
-from .delivery import Delivery, answering, checked
+from .delivery import Delivery, answering
 from .output import check_targets, encoded, format_of, write_file
 from .parts import Charge, Persons, Place
 
@@ -94,12 +94,11 @@ def bounds(
         "parse": parse,
         "engine": place.engine,
     }
-    find_bounds = checked(bounds_question, partial(check_parse, parse))
     if explain:
-        print(find_bounds(**ask, explain=True))
+        print(hourglass.find_bounds(**ask, explain=True))
         return
     with answering():
-        found = find_bounds(
+        found = hourglass.find_bounds(
             **ask, budget=charges, request=charge.request, bits=context.obj or SECURE
         )
     delivery = Delivery(found, charges)

@@ -19,7 +19,7 @@ from ..read.sql.expression.given import Expression, expression
 from ..release.found import FoundBounds
 
 __all__ = [
-    "bounds_of", "check_parse", "column_of", "columns_of", "missing_of", "named", "number_of",
+    "bounds_of", "column_of", "columns_of", "missing_of", "named", "number_of",
     "typed_names",
 ]  # fmt: skip
 
@@ -114,17 +114,6 @@ def bounds_of(
         for name, low, high in each
     }
     return {**of_all, **given}
-
-
-def check_parse(parse: str | None, question: Any) -> None:
-    """Refuse --parse if no column of the question is read from text."""
-    fields = question.query.fields
-    if parse is None or any(field.kind.startswith("text as ") for field in fields):
-        return
-    which = "the column is" if len(fields) == 1 else "all columns are"
-    raise OptionError(
-        f"parse={parse!r} says how text is read, but {which} of another type; leave it out"
-    )
 
 
 @contextmanager

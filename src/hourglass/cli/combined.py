@@ -10,10 +10,12 @@ from ..errors import OptionError
 from ..release.columns import Columns
 from ..release.rendering import label
 
-__all__ = ["Combined", "check_combined", "check_pair"]
+__all__ = ["Combined", "check_combined"]
 
 
-def check_combined(total: bool, pair: tuple[str, str] | None, by: Any, format_: str) -> None:
+def check_combined(
+    total: bool, pair: tuple[str, str] | None, by: Any, keys: Any, format_: str
+) -> None:
     """Raise an error, before anything is charged, if the groups could not be combined as asked."""
     if not total and not pair:
         return
@@ -24,32 +26,13 @@ def check_combined(total: bool, pair: tuple[str, str] | None, by: Any, format_: 
         raise OptionError(
             f"{option} works only with --format table, json or yaml; choose one of them"
         )
-    if pair and pair[0] == pair[1]:
+    if pair and pair[0].replace(", ", ",") == pair[1].replace(", ", ","):
         raise OptionError(
             f"--difference {pair[0]} {pair[1]} names the same group twice; name two groups"
         )
-
-
-def check_pair(pair: tuple[str, str] | None, question: Any) -> None:
-    """Raise an error, before anything is charged, if a group is not among the public keys."""
-    if pair is None or question.keys is None:
-        return
-    known, by = _by_label(question.keys.keys), question.by
-    for word in pair:
-        if word not in known:
-            form = (
-                f"; write a group as its {' and '.join(by)}, in that order and separated by commas"
-                if len(by) > 1
-                else ""
-            )
-            raise OptionError(
-                f"--difference: {word!r} is not among the public names of the groups; add it to "
-                f"--keys or --keys-from, or name another group{form}"
-            )
-    if known[pair[0]] == known[pair[1]]:
-        raise OptionError(
-            f"--difference {pair[0]} {pair[1]} names the same group twice; name two groups"
-        )
+    missing = [name for name in pair or () if isinstance(keys, list) and name not in keys]
+    if missing:
+        raise OptionError(f"--difference: {missing[0]!r} is not among --keys; add it there")
 
 
 def _by_label(keys: Iterable[Any]) -> dict[str, int]:
@@ -111,10 +94,17 @@ class Combined:
             if self.total:
                 yield "total", name, part.total() if len(part) else _NOTHING
             if self.pair:
-                places, names = _by_label(part.groups), list(part)
-                both = [names[places[each]] for each in self.pair if each in places]
-                yield "difference", name, part.difference(*both) if len(both) == 2 else _ABSENT
+                yield "difference", name, _difference(part, self.pair)
 
 
 _NOTHING = "No group was published, so there is no total."
-_ABSENT = "One of the two groups is not in the answer, so there is no difference."
+
+
+def _difference(part: Any, pair: tuple[str, str]) -> Any:
+    places, names = _by_label(part.groups), list(part)
+    for word in pair:
+        if word not in places:
+            return f"{label([word])} is not in the answer, so there is no difference."
+    if places[pair[0]] == places[pair[1]]:
+        return f"{pair[0]} and {pair[1]} are the same group, so there is no difference."
+    return part.difference(*(names[places[word]] for word in pair))

@@ -13,17 +13,15 @@ from typing import Any, Final, TextIO
 
 import typer
 
-from ..ask.run import explained, run
 from ..errors import HourglassError
-from ..ledger import Budget
-from ..noise.bits import SECURE, Bits
+from ..noise.bits import Bits
 from .columns import typed_names
 from .combined import Combined
 from .output import as_options, encoded, origin_of, print_notes, write, write_file
 from .parts import Account, Charge, Place, Wanted
 from .progress import progress
 
-__all__ = ["NOT_WRITTEN", "Delivery", "answered", "answering", "checked"]
+__all__ = ["NOT_WRITTEN", "Delivery", "answered", "answering"]
 
 #: The exit code if an answer could not be written as asked.
 NOT_WRITTEN: Final = 5
@@ -70,25 +68,6 @@ def answered(
         with delivery.part("statement", wanted.statement):
             write_file(wanted.statement, encoded(found.statement(budget=charges).yaml))
     delivery.finish()
-
-
-def checked(make: Callable[..., Any], *checks: Callable[[Any], None]) -> Callable[..., Any]:
-    """A call such as :func:`hourglass.mean`, with checks of the question before it is charged."""
-
-    def call(
-        *,
-        budget: Budget | None = None,
-        request: str | None = None,
-        explain: bool = False,
-        bits: Bits = SECURE,
-        **ask: Any,
-    ) -> Any:
-        question = make(**ask)
-        for check in checks:
-            check(question)
-        return explained(question) if explain else run(question, budget, request, bits=bits)
-
-    return call
 
 
 @contextmanager

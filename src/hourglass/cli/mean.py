@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from ..ask.question import mean_question
+import hourglass
+
 from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SECURE
 from . import columns, options
-from .columns import check_parse, columns_of, named
-from .combined import check_combined, check_pair
+from .columns import columns_of, named
+from .combined import check_combined
 from .command import spread_out, values_of
-from .delivery import answered, checked
+from .delivery import answered
 from .parts import Charge, Groups, Persons, Place, Wanted
 
 __all__ = ["mean"]
@@ -105,7 +105,7 @@ def mean(
     before anything is printed.
     """
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
-    check_combined(total, difference, groups.by, wanted.form)
+    check_combined(total, difference, groups.by, groups.public, wanted.form)
     asked, names = columns_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked if len(asked) > 1 else asked[0],
@@ -125,7 +125,6 @@ def mean(
         "outside": outside,
     }
     answered(
-        checked(mean_question, partial(check_pair, difference), partial(check_parse, parse)),
-        ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
+        hourglass.mean, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
         total=total, difference=difference,
     )  # fmt: skip

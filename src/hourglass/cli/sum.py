@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from ..ask.sum import sum_question
+import hourglass
+
 from ..errors import OptionError
 from ..noise.bits import SECURE
 from . import options
-from .columns import bounds_of, check_parse, column_of, missing_of
+from .columns import bounds_of, column_of, missing_of
 from .combined import check_combined
 from .command import spread_out
-from .delivery import answered, checked
+from .delivery import answered
 from .parts import Charge, Groups, Persons, Place, Wanted
 
 __all__ = ["sum_"]
@@ -61,7 +61,7 @@ def sum_(
             "most rows of a person that count"
         )
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
-    check_combined(total, None, groups.by, wanted.form)
+    check_combined(total, None, groups.by, groups.public, wanted.form)
     asked, name = column_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked,
@@ -76,6 +76,6 @@ def sum_(
         "outside": outside,
     }
     answered(
-        checked(sum_question, partial(check_parse, parse)), ask, place, charge, wanted,
-        explain=explain, bits=context.obj or SECURE, total=total,
+        hourglass.sum, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
+        total=total,
     )  # fmt: skip
