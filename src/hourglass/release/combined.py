@@ -119,7 +119,9 @@ class Total(Derived):
             values = (getattr(self, of), low, high)
             if of == "mean":
                 cells = [self._number(v, places, "%") for v in values]
-                cells[0] = cells[0] if self.count else UNKNOWN
+                bounds = self._algorithm.grid.bounds
+                anything = low <= bounds.lower and bounds.upper <= high
+                cells[0] = UNKNOWN if anything or not self.count else cells[0]
                 rows.append([self._mean_word, *cells])
             else:
                 rows.append([of, *(number(v, places) for v in values)])

@@ -15,7 +15,7 @@ from ..core.totals import NoisyTotals
 from ..errors import OptionError, shown
 from ..estimate import pairs
 from ..estimate.differences import difference
-from ..estimate.interval import Interval, _records, check_confidence
+from ..estimate.interval import Interval, _records, check_confidence, interval
 from ..estimate.point import count
 from ..estimate.population import Seen
 from ..mechanisms.base import MeanMechanism
@@ -63,8 +63,14 @@ class _Pair(Derived):
         finite = high - low if math.isfinite(high - low) else self.value
         places = decimals_for(abs(finite) / 4)
         cells = [self._printed(v, places) for v in (self.value, low, high)]
-        cells[0] = cells[0] if all(map(count, self.noisy_totals)) else UNKNOWN
+        cells[0] = cells[0] if all(map(self._is_known, self.noisy_totals, self.means)) else UNKNOWN
         return [[self._subject, *cells]]
+
+    def _is_known(self, noisy: NoisyTotals, mean: float) -> bool:
+        """Whether a group has records, and anything is known about their mean."""
+        bounds = self._algorithm.grid.bounds
+        low, high = interval(self._algorithm, noisy, 0.95, "mean", mean)
+        return bool(count(noisy)) and not (low <= bounds.lower and bounds.upper <= high)
 
     def _printed(self, value: float, places: int) -> str:
         return number(value, places)
