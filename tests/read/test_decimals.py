@@ -18,7 +18,7 @@ import pytest
 import hourglass as hg
 from hourglass.ask.question import mean_question
 
-TYPES = [(5, 0), (9, 2), (16, 4), (18, 2), (19, 0), (20, 2), (38, 0), (38, 10), (38, 38)]
+TYPES = [(9, 2), (16, 4), (18, 2), (20, 2), (38, 0), (38, 38)]
 PLACES = ["arrow", "polars", "feather", "dictionary", "plain"]
 
 
@@ -62,27 +62,25 @@ def test_a_decimal_of_too_many_digits(
     where: str, precision: int, scale: int, tmp_path: Path
 ) -> None:
     """Catches a cast of the cell as it is, and one within CASE, which DuckDB does not heed."""
-    one = 10**scale
+    one, bad = 10**scale, poisons(precision)
     bounds = (0, 8) if precision > scale else (0.0, 0.9)
     plain: list[int | None] = [one // 2, None, one // 4]
-    for poison in poisons(precision):
-        data = placed(where, decimals([*plain, poison, *plain * 3], precision, scale), tmp_path)
-        engines = [None, "datafusion"] if where in ("dictionary", "plain") else [None]
-        for engine in engines:
-            ask: dict[str, Any] = {"bounds": bounds, "engine": engine}
-            question = mean_question(data, "x", epsilon=1, **ask)
-            grid = question.mechanism.grid
-            expected = sum(grid.cell(value / one) for value in [one // 2, one // 4] * 4)
-            expected += grid.cells if poison > 0 else 0
-            cells, count = total(question)
-            assert count == 9
-            # Narrow types, and Parquet files, keep only the low bytes of such a cell.
-            kept = precision == 38 or (precision > 18 and where not in ("dictionary", "plain"))
-            assert cells == expected or not kept
-            hg.mean(data, "x", epsilon=1, by="g", keys=["a", "b"], **ask)
-            hg.mean(data, ["x", "y"], epsilon=1, by="g", keys=["a"], **ask | {"bounds": (0, 0.9)})
-            hg.mean(data, "y", bounds=(0, 1), epsilon=1, where="x < 0.5", engine=engine)
-            hg.find_bounds(data, "x", epsilon=1, engine=engine)
+    data = placed(where, decimals([*plain, *bad, *plain * 3], precision, scale), tmp_path)
+    for engine in [None, "datafusion"] if where in ("dictionary", "plain") else [None]:
+        ask: dict[str, Any] = {"bounds": bounds, "engine": engine}
+        question = mean_question(data, "x", epsilon=1, **ask)
+        grid = question.mechanism.grid
+        expected = sum(grid.cell(value / one) for value in [one // 2, one // 4] * 4)
+        expected += grid.cells * sum(raw > 0 for raw in bad)
+        cells, count = total(question)
+        assert count == 8 + len(bad)
+        # Narrow types, and Parquet files, keep only the low bytes of such a cell.
+        kept = precision == 38 or (precision > 18 and where not in ("dictionary", "plain"))
+        assert cells == expected or not kept
+        hg.mean(data, "x", epsilon=1, by="g", keys=["a", "b"], **ask)
+        hg.mean(data, ["x", "y"], epsilon=1, by="g", keys=["a"], **ask | {"bounds": (0, 0.9)})
+        hg.mean(data, "y", bounds=(0, 1), epsilon=1, where="x < 0.5", engine=engine)
+        hg.find_bounds(data, "x", epsilon=1, engine=engine)
 
 
 @pytest.mark.parametrize("engine", [None, "datafusion"])

@@ -13,7 +13,7 @@ from ..estimate.interval import Interval
 from .presented import SHOWN, TOO_FEW, Presented, no_such_key
 from .release import Release
 from .releases import Releases
-from .rendering import clamped, grouped, label, listed, named
+from .rendering import clamped, group_label, grouped, label, listed, named
 from .statement import Statement, replaced, stated
 from .stored import figure_names, named_keys
 
@@ -258,7 +258,7 @@ class Columns(Presented, Mapping[Any, Any]):
         parts = self._parts.items()
         plot_means(
             path,
-            labels=[label(group) for group in self.groups] if self.by else [""],
+            labels=[group_label(group) for group in self.groups] if self.by else [""],
             panels=[Panel.of(part, confidence, name, fewest) for name, part in parts],
             title=title or _capital(self._subject),
             notes=self._promise(),
@@ -299,7 +299,7 @@ class Columns(Presented, Mapping[Any, Any]):
             for number, (name, part) in enumerate(self._parts.items()):
                 one, first = part._release(place), number == 0
                 rows.append([
-                    label(group) if first else "", label([name]),
+                    group_label(group) if first else "", label([name]),
                     *one._printed(confidence, "mean", few[place]), one._number(one.sum, "sum"),
                     one._number(one.count, "count") + (" *" if few[place] else "") if first else "",
                 ])  # fmt: skip

@@ -21,7 +21,7 @@ from ..estimate.outside import count_ends
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
 from .presented import TOO_FEW, Presented, group_names, no_such_key
-from .rendering import grouped, label, number
+from .rendering import group_label, grouped, label, number
 from .statement import Statement, stated
 from .stored import figure_names, keys_from, named_keys, stored_rows
 
@@ -167,7 +167,7 @@ class _Counted(Presented):
         head = ["", "estimate"] if not self.by else [label(self.by), self._what]
         head += [f"{100 * confidence:g} % from", "to"]
         shown_ = slice(None, self._groups_shown)
-        names = [label(group) for group in self.groups[shown_]] if self.by else [self._what]
+        names = [group_label(group) for group in self.groups[shown_]] if self.by else [self._what]
         columns = [_whole(c)[shown_] for c in (self._count, *self._ends(confidence))]
         rows = [
             [name, *(number(int(value), 0) for value in row)]
@@ -199,7 +199,7 @@ class _Counted(Presented):
         panel = Panel("", figures[0], figures[1], figures[2], ends, few, every=True)
         plot_means(
             path,
-            labels=[label(group) for group in self.groups] if self.by else [""],
+            labels=[group_label(group) for group in self.groups] if self.by else [""],
             panels=[panel],
             title=title or self._subject[:1].upper() + self._subject[1:],
             notes=self._promise(),

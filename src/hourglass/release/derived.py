@@ -10,9 +10,9 @@ from ..estimate.interval import Interval
 from ..mechanisms.base import MeanMechanism
 from .rendering import (
     NOT_PRIVATE,
+    group_label,
     html_paragraphs,
     html_table,
-    label,
     number,
     paragraphs,
     text_table,
@@ -102,4 +102,4 @@ def plain_key(key: Any) -> Any:
 
 def key_name(key: Any) -> str:
     """The name of a group in tables, whether it is keyed by one column or several."""
-    return label(key if isinstance(key, tuple) else (key,))
+    return group_label(key if isinstance(key, tuple) else (key,))

@@ -18,7 +18,7 @@ from .compared import Difference, Ratio, compared
 from .outside import share_cells, shares_notes
 from .presented import TOO_FEW, group_names, no_such_key
 from .release import Release
-from .rendering import bound, label
+from .rendering import bound, group_label, label
 from .stored import stored_rows, stored_terms
 
 __all__ = ["Releases"]
@@ -186,7 +186,7 @@ class Releases(Answer, Mapping[Any, Release]):
 
         plot_means(
             path,
-            labels=[label(group) for group in self.groups],
+            labels=[group_label(group) for group in self.groups],
             panels=[Panel.of(self, confidence, fewest=fewest)],
             title=title or self._title,
             notes=self._promise(),
@@ -219,7 +219,7 @@ class Releases(Answer, Mapping[Any, Release]):
         ones = [self._release(place) for place in range(len(few))]
         for group, one, mark in zip(self.groups[: len(few)], ones, few, strict=True):
             figures = [one._figure(confidence, of, mark) for of in (*more, "count")]
-            rows.append([label(group), *one._printed(confidence, self.asked, mark), *figures])
+            rows.append([group_label(group), *one._printed(confidence, self.asked, mark), *figures])
         if sides:  # in place of the other figure, because a line has 80 characters
             head += [f"below {bound(self.bounds.lower)}", f"above {bound(self.bounds.upper)}"]
             for row, mark, cells in zip(rows, few, share_cells(ones, confidence), strict=True):

@@ -107,11 +107,14 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def group_label(key: Iterable[Any]) -> str:
+    """A group's key in a table or a chart, where an empty name must be seen."""
+    return label("(empty)" if part == "" else part for part in key)
+
+
 def label(key: Iterable[Any]) -> str:
     """A group's key on one line, without control characters."""
-    text = ", ".join(
-        "(missing)" if part is None else "(empty)" if part == "" else str(part) for part in key
-    )
+    text = ", ".join("(missing)" if part is None else str(part) for part in key)
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
