@@ -17,6 +17,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 
 TYPES = [(9, 2), (16, 4), (18, 2), (20, 2), (38, 0), (38, 38)]
 PLACES = ["arrow", "polars", "feather", "dictionary", "plain"]
@@ -106,13 +107,24 @@ def test_spark_is_not_given_a_file_on_which_it_could_fail(
 
 
 def test_unsigned_integers_on_spark_are_integers(spark_session: Any, tmp_path: Path) -> None:
-    values = [0, 3, 2**63 + 1, 2**64 - 1, None]
-    pq.write_table(pa.table({"x": pa.array(values, pa.uint64())}), tmp_path / "t.parquet")
-    for bounds in ((0, 100), (2**63, 2**63 + 4)):
-        found = []
-        for engine in ("duckdb", "spark"):
-            question = mean_question(
-                tmp_path / "t.parquet", "x", bounds=bounds, epsilon=1, engine=engine
-            )
-            found.append((question.mechanism.grid, total(question)))
-        assert found[0] == found[1]
+    """As the value, a key, a person and in a filter: the same answers as on DuckDB."""
+    values = [0, 3, 3, 2**63 + 1, 2**64 - 1, None]
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"u": pa.array(values, pa.uint64()), "x": [1.0] * 6}), path)
+    ask: dict[str, Any] = {"bounds": (0, 2), "epsilon": 100}
+    person = hg.per_person("u")
+    found = []
+    for engine in ("duckdb", "spark"):
+        ours: list[Any] = []
+        for bounds in ((0, 100), (2**63, 2**63 + 4)):
+            question = mean_question(path, "u", bounds=bounds, epsilon=1, engine=engine)
+            ours.append((question.mechanism.grid, total(question)))
+        keys = [0, 3, 7, 2**63 + 1, 2**64 - 1]
+        groups = hg.mean(path, "x", by="u", keys=keys, engine=engine, **ask)
+        ours.append((list(groups), groups.counts.tolist()))
+        ours.append(hg.mean(path, "x", unit=person, engine=engine, **ask).count)
+        ours.append(hg.mean(path, "x", where="u > 3", engine=engine, **ask).count)
+        ours.append(bounds_question(path, "u", epsilon=1, engine=engine).read())
+        found.append(ours)
+    assert found[0] == found[1]
+    assert found[0][2] == ([0, 3, 7, 2**63 + 1, 2**64 - 1], [1, 2, 0, 1, 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
 from decimal import Decimal
@@ -147,6 +148,9 @@ def test_numerics_past_the_doubles(postgres_url: str) -> None:
     source = hg.sql(postgres_url, f"SELECT CAST(v AS NUMERIC) AS x FROM (VALUES {values}) t(v)")
     found = bounds_question(source, "x", epsilon=1, scale=[-1, 0, 3]).read()
     assert found == Counts((1, 1, 3), (3, 2, 1))
+    largest = sys.float_info.max  # 1e400 is beyond it, not equal to it
+    found = bounds_question(source, "x", epsilon=1, scale=[-largest, largest]).read()
+    assert found == Counts((1, 3), (3, 1))
 
 
 @pytest.mark.parametrize("kind", [pa.uint64(), pa.int8()], ids=str)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,3 +99,19 @@ def test_bounds_past_38_digits_are_refused(path: Path) -> None:
     bounds = (10**40, 10**40 + 10)
     with pytest.raises(hg.BoundsError, match="38 digits"):
         hg.mean(path, "x", bounds=bounds, epsilon=1, parse="integer")
+
+
+@pytest.mark.parametrize("bounds", [b for b in [*BOUNDS, *WIDE] if max(map(abs, b)) > 2**63])
+def test_bounds_beyond_what_sqlite_reads_are_refused(
+    tmp_path: Path, bounds: tuple[int, int]
+) -> None:
+    """There a number beyond 64 bits counts as the largest, so wider bounds would be wrong."""
+    with closing(sqlite3.connect(tmp_path / "t.db")) as connection:
+        connection.execute("CREATE TABLE t (x TEXT)")
+        connection.execute("INSERT INTO t VALUES ('5')")
+        connection.commit()
+    source = hg.sql(f"sqlite:///{tmp_path / 't.db'}", "t")
+    ask: dict[str, Any] = {"epsilon": 1, "parse": "integer"}
+    with pytest.raises(hg.BoundsError, match="beyond 64 bits"):
+        hg.mean(source, "x", bounds=bounds, **ask)
+    hg.mean(source, "x", bounds=(-(2**62), 2**62), **ask)

@@ -27,7 +27,8 @@ class Field:
     an integer type and ``wide`` its name if it has more than 64 bits; ``digits`` is the precision
     of a decimal and ``scale`` how many of its digits are fractional, or ``digits`` are those of
     seconds. ``exact`` is False if a value must be cast to its kind, ``typed`` if the source
-    declares no type, so that a number is text as it is written.
+    declares no type, so that a number is text as it is written. ``why`` is the reason, and the
+    remedy, if the engine cannot read the column safely.
     """
 
     name: str
@@ -39,11 +40,14 @@ class Field:
     scale: int = 0
     exact: bool = True
     typed: bool = True
+    why: str = ""
 
     def value(self, parse: str | None, default: str | None = None) -> Field:
         """This field as the column to average, with text read as ``parse`` declares."""
         if self.kind == "text" and (parse or default):
             return replace(self, kind=f"text as {parse or default}")
+        if self.why:
+            raise DataError(f"column {self.name!r} is of type {self.declared}; {self.why}")
         if self.kind not in ("real", "decimal", "integer", "boolean"):
             raise DataError(
                 f"column {self.name!r} is of type {self.declared or self.kind}, which has no mean; "

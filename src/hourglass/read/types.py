@@ -17,7 +17,6 @@ __all__ = ["Kind", "common", "reconciled"]
 
 #: The integers that doubles represent exactly.
 _EXACT: Final = 2**53
-_DIGITS: Final = 38
 
 
 @dataclass(frozen=True)

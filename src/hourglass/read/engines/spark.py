@@ -119,11 +119,11 @@ class Spark:
             what, remedy = f"{field.declared} from milliseconds", "store microseconds"
         elif field.kind == "decimal" and field.digits > 18:
             what = f"decimal({field.digits}, {field.scale}) in a file"
-            remedy = "store doubles, or at most 18 digits, or use another engine"
+            remedy = "store doubles or at most 18 digits, or use another engine"
         else:
             return field
-        why = f"where a large value may make the query fail; {remedy}"
-        return replace(field, kind="other", declared=f"{what}, {why}")
+        why = f"on Spark a large value of it may make the query fail, so {remedy}"
+        return replace(field, kind="other", declared=what, why=why)
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over a view of the DataFrame."""
