@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -93,7 +94,8 @@ def test_a_chart_of_shares_is_in_per_cent(tmp_path: Path) -> None:
 
     data = pa.table({"yes": [True, False] * 300, "g": ["a", "b", "b"] * 200})
     keys = ["a", "b", "none"]
-    found = hg.mean(data, "yes", bounds=(0, 1), epsilon=1, by="g", keys=keys)
+    ask: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "bits": hg.SeededBits(1)}
+    found = hg.mean(data, "yes", by="g", keys=keys, **ask)
     with matplotlib.rc_context({"svg.fonttype": "none"}):
         found.plot(tmp_path / "p.svg")
     text = (tmp_path / "p.svg").read_text()
