@@ -8,6 +8,7 @@ import random
 import shutil
 import sqlite3
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -613,6 +614,115 @@ def test_wide_permissions(file: SqlitePlace, mode: int) -> None:
     with pytest.raises(LedgerUnsafeError, match="chmod 600"):
         budget.reserve(TENTH, question="q")
     Path(file.location).chmod(0o600)
+    usable(file, Fraction(0))
+
+
+def _forged_journal(page: bytes, pages: int) -> bytes:
+    """A rollback journal as SQLite writes it, of a first page and a number of pages."""
+    size, nonce = len(page), 7
+    head = bytes.fromhex("d9d505f920a163d7") + struct.pack(">5I", 1, nonce, pages, 512, size)
+    total = sum(page[place] for place in range(size - 200, 0, -200))
+    return head.ljust(512, b"\0") + struct.pack(">I", 1) + page + struct.pack(">I", nonce + total)
+
+
+def _open_to_all(journal: Path) -> None:
+    journal.chmod(0o666)
+
+
+def _of_another_user(journal: Path) -> None:
+    journal.chmod(0o600)
+    os.chown(journal, 65534, 65534)
+
+
+def _with_two_names(journal: Path) -> None:
+    journal.chmod(0o600)
+    os.link(journal, journal.with_name("second"))
+
+
+def _linked(journal: Path) -> None:
+    journal.chmod(0o600)
+    journal.symlink_to(journal.rename(journal.with_name("elsewhere")))
+
+
+root = pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="gives a file away")
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [_open_to_all, pytest.param(_of_another_user, marks=root), _with_two_names, _linked],
+)
+def test_a_planted_journal_undoes_no_charge(
+    file: SqlitePlace, planted: Callable[[Path], None]
+) -> None:
+    """SQLite writes any journal into the file that it is named after, whoever made it."""
+    budget, path = fresh(file), Path(file.location)
+    before = path.read_bytes()
+    budget.reserve(TENTH, question="q")
+    after = path.read_bytes()
+    size = 256 * before[16] + before[17]
+    journal = path.with_name("budget.db-journal")
+    journal.write_bytes(_forged_journal(before[:size], len(before) // size))
+    planted(journal)
+    for attempt in (budget.balance, lambda: Budget(file.location, "b")):
+        with pytest.raises(LedgerUnsafeError, match=r"budget\.db-journal, that is a link, belongs"):
+            attempt()
+    assert path.read_bytes() == after
+    journal.unlink()
+    usable(file, TENTH)
+
+
+def test_the_journal_that_a_crash_left_is_taken(file: SqlitePlace) -> None:
+    """The control of the test above: such a journal is genuine if nobody else can have made it."""
+    fresh(file)
+    path = Path(file.location)
+    before = path.read_bytes()
+    size = 256 * before[16] + before[17]
+    torn = before[: size - 40] + bytes(40) + before[size:]
+    path.write_bytes(torn)
+    journal = path.with_name("budget.db-journal")
+    journal.write_bytes(_forged_journal(before[:size], len(before) // size))
+    journal.chmod(0o600)
+    usable(file, Fraction(0))
+
+
+def test_a_planted_write_ahead_log_is_not_read(file: SqlitePlace) -> None:
+    """Opening the ledger with SQLite would be enough to write the log into it."""
+    fresh(file)
+    path, copy = Path(file.location), Path(file.location).with_name("copy.db")
+    shutil.copy(path, copy)
+    with closing(sqlite3.connect(copy, isolation_level=None)) as forger:
+        forger.execute("PRAGMA journal_mode = WAL")
+        forger.execute("VACUUM")  # writes every page into the log
+        log = copy.with_name("copy.db-wal").read_bytes()
+    Budget(file.location, "b").reserve(TENTH, question="q")
+    after = path.read_bytes()
+    planted = path.with_name("budget.db-wal")
+    planted.write_bytes(log)
+    planted.chmod(0o600)
+    with pytest.raises(LedgerUnsafeError, match=r"budget\.db-wal beside it"):
+        Budget(file.location, "b")
+    assert path.read_bytes() == after
+    planted.unlink()
+    path.with_name("budget.db-shm").unlink(missing_ok=True)
+    usable(file, TENTH)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o702])
+def test_a_directory_where_everybody_can_create_files(
+    file: SqlitePlace, tmp_path: Path, mode: int
+) -> None:
+    budget = fresh(file)
+    tmp_path.chmod(mode)
+    attempts: list[Callable[[], object]] = [
+        lambda: budget.reserve(TENTH, question="q"),
+        lambda: Budget(file.location, "b"),
+        lambda: create_budget(str(tmp_path / "new.db"), "b", epsilon=1),
+    ]
+    for attempt in attempts:
+        with pytest.raises(LedgerUnsafeError, match="a directory of your own"):
+            attempt()
+    assert not (tmp_path / "new.db").exists()
+    tmp_path.chmod(0o770)
     usable(file, Fraction(0))
 
 

@@ -20,13 +20,13 @@ from ..errors import (
     LedgerBusyError,
     LedgerCorruptError,
     LedgerError,
-    LedgerMissingError,
     LedgerUnsafeError,
     LedgerVersionError,
     LedgerWriteError,
 )
 from ._forks import no_fork
 from .entries import Row, make_row
+from .sqlite_file import check_directory, check_file, check_journal, is_mount_point
 from .store import Caller
 
 __all__ = ["SqliteStore"]
@@ -75,6 +75,7 @@ class SqliteStore:
 
     def create(self) -> None:
         """Create the file with permissions 0600 and the schema; an existing ledger is unchanged."""
+        check_directory(self._path, self.location)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         try:
             os.close(os.open(self._path, flags, 0o600))
@@ -109,6 +110,7 @@ class SqliteStore:
 
     @contextmanager
     def _begun(self, *, write: bool) -> Iterator[sqlite3.Connection]:
+        check_journal(self._path, self.location)
         try:
             seen = self._check_file()
         except LedgerUnsafeError:
@@ -117,7 +119,8 @@ class SqliteStore:
             raise LedgerVersionError(
                 f"{self.location!r} is not an hourglass ledger; check the path"
             ) from None
-        if _is_mount_point(self._path):
+        check_directory(self._path, self.location)
+        if is_mount_point(self._path):
             raise LedgerUnsafeError(
                 f"ledger {self.location!r} is mounted as a single file, so its journal would not "
                 "be "
@@ -152,42 +155,8 @@ class SqliteStore:
             raise LedgerUnsafeError(f"ledger {self.location!r} {_REPLACED}")
 
     def _check_file(self) -> tuple[int, int]:
-        """Refuse anything but a private regular file, by lstat, without opening it."""
-        try:
-            found = os.lstat(self._path)
-        except FileNotFoundError:
-            raise LedgerMissingError(
-                f"ledger {self.location!r} does not exist; check the path, or create it with "
-                "`hourglass budget init`"
-            ) from None
-        except OSError as error:
-            raise LedgerMissingError(
-                f"ledger {self.location!r} cannot be looked up ({os.strerror(error.errno or 0)})"
-            ) from None
-        if not stat.S_ISREG(found.st_mode):
-            what = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a plain file"
-            raise LedgerUnsafeError(
-                f"ledger {self.location!r} is {what}; name the ledger's file itself"
-            )
-        if found.st_nlink > 1:
-            # SQLite names its journal after the path: under another name it would not find the
-            # journal that a crash left, and could lose charges or restore the wrong ones.
-            raise LedgerUnsafeError(
-                f"ledger {self.location!r} has {found.st_nlink} names (hard links), and SQLite "
-                "can lose charges in a file with more than one; remove the others, or keep "
-                "copies of the file instead"
-            )
-        if os.name == "posix" and stat.S_IMODE(found.st_mode) & 0o077:
-            raise LedgerUnsafeError(
-                f"ledger {self.location!r} has permissions {stat.S_IMODE(found.st_mode):04o}, open "
-                f"to other users; chmod 600 {self.location}"
-            )
-        if found.st_size == 0:
-            raise LedgerCorruptError(
-                f"ledger {self.location!r} is empty: its creation was interrupted or its content "
-                "lost; restore it, or remove the file if no budget was ever kept in it"
-            )
-        return found.st_dev, found.st_ino
+        """Refuse a file that others could read or change; return its device and number."""
+        return check_file(self._path, self.location)
 
     def _is_other_file(self) -> bool:
         """Whether it is a file that SQLite can open but that is no ledger."""
@@ -326,15 +295,3 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise sqlite3.DatabaseError("not text")
     return value
-
-
-def _is_mount_point(path: Path) -> bool:
-    """Whether a file is itself a mount point; detected only on Linux."""
-    try:
-        mounts = Path("/proc/self/mountinfo").read_bytes().splitlines()
-    except OSError:
-        return False
-    name = os.fsencode(os.path.realpath(path))
-    for character in (b"\\", b" ", b"\t", b"\n"):
-        name = name.replace(character, b"\\%03o" % ord(character))
-    return any(mount.split(b" ", 5)[4] == name for mount in mounts)
