@@ -506,8 +506,10 @@ def test_the_proxys_word_counts_more_than_a_cookie_left_behind(tmp_path: Path) -
         left = {"Cookie": cookie.partition(";")[0]}
         assert ">ana</span>" in browser.get("/", headers=left).text
         assert ">ben</span>" in browser.get("/", headers=left | {"X-User": "ben"}).text
-        two = [("Cookie", "x=y"), ("X-User", "olga"), ("X-User", "ben")]
-        assert browser.get("/budget", headers=two).status_code == 401
+        for names in (("nobody",), ("olga", "ben"), ("", "olga")):
+            said = [("X-User", name) for name in names]
+            assert browser.get("/budget", headers=[*left.items(), *said]).status_code == 401
+        assert browser.get("/budget", headers=left | {"X-User": ""}).status_code == 200
 
 
 def test_no_word_of_the_data_in_any_reply(running: Place) -> None:

@@ -77,12 +77,16 @@ class Door:
 
         Two names are none: the first may be what the client sent, which the proxy added to.
         """
-        proxy = catalogue.settings.proxy
-        if proxy is None or proxy.header is None or address not in proxy.addresses:
-            return None
-        named = headers.getlist(proxy.header)
+        named = self.named_by_proxy(catalogue, address, headers)
         person = catalogue.people.get(named[0]) if len(named) == 1 else None
         return None if person is None else Visitor(person, "proxy")
+
+    def named_by_proxy(self, catalogue: Catalogue, address: str, headers: Headers) -> list[str]:
+        """What the declared proxy says about who is signed in, whether or not we know them."""
+        proxy = catalogue.settings.proxy
+        if proxy is None or proxy.header is None or address not in proxy.addresses:
+            return []
+        return headers.getlist(proxy.header)
 
     def open_session(self, person: Person) -> str:
         """Open a session; the returned text is only for the person's cookie."""

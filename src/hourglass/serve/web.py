@@ -250,7 +250,8 @@ def _visitor(request: Request, desk: Desk, state: State) -> Visitor | None:
             desk.strangers.check(address)
             raise Failure("not_signed_in")
         return found
-    if (named := door.by_proxy(catalogue, address, request.headers)) is not None:
-        return named  # a cookie may be left over from somebody else
+    if any(door.named_by_proxy(catalogue, address, request.headers)):
+        # Known here or not: a cookie may be left over from somebody else.
+        return door.by_proxy(catalogue, address, request.headers)
     cookie = request.cookies.get(cookie_name(state))
     return door.by_session(catalogue, cookie) if cookie else None
