@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -121,3 +125,71 @@ def test_a_thread_waits_no_longer_than_the_limit(tmp_path: Any) -> None:
 
     with budget._session.looking(), pytest.raises(LedgerBusyError, match="another thread"):
         budget.balance()
+
+
+#: Ends a transaction by Ctrl-C at each line of the gate in turn, and forks after each.
+INTERRUPTED = """
+import os, signal, sys
+from hourglass.ledger import _forks
+
+signal.alarm(60)  # a fork that waits for ever ends the process
+lines, reached = 0, True
+while reached:
+    lines, passed, reached = lines + 1, 0, False
+
+    def trace(frame, event, _):
+        global passed, reached
+        if frame.f_code.co_filename != _forks.__file__:
+            return None
+        passed += event == "line"
+        if event == "line" and passed == lines:
+            reached = True
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        with _forks.no_fork():
+            pass
+    except KeyboardInterrupt:
+        pass
+    sys.settrace(None)
+    if os.fork() == 0:
+        os._exit(0)
+    os.wait()
+print(lines)
+"""
+
+
+def test_a_fork_after_ctrl_c_does_not_wait_for_ever() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 8
+
+
+def test_ctrl_c_while_a_charge_is_committed_names_its_key(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The charge is made, and without the key it could only be paid again."""
+    budget = fresh(place)
+    store: Any = type(budget._store)
+    begun = store._begun
+
+    @contextmanager
+    def interrupted(self: Any, **options: Any) -> Iterator[Any]:
+        with begun(self, **options) as found:
+            yield found
+        raise KeyboardInterrupt  # as it comes when the disk has been waited for
+
+    monkeypatch.setattr(store, "_begun", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        budget.reserve("0.1", question="q")
+    monkeypatch.undo()
+    (charge,) = budget.history()
+    (note,) = caught.value.__notes__
+    assert f"request={charge.request!r} is charged at most once" in note
+    assert budget.reserve("0.1", question="q", request=charge.request).reopened
+    assert budget.balance().spent.epsilon == Fraction(1, 10)

@@ -21,6 +21,7 @@ import pytest
 import hourglass as hg
 from hourglass.cli import main
 from hourglass.errors import RequestReusedError
+from hourglass.ledger import Reservation
 
 from .support import Place, SqlitePlace
 
@@ -106,6 +107,24 @@ def test_a_failure_after_the_charge_keeps_it_and_names_the_request(budget: hg.Bu
     again = ask(budget, [0.5] * 100, request=charge.request)
     assert isinstance(again, hg.Release)
     assert budget.balance().spent.epsilon == Fraction(3, 10)
+
+
+def test_ctrl_c_when_the_answer_is_stored_names_the_request(
+    budget: hg.Budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle = Reservation.settle
+
+    def interrupted(self: Reservation, answer: Any) -> None:
+        settle(self, answer)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Reservation, "settle", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ask(budget, [0.5] * 100)
+    monkeypatch.undo()
+    (charge,) = budget.history()
+    assert charge.status == "settled"
+    assert any(repr(charge.request) in note for note in caught.value.__notes__)
 
 
 def test_groups_are_one_charge_and_are_restored_unchanged(budget: hg.Budget) -> None:

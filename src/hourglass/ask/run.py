@@ -94,7 +94,7 @@ def run(
     try:
         return _settled(question, question.read(), bits, reservation)
     except BaseException as error:
-        if reservation.answer is None:
+        if not is_failure(reservation.answer or {}):
             error.add_note(
                 f"The charge stands. The same question with request={reservation.request!r} "
                 "costs nothing more."

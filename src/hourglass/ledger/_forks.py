@@ -11,16 +11,25 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 __all__ = ["no_fork"]
 
+#: A fork looks again after this many seconds, in case that Ctrl-C prevented the notice.
+_AGAIN: Final = 0.1
+
 
 class _Gate:
-    """Counts the transactions in progress in this process, and whether a fork waits for them."""
+    """The threads that are in a transaction, and whether a fork waits for them.
+
+    Ctrl-C can end a transaction at any instant, and may leave the main thread in the set. So a set
+    of threads is kept instead of a count: the thread's next transaction removes it, and so does a
+    fork that it makes.
+    """
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
-        self.inside = 0
+        self.inside: set[int] = set()
         self.forking = False
 
 
@@ -29,24 +38,26 @@ _gate = _Gate()
 
 @contextmanager
 def no_fork() -> Iterator[None]:
-    """Keep this process from forking until the end of the block."""
+    """Keep this process from forking until the end of the block; blocks are not nested."""
+    thread = threading.get_ident()
     with _gate.changed:
         while _gate.forking:
             _gate.changed.wait()
-        _gate.inside += 1
+        _gate.inside.add(thread)
     try:
         yield
     finally:
+        _gate.inside.discard(thread)  # at once: Ctrl-C may come while waiting for the lock
         with _gate.changed:
-            _gate.inside -= 1
             _gate.changed.notify_all()
 
 
 def _before() -> None:
     _gate.changed.acquire()
     _gate.forking = True
+    _gate.inside.discard(threading.get_ident())
     while _gate.inside:
-        _gate.changed.wait()
+        _gate.changed.wait(_AGAIN)
 
 
 def _after_in_parent() -> None:

@@ -21,7 +21,7 @@ from ..errors import (
 )
 from .entries import GENESIS, Row, amount_fields, answer_text, digest
 from .replay import View
-from .session import Session, parsed, reach
+from .session import Session, naming, parsed, reach
 from .store import Caller, known_budget, open_store
 from .values import (
     Allowance,
@@ -140,7 +140,8 @@ class Budget:
         key = None if request is None else checked_text("request", request)
         asked = digest(checked_question(question))
         checked_text("description", description, empty=True)
-        with self._session.looking(write=True) as look:
+        written: list[str] = []
+        with naming(written), self._session.looking(write=True) as look:
             standing = None if key is None else look.view.standing(key)
             if standing is None:
                 self._check_room(look.view, amount)
@@ -149,6 +150,7 @@ class Budget:
                 free = key if key is not None else _free_key(look.view)
                 about = {"request": free, "question": asked, "description": description}
                 number = look.append("reserve", amount_fields(amount) | about).number
+                written.append(free)
             else:
                 number = standing.number
                 self._check_same(standing, asked, amount)

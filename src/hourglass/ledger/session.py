@@ -19,7 +19,7 @@ from .replay import View
 from .store import Caller, Store, Transaction
 from .values import Anchor, Charge
 
-__all__ = ["STEPS", "Look", "Session", "parsed", "reach"]
+__all__ = ["STEPS", "Look", "Session", "naming", "parsed", "reach"]
 
 #: The steps at which a crash test stops a process, in the order of a charge.
 STEPS: Final = (
@@ -125,6 +125,23 @@ class Session:
                 view.apply(row)
         finally:
             self._lock.release()
+
+
+@contextmanager
+def naming(written: list[str]) -> Iterator[None]:
+    """If an error or Ctrl-C ends a charge that was written, add a note that names its key.
+
+    The charge may have been committed, and its caller does not know a key that was generated.
+    """
+    try:
+        yield
+    except BaseException as error:
+        for key in written:
+            error.add_note(
+                "The charge may have been made. The same question with "
+                f"request={key!r} is charged at most once."
+            )
+        raise
 
 
 def parsed(text: str) -> dict[str, Any]:
