@@ -7,13 +7,17 @@ the same kind of answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
 
 from ..errors import GatewayError, OptionError, shown
 from ..noise.bits import SECURE
 
 __all__ = ["Gateway", "connect", "restored"]
+
+#: Failures after which a question may have been charged.
+_UNCERTAIN: Final = frozenset({"unreachable", "unknown", "internal", "unavailable", "ledger_busy"})
 
 
 def connect(url: str, token: str, *, timeout: float = 30.0) -> Gateway:
@@ -31,7 +35,12 @@ def connect(url: str, token: str, *, timeout: float = 30.0) -> Gateway:
         raise OptionError(
             f"url={shown(url)}: the token would be readable on the way; give an https address"
         )
-    return Gateway(url.rstrip("/"), token, timeout)
+    plain = token.strip() if isinstance(token, str) else ""
+    if not plain or not plain.isascii() or not plain.isprintable():
+        raise OptionError(
+            "token: not an access token; give the text that `hourglass serve token` printed"
+        )
+    return Gateway(url.rstrip("/"), plain, timeout)
 
 
 class Gateway:
@@ -107,13 +116,14 @@ class Gateway:
             "epsilon": str(epsilon),
             "request": key,
         }
-        try:
-            answer = self._send("/releases", fields)
-        except GatewayError as error:
-            if error.code != "unreachable":
-                raise
-            answer = self._send("/releases", fields)
-        return restored(answer["answer"])
+        with _naming(key):
+            try:
+                answer = self._send("/releases", fields)
+            except GatewayError as error:
+                if error.code != "unreachable":
+                    raise
+                answer = self._send("/releases", fields)
+            return restored(answer["answer"])
 
     def release(self, request: str, person: str | None = None) -> Any:
         """A stored answer, by its request key."""
@@ -123,14 +133,9 @@ class Gateway:
         return restored(self._send(f"/releases/{whose}{quote(request, safe='')}")["answer"])
 
     def _send(self, place: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
-        from urllib.error import HTTPError, URLError
-        from urllib.request import HTTPRedirectHandler, Request, build_opener
-
-        class Staying(HTTPRedirectHandler):
-            """Sends the token only to the given address."""
-
-            def redirect_request(self, *given: Any, **options: Any) -> None:
-                """Follow no redirect."""
+        from http.client import HTTPException
+        from urllib.error import HTTPError
+        from urllib.request import Request
 
         headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
         body = None
@@ -139,18 +144,50 @@ class Gateway:
             body = json.dumps(fields).encode()
         request = Request(self.url + place, body, headers)
         try:
-            with build_opener(Staying).open(request, timeout=self._timeout) as reply:
-                found: dict[str, Any] = json.load(reply)
-                return found
-        except HTTPError as error:
-            with error:
-                raise _failure(error.code, error.read(100_000)) from None
-        except (URLError, OSError):
-            raise GatewayError(
-                f"{self.url} does not answer; check the address, or try again with the same "
-                "request key",
-                code="unreachable",
-            ) from None
+            try:
+                with self._opener().open(request, timeout=self._timeout) as reply:
+                    found = json.load(reply)
+            except HTTPError as error:
+                with error:
+                    raise _failure(error.code, error.read(100_000)) from None
+        except (OSError, HTTPException, ValueError):  # no reply, a part of one, or none of ours
+            found = None
+        if isinstance(found, dict):
+            return found
+        raise GatewayError(
+            f"{self.url} does not answer; check the address, or try again with the same request "
+            "key",
+            code="unreachable",
+        )
+
+    def _opener(self) -> Any:
+        """Sends the token only to the given address: it follows no redirect.
+
+        A proxy that the environment names is used for https, of which it sees nothing; plain http,
+        which is for this machine, goes to no proxy.
+        """
+        from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
+
+        class Staying(HTTPRedirectHandler):
+            def redirect_request(self, *given: Any, **options: Any) -> None:
+                """Follow no redirect."""
+
+        proxies = () if self.url.lower().startswith("https:") else (ProxyHandler({}),)
+        return build_opener(Staying, *proxies)
+
+
+@contextmanager
+def _naming(key: str) -> Iterator[None]:
+    """If it is not known whether a question was charged, add a note that names its key."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, GatewayError) or error.code in _UNCERTAIN:
+            error.add_note(
+                f"The question may have been charged. With request={key!r} it is charged at most "
+                "once."
+            )
+        raise
 
 
 def _failure(status: int, body: bytes) -> GatewayError:
