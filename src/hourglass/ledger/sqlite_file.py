@@ -54,8 +54,8 @@ def check_directory(path: Path, location: str) -> None:
         return  # whoever opens the file is told
     if os.name == "posix" and mode & stat.S_IWOTH:
         raise LedgerUnsafeError(
-            f"ledger {location!r} is in a directory where every user can create files, and could "
-            "so undo charges; keep it in a directory of your own"
+            f"ledger {location!r} is in a directory where every user can create files, which is "
+            "enough to undo charges; keep it in a directory of your own"
         )
 
 
