@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hourglass.errors import BudgetExceededError
+from hourglass.errors import BudgetExceededError, LedgerBusyError
 from hourglass.ledger import session
 
 from .support import Place, SqlitePlace, fresh, harness, shared
@@ -121,10 +121,21 @@ def test_eight_threads_race(place: Place) -> None:
 
 def test_a_thread_waits_no_longer_than_the_limit(tmp_path: Any) -> None:
     budget = fresh(SqlitePlace(str(tmp_path / "budget.db")), wait=0.2)
-    from hourglass.errors import LedgerBusyError
+    held, done = threading.Event(), threading.Event()
 
-    with budget._session.looking(), pytest.raises(LedgerBusyError, match="another thread"):
+    def hold() -> None:
+        with budget._session.looking():
+            held.set()
+            done.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(60)
+    with pytest.raises(LedgerBusyError, match="another thread"):
         budget.balance()
+    done.set()
+    holder.join()
+    assert budget.balance().charges == 0
 
 
 #: Ends a transaction by Ctrl-C at each line of the gate in turn, and forks after each.
@@ -193,3 +204,56 @@ def test_ctrl_c_while_a_charge_is_committed_names_its_key(
     assert f"request={charge.request!r} is charged at most once" in note
     assert budget.reserve("0.1", question="q", request=charge.request).reopened
     assert budget.balance().spent.epsilon == Fraction(1, 10)
+
+
+#: Ends a charge by Ctrl-C at each call in turn, where Python looks for signals, and then uses the
+#: same budget again, also from another thread.
+AT_EACH_CALL = """
+import sys, threading
+from pathlib import Path
+from hourglass import ledger
+
+place = sys.argv[1]
+ledger.create_budget(place, "b", epsilon=1000)
+budget = ledger.Budget(place, "b", wait=2)
+ours = str(Path(ledger.__file__).parent)
+calls, reached, bad = 0, True, []
+while reached:
+    calls, passed, reached = calls + 1, 0, False
+
+    def profile(frame, event, _):
+        global passed, reached
+        if event in ("call", "c_return") and frame.f_code.co_filename.startswith(ours):
+            passed += 1
+            if passed == calls:
+                reached = True
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    sys.setprofile(profile)
+    try:
+        budget.reserve("0.01", question="q").settle({"mean": 1})
+    except KeyboardInterrupt:
+        pass
+    sys.setprofile(None)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(budget.balance()))
+    thread.start()
+    thread.join()
+    if found != [ledger.Budget(place, "b").balance()]:
+        bad.append(calls)
+print(calls, bad)
+"""
+
+
+def test_a_budget_is_usable_after_ctrl_c_at_any_call(tmp_path: Any) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AT_EACH_CALL, str(tmp_path / "budget.db")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    calls, _, bad = done.stdout.strip().partition(" ")
+    assert int(calls) > 200
+    assert bad == "[]", done.stderr

@@ -33,7 +33,7 @@ from hourglass.errors import (
     LedgerVersionError,
     LedgerWriteError,
 )
-from hourglass.ledger import Budget, create_budget, entries, session
+from hourglass.ledger import Budget, create_budget, entries, replay, session
 from hourglass.ledger.entries import make_row
 from hourglass.ledger.sqlite import SqliteStore
 
@@ -322,6 +322,34 @@ def test_older_copy_put_back(file: SqlitePlace) -> None:
         Budget(file.location, "b", anchor=anchor)
     with pytest.raises(LedgerRolledBackError, match="seen before"):
         budget.reserve(TENTH, question="q3")
+
+
+def test_older_copy_put_back_after_ctrl_c(
+    file: SqlitePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view whose change was interrupted is made anew, but its last entry is not forgotten."""
+    budget = fresh(file)
+    budget.reserve(TENTH, question="q0")
+    older = Path(file.location).read_bytes()
+    budget.reserve(TENTH, question="q1")
+    move = replay._MOVES["reserve"]
+
+    def interrupted(view: replay.View, entry: entries.Entry) -> None:
+        move(view, entry)
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(replay._MOVES, "reserve", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        budget.reserve(TENTH, question="q2")
+    monkeypatch.undo()
+    newer = Path(file.location).read_bytes()
+    Path(file.location).write_bytes(older)
+    for _ in range(2):
+        with pytest.raises(LedgerRolledBackError, match="older copy"):
+            budget.balance()
+    Path(file.location).write_bytes(newer)
+    usable(file, 3 * TENTH)
+    assert budget.balance().spent.epsilon == 4 * TENTH
 
 
 def test_tail_cut_off(place: Place) -> None:

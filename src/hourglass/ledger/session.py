@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ..errors import LedgerBusyError, LedgerCorruptError
+from ..errors import LedgerBusyError, LedgerCorruptError, LedgerError
 from .entries import Row, digest
 from .replay import View
 from .store import Caller, Store, Transaction
@@ -90,41 +90,63 @@ class Session:
         self._name = name
         self._anchor = anchor
         self._wait = float(wait)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start anew, as a forked child must: its parent's threads may hold the lock."""
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # which knows its owner
         self._view: View | None = None
+        self._changing = False
 
     @contextmanager
     def looking(self, *, write: bool = False) -> Iterator[Look]:
         """A transaction, and the view of everything that was committed before it.
 
-        What the block appends enters the view only once it is committed. The view is never
-        discarded, so a ledger that was rolled back behind it remains refused.
+        What the block appends enters the view only once it is committed. The view's last entry is
+        never forgotten, so a ledger that was rolled back behind it remains refused.
+
+        Ctrl-C may come at any call. The lock is released wherever that is, and a view that was
+        being changed is made anew.
         """
         if os.getpid() != self._process:
-            # In a forked child, another thread of its parent may have held the lock while changing
-            # the view.
-            self._process, self._lock, self._view = os.getpid(), threading.Lock(), None
-        if not self._lock.acquire(timeout=self._wait):
-            raise LedgerBusyError(
-                f"ledger {self._store.location!r}: another thread used this budget for "
-                f"{self._wait:g} s; try again, or wait longer"
-            )
+            self._forget()
         try:
+            if not self._lock.acquire(timeout=self._wait):
+                raise LedgerBusyError(
+                    f"ledger {self._store.location!r}: another thread used this budget for "
+                    f"{self._wait:g} s; try again, or wait longer"
+                )
             with self._store.transaction(self._name, write=write) as transaction:
-                view = self._view
-                if view is None:
-                    transaction.check()
-                    view = View(self._name, self._anchor)
-                view.follow(transaction.rows(max(view.number, 0)))
-                view.terms  # noqa: B018 - raises if there is no such budget
-                self._view = view
-                look = Look(view, transaction)
+                look = Look(self._followed(transaction), transaction)
                 yield look
+            self._changing = bool(look.appended)
             for row in look.appended:
-                view.apply(row)
+                look.view.apply(row)
+            self._changing = False
         finally:
-            self._lock.release()
+            try:  # noqa: SIM105 - Ctrl-C could come within suppress()
+                self._lock.release()
+            except RuntimeError:
+                pass  # it was never acquired
+
+    def _followed(self, transaction: Transaction) -> View:
+        """The view of everything that was committed before the transaction."""
+        view = self._view
+        if view is None:
+            transaction.check()
+            view = View(self._name, self._anchor)
+        elif self._changing:  # it was interrupted; the ledger must still have its last entry
+            view = View(self._name, Anchor(self._name, view.number, view.hash))
+        self._changing = True
+        try:
+            view.follow(transaction.rows(max(view.number, 0)))
+        except LedgerError:
+            self._changing = view is not self._view  # refused entries change nothing
+            raise
+        view.terms  # noqa: B018 - raises if there is no such budget
+        self._view, self._changing = view, False
+        return view
 
 
 @contextmanager
