@@ -19,7 +19,7 @@ from ..core.totals import NoisyTotals
 from ..errors import OptionError, shown
 from ..estimate import point
 from ..estimate.interval import Interval, _records, _values, check_confidence, interval
-from ..estimate.lines import count_reach, tail
+from ..estimate.lines import count_reach, reach_of
 from ..estimate.population import Seen, population, records_mean
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.tails import Line
@@ -97,7 +97,7 @@ class Total(Derived):
         lower, width = Fraction(grid.bounds.lower), grid.bounds.width
         largest = max(abs(lower), abs(lower + width))
         line = Line(width / largest, -lower / largest)
-        reach = largest * Fraction(tail(self._algorithm, line, len(self.keys)).reach(miss / 2))
+        reach = largest * Fraction(reach_of(self._algorithm, line, miss / 2, len(self.keys)))
         if grid.slack:  # rounding moved a record by at most the slack
             reach += grid.slack * max(1, self._count(miss / 50)[1])
         middle = lower * noisy.size + grid.step * Fraction(noisy.cells, noisy.parts)
