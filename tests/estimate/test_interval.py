@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hourglass as hg
@@ -19,7 +20,7 @@ from hourglass.estimate.interval import _records as records
 from hourglass.estimate.interval import _searched as searched
 from hourglass.estimate.interval import _shares_of_many as shares_of_many
 from hourglass.estimate.interval import _shares_of_one as shares_of_one
-from hourglass.estimate.interval import interval, mean_ends
+from hourglass.estimate.interval import interval, mean_ends, sum_ends
 from hourglass.estimate.reach import CELLS, RUNGS, Reaches, reaches_of
 from hourglass.mechanisms import tails
 from hourglass.mechanisms.base import ALGORITHMS, MeanMechanism, make
@@ -247,6 +248,20 @@ def test_wider_confidence_wider_interval_around_the_estimate(algorithm: str, of:
             assert found.low <= previous.low + 1e-12
             assert found.high >= previous.high - 1e-12
         previous = found
+
+
+@pytest.mark.parametrize("value", [0.12, 0.13, 0.99])
+def test_the_interval_of_a_sum_allows_for_rounding_every_record(value: float) -> None:
+    """On a coarse grid, 1000 records that all lie nearly half a step from their cell."""
+    data, ask = [value] * 1000, dict[str, Any](bounds=(0.0, 1.0), epsilon=1, grid=4)
+    one = hg.sum(data, **ask, bits=SeededBits(3))
+    assert 1000 * value in one.interval(0.5)
+    table = {"key": ["a"] * 1000, "x": data}
+    many = hg.sum(pa.table(table), "x", **ask, by="key", keys=["a"], bits=SeededBits(3))
+    assert 1000 * value in many.total().interval(0.5, of="sum")
+    for exact in (True, False):
+        (low,), (high,) = sum_ends(many._algorithm, many.noisy_totals, 0.5, exact=exact)
+        assert low <= 1000 * value <= high
 
 
 def test_small_epsilon_is_quick_and_covers_everything() -> None:
