@@ -264,6 +264,28 @@ def test_the_interval_of_a_sum_allows_for_rounding_every_record(value: float) ->
         assert low <= 1000 * value <= high
 
 
+@pytest.mark.parametrize(
+    "grid",
+    [
+        Grid(Bounds(10**15, 10**15 + 6), 6, True),
+        Grid(Bounds(-0.1, 0.2), 2**32),
+        Grid(Bounds(1e6, 1e6 + 1e-3), 2**20),
+    ],
+)
+def test_intervals_of_sums_in_doubles_contain_the_exact_ones(grid: Grid) -> None:
+    """Of groups too many to be computed exactly: doubles lose more than the noise is wide."""
+    mechanism, rng = make("hourglass", Fraction(1), grid), np.random.default_rng(1)
+    unit = mechanism.parts * grid.cells
+    weights = [unit * int(n) for n in rng.integers(1, 10**9, 1000)]
+    cells = [int(w * Fraction(part)) for w, part in zip(weights, rng.random(1000), strict=True)]
+    rest = [w - part for w, part in zip(weights, cells, strict=True)]
+    whole, others = (np.array(part, dtype=object) for part in (cells, rest))
+    noisy = NoisyTotals(whole, others, grid.cells, mechanism.parts)
+    exact, found = (sum_ends(mechanism, noisy, 0.95, exact=way) for way in (True, False))
+    assert np.all(found[0] <= exact[0])
+    assert np.all(exact[1] <= found[1])
+
+
 def test_small_epsilon_is_quick_and_covers_everything() -> None:
     import time
 
