@@ -67,7 +67,8 @@ class Total(Derived):
 
         Computed from the law of the sum of all groups' noises. The noise of a group is first
         rounded up to a fine grid, so for several groups the interval is slightly wider than
-        necessary: its kind is "valid".
+        necessary: its kind is "valid". Of thousands of groups, at a confidence that leaves less
+        than a probability of about 1e-8 for each, it is far wider, up to all of the range.
         """
         check_confidence(confidence)
         copies, algorithm, noisy = len(self.keys), self._algorithm, self.noisy_totals
