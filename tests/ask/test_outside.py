@@ -21,6 +21,11 @@ import pytest
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.audit.exact import exact_audit, exact_finding
+from hourglass.core.grid import Bounds, Grid
+from hourglass.core.totals import NoisyTotals
+from hourglass.estimate.outside import side_interval
+from hourglass.mechanisms.base import make
+from hourglass.mechanisms.count import LaplaceCount
 from hourglass.mechanisms.outside import OutsideCounts
 from tests.read.places import Place
 from tests.tools import command
@@ -234,6 +239,23 @@ def test_a_question_without_it_is_the_question_of_earlier_versions() -> None:
     assert json.loads(mean_question(TABLE, "x", **ASK).text)["outside"] == "1/10"
     with pytest.raises(AttributeError, match='outside="1/10"'):
         _ = hg.mean([1.0], bounds=(0, 1), epsilon=1).outside
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_the_interval_of_a_share_spends_no_more_than_it_may(confidence: float) -> None:
+    """The reach of the count and that of the number of records, read off the two ends, are missed
+    with a probability of at most 1 - confidence together, and of hardly less."""
+    mechanism = make("hourglass", Fraction(1), Grid(Bounds(0, 1), 1, True))
+    parts, records, noisy = mechanism.parts, 10**6, 5000
+    totals = NoisyTotals(0, parts * records, 1, parts)
+    rate = Fraction(1, 100)
+    low, high = side_interval(noisy, rate, totals, mechanism, confidence, "share")
+    off = next(n for n in range(1, 1000) if (low * (records + n)).is_integer())
+    reach = noisy - round(low * (records + off))
+    assert high == (noisy + reach) / (records - off)
+    count = 2 * float(LaplaceCount(rate).count_tail(reach + 1))
+    both = count + 2 * float(mechanism.law.count_tail(off))  # type: ignore[attr-defined]
+    assert 0.9 * (1 - confidence) < both <= (1 - confidence) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("share", [0, 1, -1, 2, "x", True, NAN, [1], "1/0"])

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import hourglass as hg
@@ -19,7 +20,7 @@ from hourglass.estimate.interval import _records as records
 from hourglass.estimate.interval import _searched as searched
 from hourglass.estimate.interval import _shares_of_many as shares_of_many
 from hourglass.estimate.interval import _shares_of_one as shares_of_one
-from hourglass.estimate.interval import interval, mean_ends
+from hourglass.estimate.interval import interval, mean_ends, sum_ends
 from hourglass.estimate.reach import CELLS, RUNGS, Reaches, reaches_of
 from hourglass.mechanisms import tails
 from hourglass.mechanisms.base import ALGORITHMS, MeanMechanism, make
@@ -247,6 +248,42 @@ def test_wider_confidence_wider_interval_around_the_estimate(algorithm: str, of:
             assert found.low <= previous.low + 1e-12
             assert found.high >= previous.high - 1e-12
         previous = found
+
+
+@pytest.mark.parametrize("value", [0.12, 0.13, 0.99])
+def test_the_interval_of_a_sum_allows_for_rounding_every_record(value: float) -> None:
+    """On a coarse grid, 1000 records that all lie nearly half a step from their cell."""
+    data, ask = [value] * 1000, dict[str, Any](bounds=(0.0, 1.0), epsilon=1, grid=4)
+    one = hg.sum(data, **ask, bits=SeededBits(3))
+    assert 1000 * value in one.interval(0.5)
+    table = {"key": ["a"] * 1000, "x": data}
+    many = hg.sum(pa.table(table), "x", **ask, by="key", keys=["a"], bits=SeededBits(3))
+    assert 1000 * value in many.total().interval(0.5, of="sum")
+    for exact in (True, False):
+        (low,), (high,) = sum_ends(many._algorithm, many.noisy_totals, 0.5, exact=exact)
+        assert low <= 1000 * value <= high
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        Grid(Bounds(10**15, 10**15 + 6), 6, True),
+        Grid(Bounds(-0.1, 0.2), 2**32),
+        Grid(Bounds(1e6, 1e6 + 1e-3), 2**20),
+    ],
+)
+def test_intervals_of_sums_in_doubles_contain_the_exact_ones(grid: Grid) -> None:
+    """Of groups too many to be computed exactly: doubles lose more than the noise is wide."""
+    mechanism, rng = make("hourglass", Fraction(1), grid), np.random.default_rng(1)
+    unit = mechanism.parts * grid.cells
+    weights = [unit * int(n) for n in rng.integers(1, 10**9, 1000)]
+    cells = [int(w * Fraction(part)) for w, part in zip(weights, rng.random(1000), strict=True)]
+    rest = [w - part for w, part in zip(weights, cells, strict=True)]
+    whole, others = (np.array(part, dtype=object) for part in (cells, rest))
+    noisy = NoisyTotals(whole, others, grid.cells, mechanism.parts)
+    exact, found = (sum_ends(mechanism, noisy, 0.95, exact=way) for way in (True, False))
+    assert np.all(found[0] <= exact[0])
+    assert np.all(exact[1] <= found[1])
 
 
 def test_small_epsilon_is_quick_and_covers_everything() -> None:

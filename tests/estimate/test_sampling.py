@@ -141,3 +141,10 @@ def test_a_convolution_is_the_sum() -> None:
     # Z is -1 with probability 0.6 and 0.7 with 0.4: E T(1.5 - Z) = 0.6 T(2.5) + 0.4 T(0.8).
     assert convolved(steps, noise, 1.5) == pytest.approx(0.4 * 0.5, abs=1e-9)
     assert convolved(steps, noise, 0.5) == pytest.approx(0.6 * 0.2 + 0.4 * 1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("t", "wanted"), [(-1.0, 1.0), (0.5, 0.5), (1.5, 0.2), (7.0, 0.2)])
+def test_what_is_beyond_the_last_step_counts(t: float, wanted: float) -> None:
+    """A bound that ends above zero stays there, however far away."""
+    steps = Steps(np.array([0.0, 1.0]), np.array([0.5, 0.2]))
+    assert convolved(steps, NONE, t) == pytest.approx(wanted)

@@ -11,9 +11,9 @@ import pytest
 import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Totals
-from hourglass.mechanisms import tails
+from hourglass.mechanisms import body_tails, hourglass, tails
 from hourglass.mechanisms.base import ALGORITHMS, make
-from hourglass.mechanisms.tails import Line, above
+from hourglass.mechanisms.tails import Line, above, merged
 
 from ..estimate.test_interval import errors_of
 
@@ -38,6 +38,21 @@ def test_one_sided_tails_are_sums_of_the_pmf(name: str) -> None:
             true = float(mass[value >= reach - 1e-15].sum())
             loose = float(mass[value >= reach - 1e-8].sum())
             assert true - 1e-9 <= tail <= loose + 1e-8, (line, reach)
+
+
+@pytest.mark.parametrize("name", ["hourglass", "shifted", "box", "spread"])
+@pytest.mark.parametrize("unit", [1 / 49, 0.003, 1e-9])
+def test_a_count_on_the_boundary_counts_in_any_unit(name: str, unit: float) -> None:
+    """In doubles k units may be more than k times the unit; P(K >= k) is meant all the same."""
+    grid = Grid(Bounds(0, 2), 2, True)
+    statistic = {"box": "columns", "spread": "spread"}.get(name, "mean")
+    algorithm = "shifted" if name == "shifted" else "hourglass"
+    of: Any = make(algorithm, Fraction(1), (grid, grid) if name == "box" else grid, statistic)
+    law = (of.column(0) if name == "box" else of).tails
+    counts = np.arange(1.0, 60.0)
+    assert np.any(counts * unit / unit > counts)
+    found, wanted = (above(law, Line(0.0, u), counts * u) for u in (unit, 1.0))
+    assert found.tolist() == wanted.tolist()
 
 
 def drawn(mechanism: Any, samples: int) -> tuple[Any, Any]:
@@ -103,7 +118,54 @@ def test_merging_neighbours_only_widens_one_sided_tails(
         law: Any = ALGORITHMS["hourglass"](Fraction(1, 60), grid).tails
         return [above(law, line, reaches) for line in lines]
 
-    for exact, merged in zip(table(30_000), table(64), strict=True):
-        assert np.all(exact <= merged * (1 + 1e-9) + 2e-9)  # each has the slack of its own sums
+    for exact, bound in zip(table(30_000), table(64), strict=True):
+        assert np.all(exact <= bound * (1 + 1e-9) + 2e-9)  # each has the slack of its own sums
     pivot, _ = (np.max(b - a) for a, b in zip(table(30_000), table(64), strict=True))
     assert pivot < 0.25
+
+
+# --- merging neighbours: real tails are so smooth that smaller factors would pass as well -------
+
+
+@pytest.mark.parametrize("block", [1, 3, 5, 101])
+@pytest.mark.parametrize("loss", [1e-6, 0.01, 0.3, 2.0])
+def test_the_middle_of_a_block_stands_for_all_of_it(block: int, loss: float) -> None:
+    """Whatever lies i places away is at most exp(i * loss) times as likely."""
+    offsets = np.arange(block) - block // 2
+    assert merged(block, loss) >= float(np.exp(np.abs(offsets) * loss).sum()) * (1 - 1e-12)
+
+
+@pytest.mark.enumeration
+@pytest.mark.parametrize("slope", [0.0, 0.5, 1.0, -0.5, -1.0, 1.5, 2.5, -1.5, -2.5])
+@pytest.mark.parametrize("name", ["hourglass", "box", "spread"])
+def test_a_block_allows_for_all_that_moving_the_count_costs(
+    name: str, slope: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loss that a block is merged with, against the law: where the count moves by one, and
+    the sum with it along the line, no probability rises by more, and some by hardly less."""
+    grid = Grid(Bounds(0, 6), 6, True)
+    statistic = {"hourglass": "mean", "box": "columns", "spread": "spread"}[name]
+    of: Any = make("hourglass", Fraction(1, 2), (grid, grid) if name == "box" else grid, statistic)
+    law = (of.column(1) if name == "box" else of).tails
+    record = law.grid if name == "hourglass" else law.record
+    losses = []
+
+    def seen_merging(block: int, loss: float) -> float:
+        losses.append(loss)
+        return merged(block, loss)
+
+    for module in (hourglass, body_tails):
+        monkeypatch.setattr(module, "merged", seen_merging)
+    law.miss(Line(1.0, slope), Line(1.0, slope), 3.0)
+    if name == "hourglass" and abs(slope) > 1:  # without blocks here, and by stairs with them
+        return
+    k, seen = np.arange(-12.0, 13.0), 0.0
+    for x in np.round(np.linspace(-4, 4, 25) * record):
+        before = law.upper(k, np.full(len(k), x))
+        for step in (1.0, -1.0):
+            moved = np.ceil(x + slope * record * step)
+            after = law.upper(k + step, np.full(len(k), moved))
+            known = (before > 1e-12) & (after > 1e-12)
+            seen = max(seen, float(np.log(after[known] / before[known]).max()))
+    assert seen <= losses[0] + 1e-6
+    assert seen > losses[0] - 2 * law.epsilon

@@ -122,6 +122,18 @@ def test_the_open_case_is_reached_at_full_width() -> None:
         assert bits.used == 2
 
 
+@pytest.mark.enumeration
+@pytest.mark.parametrize("bound", [3, 2**61 - 1])
+def test_the_open_case_is_reached_after_two_words(bound: int) -> None:
+    """The same where two words are read at once: a third one decides."""
+    first, second = divmod(2**128 // bound, 2**64)
+    for after, wanted in ((0, 0), (2**64 - 1, 1)):
+        bits = ScriptedBits([first, second, after], 64)
+        found = sample_scaled(np.array([bound]), bits, largest=max(bound, 2**54))
+        assert found.tolist() == [wanted]
+        assert bits.used == 3
+
+
 # --- the radial law -----------------------------------------------------------------------
 
 

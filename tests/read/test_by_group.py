@@ -127,6 +127,14 @@ def test_sums_never_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
     target = Target(grid, None, (Sum(),))
     once = by_group.groups_of_blocks([(names, block)] * 9, places, [target])
     assert by_group._ROWS * grid.cells < 2**63
+    full = by_group._Sums(1, 1)
+    full._rows = by_group._ROWS - 1
+    full._sums[:] = full._rows * grid.cells
+    for _ in range(3):
+        full.add(np.array([0]), [np.array([grid.cells])])
+        assert full._sums.max() <= 2**62
+    found = full.groups(Keys([KeyColumn.of([4])]))
+    assert list(found.totals.cells) == [(by_group._ROWS + 2) * grid.cells]
     monkeypatch.setattr(by_group, "_ROWS", 4)
     often = by_group.groups_of_blocks([(names, block)] * 9, places, [target])
     for found in (once, often):

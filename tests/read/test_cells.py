@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import psycopg
 import pyarrow as pa
@@ -13,11 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
+from hourglass.core.grid import Bounds, Grid
 from hourglass.errors import HourglassError
+from hourglass.read.schema import Field
+from hourglass.read.sql.cells import cell, clamped, scaled
 from tests.read.test_text import CELLS as NUMBERS
 from tests.read.test_text import EXPECTED
 from tests.tools import command, everything
 
+INF = float("inf")
 ASK: dict[str, Any] = {"bounds": (0, 1), "epsilon": 60}
 
 
@@ -64,6 +69,22 @@ def test_sqlite_reads_whole_numbers(tmp_path: Path) -> None:
     source = database(tmp_path, "x TEXT", [(cell,) for cell in cells])
     found = hg.mean(source, "x", bounds=(0, 120), epsilon=60, parse="integer")
     assert (found.count, found.sum) == (7, 5 + 0 + 7 + 120 + 0 + 120 + 0)
+
+
+@pytest.mark.parametrize(
+    "bounds", [(0.0, 1.0), (-0.3, 0.1), (2.0**40, 2.0**40 + 1), (-1e308, 1e308)]
+)
+def test_the_doubles_next_to_the_bounds_have_the_cells_of_the_rule(bounds: Any) -> None:
+    """In both forms of the query. Far from zero, neighbouring doubles lie many cells apart."""
+    grid = Grid(Bounds(*bounds), 2**32)
+    ends = [grid.first_above, grid.last_below, grid.lower, grid.upper, 0.0]
+    near = [e for end in ends for e in (end, *(np.nextafter(end, to) for to in (-INF, INF)))]
+    x = pa.table({"x": [float(value) for value in near]})
+    wanted = [grid.cell(float(value)) for value in near]
+    field = Field("x", "real")
+    for form in (cell(field, grid), clamped(grid, f"({scaled(field, grid)})")):
+        rows = duckdb.from_arrow(x).project(form).fetchall()
+        assert [found for (found,) in rows] == wanted
 
 
 @pytest.mark.parametrize("engine", ["postgres", "datafusion"])

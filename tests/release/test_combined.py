@@ -19,8 +19,10 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.errors import OptionError
-from hourglass.estimate.differences import _tails_at
+from hourglass.estimate import pairs
+from hourglass.estimate.differences import _fewest, _tails_at
 from hourglass.estimate.interval import _records
+from hourglass.estimate.lines import COUNT, Tail, count_reach, reach_of, tail
 from hourglass.estimate.population import Seen
 from hourglass.mechanisms.base import ALGORITHMS, make
 from hourglass.release.combined import Total
@@ -302,6 +304,81 @@ def test_the_tail_at_a_place_does_not_depend_on_the_places_beside_it(flip: bool)
 
 
 # --- for people and programs ------------------------------------------------------------------
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("mean", [0.3, 0.8])
+def test_the_tail_of_an_error_covers_every_number_of_records(mean: float) -> None:
+    """The fewest and the most records that a small group can have: 200,000 draws of each, within
+    6 standard errors (false alarms: 1e-8 each). The other number of the two would fail."""
+    mechanism, runs = make("hourglass", Fraction(1), GRIDS["real"]), 200_000
+    noise = mechanism.noise(Totals(0, 0), size=runs, bits=hg.SeededBits(8))
+    x, y = (np.asarray(part, dtype=np.float64) / 2**32 for part in (noise.cells, noise.weight))
+    seen = Seen(mechanism, 40 * mean, 40.0, 0.9)
+    deviation = 1.4 / seen.size
+    places = deviation * np.linspace(-3, 3, 61)
+    bound = _tails_at(seen, mean, mean, False, np.append(places, 20 * deviation), None)[:-1]
+    for n in (max(seen.least, _fewest(seen)), seen.most):
+        error = np.clip((mean * n + x) / (n + y), 0.0, 1.0) - mean
+        shares = (((np.abs(y) < seen.reach) & (error >= places[:, None])).mean(axis=1)).tolist()
+        for share, found in zip(shares, bound.tolist(), strict=True):
+            assert found >= share - 6 * math.sqrt(max(share, 1e-4) / runs)
+
+
+@pytest.mark.parametrize(("q", "wanted"), [(0.5, 1.0), (1.5, 0.7), (2.4, 0.285), (9.0, 0.145)])
+def test_outside_an_ellipse_each_error_is_at_the_end_of_its_step(q: float, wanted: float) -> None:
+    """|z_1| just below 1 and below 2 with masses of 0.5 and 0.4, beyond the table with 0.1."""
+    places = np.array([0.0, 1.0, 2.0])
+    one, two = Tail(places, np.array([1.0, 0.5, 0.1])), Tail(places, np.array([1.0, 0.4, 0.05]))
+    assert pairs._outside(one, two, 1.0, 1.0, q) == pytest.approx(wanted)
+    assert pairs._outside(one, Tail(3 * places, two.values), 1.0, 3.0, q) == pytest.approx(wanted)
+
+
+# --- at any confidence --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of", ["mean", "sum", "count", "population"])
+def test_a_total_of_many_groups_at_any_confidence(of: str) -> None:
+    """Tables of many noises do not tell small probabilities from zero. It was an OverflowError."""
+    rng, groups = np.random.default_rng(3), 1000
+    table = pd.DataFrame({"key": np.repeat(range(groups), 5), "x": rng.random(5 * groups)})
+    found = hg.mean(
+        table, "x", bounds=(0.0, 1.0), epsilon=1, by="key", keys=list(range(groups)),
+        bits=hg.SeededBits(6),
+    ).total()  # fmt: skip
+    before = found.interval(0.95, of=of)
+    for confidence in (0.9999, 0.999999):
+        wider = found.interval(confidence, of=of)
+        assert wider.low <= before.low < before.high <= wider.high < math.inf
+        before = wider
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of", ["mean", "population"])
+@pytest.mark.parametrize("kind", ["difference", "ratio"])
+def test_pairs_at_any_confidence(kind: str, of: str) -> None:
+    """Each step towards certainty widens the interval, by about as much as for normal errors."""
+    pair = getattr(by_month(1000, bounds=(20.0, 60.0)), kind)(1, 2)
+    before = half(pair.interval(0.999, of=of))
+    for confidence in (0.9999, 0.99999, 0.999999):
+        wider = half(pair.interval(confidence, of=of))
+        assert before < wider < 1.4 * before
+        before = wider
+
+
+@pytest.mark.parametrize("copies", [1, 50])
+def test_a_reach_beyond_its_table_is_valid(copies: int) -> None:
+    """Where the table ends, Cantelli's inequality continues: never below what the table shows."""
+    law = make("hourglass", Fraction(1), Grid(Bounds(0, 1), 1, True))
+    table = tail(law, COUNT, copies)
+    last = float(table.values[-1])
+    assert reach_of(law, COUNT, 2 * last, copies) == table.reach(2 * last)
+    deviation = math.sqrt(copies * float(law.law.variance[1]))  # type: ignore[attr-defined]
+    for miss in (last / 2, 1e-12):
+        found = reach_of(law, COUNT, miss, copies)
+        assert table.places[-1] < found < math.inf
+        assert 1 / (1 + (found / deviation) ** 2) <= miss
+        assert count_reach(law, 2 * miss, copies) == found
 
 
 def test_text_and_dict() -> None:

@@ -74,8 +74,7 @@ class Conditions:
                         option,
                         column.place,
                         f"column {name!r} is of type {field.declared or field.kind}; where= and "
-                        "expressions "
-                        "take numbers, text, booleans, dates and timestamps",
+                        "expressions take numbers, text, booleans, dates and timestamps",
                     )
                 found[name] = field
         types = {

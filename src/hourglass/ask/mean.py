@@ -1,9 +1,9 @@
 """``hg.mean``: the differentially private mean, with the sum and the count.
 
-    ask      mean_question   options are checked, the mechanism and the query are prepared
+ask      mean_question   options are checked, the mechanism and the query are prepared
 charge   run             a budget is charged
-    read     MeanQuestion    exact totals, for each group
-    noise                    the mechanism adds noise to them
+read     MeanQuestion    exact totals, for each group
+noise                    the mechanism adds noise to them
 answer                   a Release, Releases by group, or Columns for several columns
 """
 

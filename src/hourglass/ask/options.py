@@ -113,8 +113,7 @@ def epsilon_per_record(
     if outside is not None and min(each * (1 - outside), each * outside / columns) < MIN_EPSILON:
         raise EpsilonError(
             f"outside={outside} of epsilon={epsilon} leaves less than {MIN_EPSILON} for a count; "
-            "give "
-            "a share nearer to 1/2, or a larger epsilon"
+            "give a share nearer to 1/2, or a larger epsilon"
         )
     return each
 
@@ -138,8 +137,7 @@ def asked_columns(data: Any, column: Any, **of_tables: Any) -> tuple[tuple[Any, 
             raise DataError(
                 f"column={shown(column)} is not the name of a column; give a name, as in "
                 "mean(data, 'age', ...), or a list of names for several columns. To average a "
-                "column "
-                "object, pass it as data: mean(table['age'], bounds=...)"
+                "column object, pass it as data: mean(table['age'], bounds=...)"
             )
         return (column,), False
     if is_table(data):
@@ -175,14 +173,12 @@ def outside_share(outside: Any, algorithm: str) -> Fraction | None:
     if exact is None or not 0 < exact < 1:
         raise OptionError(
             f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give a share "
-            "such "
-            'as "1/10"'
+            'such as "1/10"'
         )
     if ALGORITHMS[algorithm].adjacency != "add-remove":
         raise OptionError(
             f"outside= protects records that are added or removed, but algorithm={algorithm!r} "
-            "only "
-            "records that are replaced; leave out one of the two"
+            "only records that are replaced; leave out one of the two"
         )
     return exact
 

@@ -63,7 +63,7 @@ class Question(Protocol[Found_co]):
         """Add noise to the totals; the result is safe to publish."""
 
     def rehearse(self) -> None:
-        """Run noise and answer on totals of no data, so that failures happen before the charge."""
+        """Answer made-up totals and store nothing, so that failures happen before the charge."""
 
     def answer(self, noisy: Any, *, private: bool) -> Found_co:
         """Estimate the answer from the noisy totals alone."""

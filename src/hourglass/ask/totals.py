@@ -101,7 +101,7 @@ class TotalsQuestion:
         raise NotImplementedError
 
     def rehearse(self) -> None:
-        """Answer and store totals of one record, so that failures happen before the charge."""
+        """Answer the totals of one made-up record, so that failures happen before the charge."""
         nothing: Any = Wide.of(np.zeros(1, dtype=np.int64)) if self.by else 0
         one = Totals(nothing, nothing + 1, (nothing,) * (len(self.query.sums) - 1))
         keys = Keys.of([(None,) * len(self.by)], len(self.by))

@@ -31,8 +31,7 @@ Trusted = Annotated[
     typer.Option(
         "--trusted",
         help="Accept any SELECT in --table; you vouch that each row of the base table makes at "
-        "most "
-        "one row of it.",
+        "most one row of it.",
     ),
 ]
 Multiline = Annotated[

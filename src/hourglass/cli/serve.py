@@ -56,8 +56,7 @@ def run(
         typer.Option(
             metavar="PERSON",
             help="Print a sign-in link for this person, which works once. If the service listens "
-            "only "
-            "on this machine, the first owner gets one anyway.",
+            "only on this machine, the first owner gets one anyway.",
         ),
     ] = None,
 ) -> None:

@@ -76,7 +76,7 @@ def _fewest(seen: Seen) -> int:
 
 
 def _by_errors(first: Seen, second: Seen, population: bool) -> tuple[float, float]:
-    miss = (1.0 - first.confidence) * (1 - 2 * pairs.SPENT) / 2
+    miss = (1.0 - first.confidence) * (1 - 2 * pairs.spent(first.confidence)) / 2
     middle = first.estimate - second.estimate
     lows, highs = [], []
     for one, two in product(sides(first, population), sides(second, population)):

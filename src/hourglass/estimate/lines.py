@@ -23,7 +23,7 @@ from ..core.exact import to_double
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.tails import SLACK, Line, above
 
-__all__ = ["COUNT", "Floats", "Tail", "count_reach", "tabled", "tail"]
+__all__ = ["COUNT", "RESOLVED", "Floats", "Tail", "count_reach", "reach_of", "tabled", "tail"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,6 +42,8 @@ PAST: Final = 1e-7
 FINE: Final = 8
 #: Beyond W with W^2 = 2 L (variance + W scale) the mass is below exp(-L) (Bernstein).
 LEFT: Final = 22.0
+#: The smallest probability that every table reaches, for each answer that is added up.
+RESOLVED: Final = 10 * SLACK
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,19 @@ def count_reach(mechanism: MeanMechanism, miss: float, copies: int = 1) -> float
     """The error of the count is at least this with a probability of at most ``miss``."""
     if not mechanism.tails.miss(COUNT, COUNT, 0.5):  # the number of records is public
         return 0.0
-    return tail(mechanism, COUNT, copies).reach(miss / 2)
+    return reach_of(mechanism, COUNT, miss / 2, copies)
+
+
+def reach_of(mechanism: MeanMechanism, line: Line, miss: float, copies: int = 1) -> float:
+    """The line, or a sum of copies, is at least this with a probability of at most ``miss``.
+
+    A table of many copies does not resolve small probabilities. There Cantelli's inequality is
+    used, P(Z >= r) <= v / (v + r^2) with v the variance: wider, but valid for every ``miss``.
+    """
+    found = tail(mechanism, line, copies).reach(miss)
+    if math.isfinite(found):
+        return found
+    return 1.000001 * _deviation(mechanism, line) * math.sqrt(copies * (1 - miss) / miss)
 
 
 def _deviation(mechanism: MeanMechanism, line: Line) -> float:

@@ -14,7 +14,7 @@ narrower.)
 
 c is about the standard deviation of z: it depends only on the law of the noise or, for a
 population, on the number of records rounded to a power of four. q depends slightly on the two
-means. So a part of 1 - confidence, :data:`SPENT`, is spent on an interval for each mean, which is
+means. So a part of 1 - confidence, :func:`spent`, is spent on an interval for each mean, which is
 divided into cells; each pair of cells has its own q, sufficient for all means in them. For all
 means in [low, high], draws less their mean lie in [-high, 1 - low]: they are below, in the convex
 order, yes/no data of that width (:mod:`hourglass.estimate.sampling`).
@@ -33,13 +33,14 @@ import numpy as np
 
 from ..core.exact import to_double
 from ..mechanisms.tails import Line
-from .lines import FINE, Floats, Tail, tail
+from .lines import FINE, RESOLVED, Floats, Tail, tail
 from .population import Seen, noise_alone, sampled, shares
 from .sampling import bounded, convolved
 
-__all__ = ["SPENT", "cut", "difference", "ratio"]
+__all__ = ["cut", "difference", "ratio", "spent"]
 
-#: The part of 1 - confidence that is spent on the interval of each group's mean.
+#: The part of 1 - confidence that is spent on the interval of each group's mean, unless that is
+#: too little.
 SPENT: Final = 1 / 40
 #: The most cells that a mean's interval is divided into.
 CELLS: Final = 8
@@ -62,6 +63,11 @@ class Cell:
     scales: tuple[float, ...]
 
 
+def spent(confidence: float) -> float:
+    """The part of 1 - confidence for each group's mean: more where tables would not reach."""
+    return max(SPENT, min(1 / 4, 20 * RESOLVED / (1.0 - confidence)))
+
+
 @lru_cache(maxsize=64)
 def cells(seen: Seen, population: bool) -> tuple[Cell, ...]:
     """The cells of a group at the confidence of the pair."""
@@ -77,7 +83,7 @@ def cells(seen: Seen, population: bool) -> tuple[Cell, ...]:
 @lru_cache(maxsize=64)
 def cut(seen: Seen, population: bool) -> tuple[Seen, tuple[float, ...]]:
     """A group at the confidence spent on it, and the edges of the cells of its mean."""
-    inner = replace(seen, confidence=1.0 - SPENT * (1.0 - seen.confidence))
+    inner = replace(seen, confidence=1.0 - spent(seen.confidence) * (1.0 - seen.confidence))
     low, high = shares(inner, sampled if population else noise_alone)
     off = (high - low) / 2 * max(inner.reach, inner.most if population else 0.0)
     many = min(CELLS, max(1, math.ceil(off / (OFF * _scales(inner, population)[-1]))))
@@ -131,7 +137,7 @@ def _quantile(one: Tail, two: Tail, c: float, d: float, miss: float) -> float:
 
 def _ellipses(first: Seen, second: Seen, population: bool) -> Iterator[tuple[Cell, Cell, Ends]]:
     """Pairs of cells, each with the half-axes of its ellipse in shares of the range."""
-    miss = (1.0 - first.confidence) * (1 - 2 * SPENT)
+    miss = (1.0 - first.confidence) * (1 - 2 * spent(first.confidence))
     for one, two in product(cells(first, population), cells(second, population)):
         for c, d in product(one.scales, two.scales):
             q = _quantile(one.tail, two.tail, c, d, miss)

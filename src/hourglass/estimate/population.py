@@ -34,12 +34,12 @@ from ..core.totals import NoisyTotals
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.tails import Line
 from .interval import Interval, _records, _values, check_confidence
-from .lines import Floats, Tail, count_reach, tabled, tail
+from .lines import RESOLVED, Floats, Tail, count_reach, tabled, tail
 from .sampling import bounded, convolved, many_yes_no, yes_no
 
 __all__ = ["Seen", "kind_of", "margin", "population", "records_mean", "studentised"]
 
-#: The part of 1 - confidence that is spent on the number of records.
+#: The part of 1 - confidence that is spent on the number of records, unless that is too little.
 SPENT: Final = 1 / 50
 #: The precision of an end of an interval, relative to its half-width.
 PRECISION: Final = 1 / 256
@@ -64,13 +64,19 @@ class Seen:
     together: int = 1
 
     @property
+    def _part(self) -> float:
+        """The part of 1 - confidence spent on the count: more where its table would not reach."""
+        left = (1.0 - self.confidence) / self.together
+        return max(SPENT, min(1 / 2, 2 * RESOLVED * self.copies / left))
+
+    @property
     def _spent(self) -> float:
-        return SPENT * (1.0 - self.confidence) / self.together
+        return self._part * (1.0 - self.confidence) / self.together
 
     @property
     def miss(self) -> float:
         """The probability to miss on each side."""
-        return (1.0 - self.confidence) / self.together * (1 - SPENT) / 2
+        return (1.0 - self.confidence) / self.together * (1 - self._part) / 2
 
     @cached_property
     def reach(self) -> float:

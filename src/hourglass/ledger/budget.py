@@ -207,10 +207,8 @@ class Budget:
         text = answer_text(answer)
         with self._session.looking(write=True) as look:
             current = look.view.charges[charge.number]
-            if (
-                current.answer_number is not None
-            ):  # another process was first, and its answer counts
-                return look.stored(current)
+            if current.answer_number is not None:
+                return look.stored(current)  # another process was first, and its answer counts
             if current.status == "void":  # by an earlier version, which could do that
                 raise ChargeClosedError(
                     f"charge {charge.number} of budget {self.name!r} was given back by another "

@@ -237,8 +237,7 @@ class PostgresStore:
         if state.startswith(("53", "58")):
             return LedgerWriteError(
                 f"{place} could not be written ({state}): the server's disk is full or failing; "
-                "free "
-                "some space and ask again with the same request key"
+                "free some space and ask again with the same request key"
             )
         if isinstance(error, psycopg.OperationalError) or state.startswith(("08", "28", "57")):
             return LedgerUnreachableError(

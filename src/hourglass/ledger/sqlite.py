@@ -123,8 +123,7 @@ class SqliteStore:
         if is_mount_point(self._path):
             raise LedgerUnsafeError(
                 f"ledger {self.location!r} is mounted as a single file, so its journal would not "
-                "be "
-                "beside it everywhere; mount its directory instead"
+                "be beside it everywhere; mount its directory instead"
             )
         with no_fork(), self._errors(), closing(self._connect()) as connection:
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -209,8 +208,7 @@ class SqliteStore:
         if primary in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             return LedgerWriteError(
                 f"{place} could not be written ({name}): the disk is full or failing; free some "
-                "space "
-                "and ask again with the same request key"
+                "space and ask again with the same request key"
             )
         if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
             return LedgerWriteError(

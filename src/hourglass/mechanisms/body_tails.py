@@ -94,9 +94,8 @@ class BodyTails:
             return self._count_above(reaches / abs(float(line.count)))
         block = table_block(self.rate)
         slope = float(line.count / line.sum) if line.sum else math.inf
-        if (
-            block > 1 and not 0 <= slope <= 1
-        ):  # half of the two-sided tail for positive reaches, otherwise 1
+        if block > 1 and not 0 <= slope <= 1:
+            # Half of the two-sided tail for positive reaches, otherwise 1.
             halves = [self.miss(line, line, r) / 2 if r > 0 else 1.0 for r in reaches.tolist()]
             return np.array(halves)
         pair = float(line.sum) / self.record, -float(line.count)

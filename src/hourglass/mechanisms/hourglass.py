@@ -189,13 +189,13 @@ class HourglassTails:
     def above(self, line: Line, reaches: Floats) -> Floats:
         """At least P(line >= reach) for each reach; the same sum over K for one side."""
         if not line.sum:
-            k = np.ceil(reaches / abs(float(line.count)) - TOUCH * np.abs(reaches))
+            counts = reaches / abs(float(line.count))
+            k = np.ceil(counts - TOUCH * np.abs(counts))
             tail = np.where(k >= 1, self._count(np.abs(k)), 1 - self._count(np.abs(1 - k)))
             return np.minimum(1.0, tail + SLACK)
         block = table_block(self.epsilon)
-        if (
-            block > 1 and not 0 <= line.count <= line.sum
-        ):  # half of the two-sided tail for positive reaches, otherwise 1
+        if block > 1 and not 0 <= line.count <= line.sum:
+            # Half of the two-sided tail for positive reaches, otherwise 1.
             halves = [self.miss(line, line, r) / 2 if r > 0 else 1.0 for r in reaches.tolist()]
             return np.array(halves)
         pair = float(line.sum) / self.grid, -float(line.count)

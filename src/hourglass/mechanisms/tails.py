@@ -256,7 +256,9 @@ class ProductTails:
         """At least P(a x + b y >= reach) for each reach."""
         (x, y), (a, b) = self.rates, pair
         if not a:  # y alone
-            return laplace_upper(np.ceil(reaches / abs(b) - TOUCH * np.abs(reaches / b)), y)
+            starts = reaches / abs(b)
+            tail = laplace_upper(np.ceil(starts - TOUCH * np.abs(starts)), y)
+            return np.minimum(1.0, tail + SLACK)
         slope = abs(b / a)
         if slope * x <= y * (1 + 1e-9) or (table_block(y) == 1 and x != y):
             weight = _weight(y, x, slope, table_block(y))

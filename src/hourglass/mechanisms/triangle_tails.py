@@ -32,10 +32,15 @@ class _Linear:
 
     slope: float
     start: Floats
+    whole: float
 
     def least(self, value: Floats | float) -> Floats:
-        """Where an increasing function reaches a value, or a decreasing one falls below it."""
-        found: Floats = (value - self.start) / self.slope
+        """The L at which it reaches a value.
+
+        That is a whole number of points over W. In doubles it is rounded to the nearest one: else
+        an L just where a range begins could fall out of it.
+        """
+        found: Floats = np.rint((value - self.start) / self.slope * self.whole) / self.whole
         return found
 
 
@@ -65,10 +70,10 @@ class TriangleTails(BodyTails):
 
         None if the range has no end.
         """
-        one = 1.0 / self.whole  # a point, in units of W
-        p, t = _Linear(0.5, k / 2 + self.centre), _Linear(0.5, self.centre - k / 2)
-        n = _Linear(1.5, 3 * self.centre - k / 2)
-        both = _Linear(1.0, np.full_like(k, 2 * self.centre + one))  # p + t + 1
+        W, one = self.whole, 1.0 / self.whole  # a point, in units of W
+        p, t = _Linear(0.5, k / 2 + self.centre, W), _Linear(0.5, self.centre - k / 2, W)
+        n = _Linear(1.5, 3 * self.centre - k / 2, W)
+        both = _Linear(1.0, np.full_like(k, 2 * self.centre + one), W)  # p + t + 1
         above, below = np.where(y >= 0, 1.0, 0.0), np.where(y >= 0, 0.0, 1.0)
         one_each = np.ones_like(k)
         always, ever = np.full_like(k, -np.inf), None
@@ -119,7 +124,7 @@ class TriangleTails(BodyTails):
 _Square = tuple[Floats, Floats, Floats]
 
 
-def _square(line: _Linear, shift: Floats | float, less: float = 0.0, flip: bool = False) -> _Square:
+def _square(line: _Linear, shift: Floats | float, less: float = 0.0) -> _Square:
     """((line + shift)^2 - less) / 4; the sign of what is squared does not matter."""
     start, slope = line.start + shift, line.slope
     return ((start**2 - less) / 4, slope * start / 2, np.full_like(start, slope**2 / 4))

@@ -147,8 +147,7 @@ def relation_of(table: str, dialect: str | None = None) -> str:
                 f"table is a SELECT with {found}: one row of a table could change more than one "
                 "row of the result, and would not be protected. Name a table or a view, or select "
                 "row by row; with trusted=True (--trusted) you vouch that each row of the base "
-                "table "
-                "makes at most one row of the result, which depends on no other row"
+                "table makes at most one row of the result, which depends on no other row"
             )
         return f"({query}) AS hourglass_query"
     return ".".join(identifier(part) for part in table.split("."))

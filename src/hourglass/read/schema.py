@@ -156,8 +156,7 @@ class Schema:
             if len(alike) > 1:
                 raise DataError(
                     f"{role}={name!r}: the names of the columns {', '.join(alike)} differ only "
-                    "in case, "
-                    "which this engine ignores; rename one"
+                    "in case, which this engine ignores; rename one"
                 )
         return found[0]
 

@@ -32,11 +32,6 @@ class Visitor:
     how: str
     session: str = field(default="", repr=False)
 
-    @property
-    def ambient(self) -> bool:
-        """Whether a browser authenticates by itself, even for requests caused by another site."""
-        return self.how != "token"
-
 
 @dataclass(frozen=True)
 class _Session:

@@ -96,8 +96,7 @@ class Postgres:
         if found.get(self._source.table or "") is False:
             raise DataError(
                 f"table={self._source.table!r}: this user may not read it; its owner can allow "
-                "that "
-                "with GRANT SELECT ON the table TO the user"
+                "that with GRANT SELECT ON the table TO the user"
             )
         self._source.check_table([name for name, readable in found.items() if readable])
 

@@ -82,8 +82,7 @@ def _found(reader: Any, files: FileSet) -> list[str]:
         if name.startswith(("_", ".")) or ":" in name:
             raise DataError(
                 f"engine='spark' cannot read a file named {name!r}: the name must not start with "
-                "an "
-                "underscore or a dot, or contain a colon; rename it, or use duckdb"
+                "an underscore or a dot, or contain a colon; rename it, or use duckdb"
             )
     return [_literally(path) for path in found]
 
@@ -203,9 +202,8 @@ def _remote_headers(reader: Any, files: FileSet, paths: list[str]) -> frozenset[
 
 
 def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str, ...]) -> Spark:
-    if (
-        files.is_remote
-    ):  # a type that differs between files makes the analysis fail, before the charge
+    if files.is_remote:
+        # A type that differs between files makes the analysis fail, before the charge.
         with guarded_schema(_WHAT):
             frame = reader.option("mergeSchema", "true").parquet(*paths)
             return Spark(frame, converted=set(frame.columns))

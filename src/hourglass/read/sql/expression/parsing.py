@@ -218,8 +218,7 @@ class _Parser:
         if many > _MOST_MANY:
             self.fail(
                 f"a pattern may have at most {_MOST_MANY} %, since engines can be very slow with "
-                "more; "
-                "join two patterns with AND",
+                "more; join two patterns with AND",
                 place,
             )
         return found
