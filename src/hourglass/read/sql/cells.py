@@ -259,6 +259,15 @@ class Value:
         return _or(cell(self.field, self.grid), self.missing)
 
     @property
+    def there(self) -> str | None:
+        """A test whether it has a value; None if that takes as long as the cell itself."""
+        if self.expression is not None or self.field.kind not in ("real", "integer", "boolean"):
+            return None
+        if self.grid.own:
+            return f"{identifier(self.field.name)} IS NOT NULL"
+        return f"{as_double(self.field)} <= {_INF}"
+
+    @property
     def number(self) -> str | None:
         """A double or an integer of up to 64 bits as SQL; NULL if it is missing.
 

@@ -6,7 +6,7 @@ on, so every engine returns the same totals, bit for bit.
 
     asked       the rows that a filter keeps, and what expressions compute (:mod:`.steps`)
     quantised   the keys, the person and the cell t of every row (the rule of hourglass.core.grid)
-    complete    for several columns: the cells, or NULL in rows that lack one of them
+    complete    several columns: no cells in rows that lack one, if those could not be left out yet
     persons     each person once: the nearest cell to the mean of their cells
     ranked      or: the person's rows in order, and their groups in the order of a hash
     chosen      ... and those of them that count
@@ -38,8 +38,8 @@ from .steps import (
     Input,
     are_listed,
     checked_names,
-    complete_reals,
     complete_rows,
+    complete_test,
     group_hash,
     halves,
     is_listed,
@@ -236,7 +236,8 @@ class Query:
         if sums != "huge" or all(value.grid.own for value in self.values):
             cells = [value.cell for value in self.values] or [ROW]
             columns += [f"{cell} AS {t}" for cell, t in zip(cells, self._cells, strict=True)]
-            fence = " OFFSET 0" if sums == "numeric" and len(self.values) > 1 else ""
+            several = len(self.values) > 1 and not self._complete(sums)
+            fence = " OFFSET 0" if sums == "numeric" and several else ""
             return [("quantised", f"SELECT {', '.join(columns)} {source}{fence}")]
         cells = [*self.keys, *(["person"] if self.person else []), *self._sides]
         for i, (value, t) in enumerate(zip(self.values, self._cells, strict=True)):
@@ -247,14 +248,15 @@ class Query:
                 y = t.replace("t", "y")
                 columns.append(f"{scaled(value.field, value.grid)} AS {y}")
                 cells.append(f"{value.clamped(y, balanced=self._balanced(i))} AS {t}")
+        test = f" WHERE {complete}" if (complete := self._complete(sums)) else ""
         return [
             ("scaled", f"SELECT {', '.join(columns)} {source}"),
-            ("quantised", f"SELECT {', '.join(cells)} FROM scaled{self._filter(sums)}"),
+            ("quantised", f"SELECT {', '.join(cells)} FROM scaled{test}"),
         ]
 
     def _complete_steps(self, sums: str) -> list[tuple[str, str]]:
         needed = self._needed
-        if not needed or self._filter(sums):
+        if not needed or self._complete(sums):
             return []
         return complete_rows(self._cells, list(needed), self.keys, self._sides, sums)
 
@@ -264,12 +266,9 @@ class Query:
         pairs = zip(self._cells, self.values, strict=False)  # a count has a cell and no value
         return {t: v for t, v in pairs if v.missing is None} if len(self.values) > 1 else {}
 
-    def _filter(self, sums: str) -> str:
-        """The test for complete rows where DuckDB can make it before the cells."""
-        needed = self._needed
-        if sums != "huge" or self.person or any(value.grid.own for value in needed.values()):
-            return ""
-        return complete_reals([t.replace("t", "y") for t in needed]) if needed else ""
+    def _complete(self, sums: str) -> str:
+        """The test for complete rows, if it is made before the cells."""
+        return "" if self.person or not self._needed else complete_test(self._needed, sums)
 
     def listed(self, i: int, sums: str) -> tuple[Any, ...] | None:
         """The public values of a key, if the query lists them: DuckDB is slow to read many."""
@@ -290,6 +289,8 @@ class Query:
             tests = are_listed(self.by, self.places.keys) or tests
         if self.person:
             tests.append(f"{key_column(self.person)} IS NOT NULL")
+        if sums != "huge" and (complete := self._complete(sums)):
+            tests.append(complete)
         return " AND ".join(tests)
 
     # --- what counts for a person -------------------------------------------------------------
@@ -335,7 +336,7 @@ class Query:
                 term = side_count(t, t.replace("t", "o"), each.side)
             hi, lo = halves(term, sums)
             columns += f", CAST({hi} AS BIGINT) AS hi{i}, CAST({lo} AS BIGINT) AS lo{i}"
-        counted = "*" if self._filter(sums) else self._cells[0]
+        counted = "*" if self._complete(sums) else self._cells[0]
         select = f"SELECT {keys}COUNT({counted}) AS n{columns} FROM {table}"
         return select + (f" GROUP BY {', '.join(self.keys)}{self._having(sums)}" if self.by else "")
 

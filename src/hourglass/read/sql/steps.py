@@ -17,15 +17,15 @@ from typing import Any, Final
 
 from ...core.totals import HALF
 from ..schema import Field
-from .cells import as_double, as_integer, as_text, double, identifier, literal, whole
+from .cells import Value, as_double, as_integer, as_text, double, identifier, literal, whole
 from .expression.arithmetic import PAIR
 from .expression.nodes import Node
 from .expression.words import Words
 from .expression.writing import Writer
 
 __all__ = [
-    "ROW", "Asked", "Input", "are_listed", "checked_names", "columns_of", "complete_reals",
-    "complete_rows", "group_hash", "halves", "hash_of", "inputs_of", "is_listed", "is_ours",
+    "ROW", "Asked", "Input", "are_listed", "checked_names", "columns_of", "complete_rows",
+    "complete_test", "group_hash", "halves", "hash_of", "inputs_of", "is_listed", "is_ours",
     "kept_rows", "key_column", "plain_input", "rounded_mean", "value_alias", "with_steps",
 ]  # fmt: skip
 
@@ -250,13 +250,19 @@ def complete_rows(
     return [("complete", f"SELECT {', '.join([*keys, *found, *sides])} FROM quantised{where}")]
 
 
-def complete_reals(numbers: Sequence[str]) -> str:
-    """One test of all doubles of a row on DuckDB, where NaN is greater than infinity.
+def complete_test(needed: Mapping[str, Value], sums: str) -> str:
+    """One test of all values of a row, by the names of their cells; empty if it would be slower.
 
-    The numbers are computed: of a column, DuckDB could take the answer from statistics, which leave
-    NaN out.
+    DuckDB tests what the cells are computed from, where NaN is greater than infinity: of a column,
+    it could take the answer from statistics, which leave NaN out.
     """
-    return f" WHERE {' + '.join(f'ABS({y})' for y in numbers)} <= {double(math.inf)}"
+    if sums == "huge":
+        if any(value.grid.own for value in needed.values()):
+            return ""
+        sizes = (f"ABS({t.replace('t', 'y')})" for t in needed)
+        return f"{' + '.join(sizes)} <= {double(math.inf)}"
+    tests = [value.there for value in needed.values()]
+    return " AND ".join(test for test in tests if test) if all(tests) else ""
 
 
 def checked_names(fields: Mapping[str, Field | None]) -> list[str]:
