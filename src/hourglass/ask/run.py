@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from ..errors import BudgetError, OptionError, SourceError, shown
 from ..noise.bits import SECURE, Bits
-from ..release.rendering import label
 
 if TYPE_CHECKING:
     from ..ledger import Budget, Reservation
@@ -159,19 +158,13 @@ def _reserved(
             f"budget= takes an hg.Budget, not a {type(budget).__name__}; open one with "
             "hg.Budget(ledger, name), where ledger is a file or the URL of a database"
         )
+    from ..ledger.values import short_text  # a question without a budget needs no ledger
+
     question.rehearse()
     return budget.reserve(
         question.epsilon,
         question.delta,
         question=question.text,
         request=request,
-        description=_described(question.subject),
+        description=short_text(question.subject),
     )
-
-
-def _described(subject: str) -> str:
-    """The subject as ledgers take it: printable, and cut where a filter is long."""
-    from ..ledger.values import MAX_TEXT
-
-    text = label([subject]).strip()
-    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3].rstrip()}..."

@@ -31,6 +31,7 @@ __all__ = [
     "checked_question",
     "checked_text",
     "limit_amount",
+    "short_text",
     "shown_number",
     "shown_numbers",
 ]
@@ -258,6 +259,13 @@ def checked_text(what: str, text: Any, *, empty: bool = False) -> str:
             "without spaces at the ends" + ("" if empty else ", and at least one")
         )
     return str(text)
+
+
+def short_text(text: str) -> str:
+    """The text as :func:`checked_text` accepts it: printable, and cut if it is long."""
+    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text).strip()
+    short = len(printable) <= MAX_TEXT
+    return printable if short else f"{printable[: MAX_TEXT - 3].rstrip()}..."
 
 
 def shown_number(value: Fraction, *, powers: bool = False) -> str:
