@@ -1,4 +1,4 @@
-"""--total and --difference: printed below the table, kept in the JSON, refused before a charge."""
+"""--total, --difference, --ratio: printed below the table, in the JSON, refused before a charge."""
 
 from __future__ import annotations
 
@@ -41,6 +41,28 @@ def test_in_the_json(visits: Path) -> None:
     assert abs(answer["difference"]["difference"] - 4) < 1
     low, high = (answer["difference"]["interval"][end] for end in ("low", "high"))
     assert low < answer["difference"]["difference"] < high
+
+
+def test_a_ratio(visits: Path) -> None:
+    words = ["--by", "site", "--keys", "a,b,c", "--ratio", "c", "a"]
+    assert "mean of c / mean of a" in run("mean", visits, "x", *ASK, *words).stdout
+    answer = json.loads(run("mean", visits, "x", *ASK, *words, "--format", "json").stdout)
+    assert abs(answer["ratio"]["ratio"] - 8) < 1
+    same = run("mean", visits, "x", *ASK, *words[:4], "--ratio", "a", "a")
+    assert (same.returncode, same.stdout) == (2, "")
+    assert "--ratio a a names the same group twice" in same.stderr
+
+
+def test_of_counts(visits: Path) -> None:
+    words = ["--epsilon", "1", "--by", "site", "--keys", "a,b,c", "--total"]
+    words += ["--difference", "b", "a"]
+    printed = run("count", visits, *words).stdout
+    assert "total of 3 groups" in printed
+    assert "count of b minus count of a" in printed
+    answer = json.loads(run("count", visits, *words, "--format", "json").stdout)
+    assert abs(answer["total"]["count"] - 1200) < 60
+    assert abs(answer["difference"]["difference"]) < 60
+    assert run("count", visits, "--epsilon", "1", "--total").returncode == 2
 
 
 @pytest.mark.slow

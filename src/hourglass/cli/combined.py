@@ -1,8 +1,8 @@
-"""``--total`` and ``--difference``: figures derived from an answer by group, printed below it."""
+"""``--total``, ``--difference`` and ``--ratio``: figures derived from an answer by group."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,33 +10,33 @@ from ..errors import OptionError
 from ..release.columns import Columns
 from ..release.rendering import label
 
-__all__ = ["Combined", "check_combined"]
+__all__ = ["Combined", "Pairs", "check_combined"]
+
+#: Two groups for each option that compares them, "difference" or "ratio".
+Pairs = Mapping[str, tuple[str, str]]
 
 
-def check_combined(
-    total: bool, pair: tuple[str, str] | None, by: Any, keys: Any, format_: str
-) -> None:
+def check_combined(total: bool, pairs: Pairs, by: Any, keys: Any, format_: str) -> None:
     """Raise an error, before anything is charged, if the groups could not be combined as asked."""
-    if not total and not pair:
+    if not total and not pairs:
         return
-    option = "--total" if total else "--difference"
+    option = "--total" if total else f"--{next(iter(pairs))}"
     if not by:
         raise OptionError(f"{option} needs groups; name the column to group by with --by")
     if format_ not in ("table", "json", "yaml"):
         raise OptionError(
             f"{option} works only with --format table, json or yaml; choose one of them"
         )
-    if pair and pair[0].replace(", ", ",") == pair[1].replace(", ", ","):
-        raise OptionError(
-            f"--difference {pair[0]} {pair[1]} names the same group twice; name two groups"
-        )
-    missing = [name for name in pair or () if isinstance(keys, list) and name not in keys]
-    if missing:
-        raise OptionError(f"--difference: {missing[0]!r} is not among --keys; add it there")
+    for kind, (a, b) in pairs.items():
+        if a.replace(", ", ",") == b.replace(", ", ","):
+            raise OptionError(f"--{kind} {a} {b} names the same group twice; name two groups")
+        missing = [name for name in (a, b) if isinstance(keys, list) and name not in keys]
+        if missing:
+            raise OptionError(f"--{kind}: {missing[0]!r} is not among --keys; add it there")
 
 
 def _by_label(keys: Iterable[Any]) -> dict[str, int]:
-    """The places of groups by what --difference may call them: "AA, 1" as in the table, or AA,1.
+    """The places of groups by what options may call them: "AA, 1" as in the table, or AA,1.
 
     A label that several groups share means the first of them, and the table's form goes first.
     """
@@ -50,11 +50,11 @@ def _by_label(keys: Iterable[Any]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Combined:
-    """An answer by group with its total and a difference, written like the answer itself."""
+    """An answer by group with figures of its groups, written like the answer itself."""
 
     answer: Any
     total: bool
-    pair: tuple[str, str] | None
+    pairs: Pairs
 
     @property
     def groups(self) -> Any:
@@ -62,7 +62,7 @@ class Combined:
         return self.answer.groups
 
     def text(self, confidence: float, *, fewest: int = 1) -> str:
-        """The answer's table, with the total and the difference below it."""
+        """The answer's table, with the other figures below it."""
         parts = [self.answer.text(confidence, fewest=fewest)]
         for _, name, found in self._found():
             heading = f"{name}:\n" if name else ""
@@ -70,7 +70,7 @@ class Combined:
         return "\n\n".join(parts)
 
     def to_dict(self, confidence: float | None, *, fewest: int = 1) -> dict[str, Any]:
-        """The answer, with "total" and "difference": one figure, or one for each column."""
+        """The answer, with "total", "difference", "ratio": one figure, or one for each column."""
         whole: dict[str, Any] = self.answer.to_dict(confidence, fewest=fewest)
         sure = 0.95 if confidence is None else confidence
         for kind, name, found in self._found():
@@ -93,18 +93,18 @@ class Combined:
             part = answer.column(name) if named else answer
             if self.total:
                 yield "total", name, part.total() if len(part) else _NOTHING
-            if self.pair:
-                yield "difference", name, _difference(part, self.pair)
+            for kind, pair in self.pairs.items():
+                yield kind, name, _compared(part, kind, pair)
 
 
 _NOTHING = "No group was published, so there is no total."
 
 
-def _difference(part: Any, pair: tuple[str, str]) -> Any:
+def _compared(part: Any, kind: str, pair: tuple[str, str]) -> Any:
     places, names = _by_label(part.groups), list(part)
     for word in pair:
         if word not in places:
-            return f"{label([word])} is not in the answer, so there is no difference."
+            return f"{label([word])} is not in the answer, so there is no {kind}."
     if places[pair[0]] == places[pair[1]]:
-        return f"{pair[0]} and {pair[1]} are the same group, so there is no difference."
-    return part.difference(*(names[places[word]] for word in pair))
+        return f"{pair[0]} and {pair[1]} are the same group, so there is no {kind}."
+    return getattr(part, kind)(*(names[places[word]] for word in pair))

@@ -8,6 +8,7 @@ import hourglass
 
 from ..noise.bits import SECURE
 from . import options
+from .combined import check_combined
 from .command import spread_out
 from .delivery import answered
 from .parts import Charge, Groups, Persons, Place, Wanted
@@ -26,12 +27,18 @@ def count(
     wanted: Wanted,
     where: options.Where = None,
     explain: options.Explain = False,
+    total: options.Total = False,
+    difference: options.Difference = None,
 ) -> None:
     """The differentially private number of rows or, with --person, of persons.
 
     Every row counts, whatever its cells contain, so no column and no bounds are needed.
     """
     wanted.check(groups.by, [place.source, groups.keys_from, charge.place])
+    pairs = {"difference": difference} if difference else {}
+    check_combined(total, pairs, groups.by, groups.public, wanted.form)
     ask = {"epsilon": epsilon, "where": where, "unit": persons.unit, **groups.asked}
-    bits = context.obj or SECURE
-    answered(hourglass.count, ask, place, charge, wanted, explain=explain, bits=bits)
+    answered(
+        hourglass.count, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
+        total=total, pairs=pairs,
+    )  # fmt: skip

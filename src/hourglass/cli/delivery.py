@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TextIO
 
 import typer
@@ -16,7 +17,7 @@ import typer
 from ..errors import HourglassError
 from ..noise.bits import Bits
 from .columns import typed_names
-from .combined import Combined
+from .combined import Combined, Pairs
 from .output import as_options, encoded, origin_of, print_notes, write, write_file
 from .parts import Account, Charge, Place, Wanted
 from .progress import progress
@@ -37,11 +38,11 @@ def answered(
     explain: bool,
     bits: Bits,
     total: bool = False,
-    difference: tuple[str, str] | None = None,
+    pairs: Pairs = MappingProxyType({}),
 ) -> None:
     """Ask the question, and write the answer in every format that is wanted.
 
-    ``total`` and ``difference`` of the groups are printed below the answer.
+    The total of the groups, and what compares ``pairs`` of them, is printed below the answer.
     """
     ask = {"data": place.data, "engine": place.engine, **ask}
     charges = charge.account()
@@ -55,7 +56,7 @@ def answered(
     delivery = Delivery(found, charges)
     with delivery.part("output", wanted.output):
         origin = origin_of(place.source, place.table)
-        shown = Combined(found, total, difference) if total or difference else found
+        shown = Combined(found, total, pairs) if total or pairs else found
         write(shown, wanted.form, wanted.output, wanted.confidence, wanted.fewest, origin)
     if wanted.plot:
         with delivery.part("plot", wanted.plot):

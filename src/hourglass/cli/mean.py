@@ -87,12 +87,12 @@ def mean(
     outside: options.OutsideShare = None,
     explain: options.Explain = False,
     total: options.Total = False,
-    difference: Annotated[
+    difference: options.Difference = None,
+    ratio: Annotated[
         tuple[str, str] | None,
         typer.Option(
             metavar="A B",
-            help="Also print the mean of group A minus that of group B; costs no epsilon. With "
-            "several --by, a group is written as its values: AA,1.",
+            help="Also print the mean of group A divided by that of group B; costs no epsilon.",
         ),
     ] = None,
 ) -> None:
@@ -105,7 +105,9 @@ def mean(
     before anything is printed.
     """
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
-    check_combined(total, difference, groups.by, groups.public, wanted.form)
+    named_pairs = {"difference": difference, "ratio": ratio}
+    pairs = {kind: pair for kind, pair in named_pairs.items() if pair}
+    check_combined(total, pairs, groups.by, groups.public, wanted.form)
     asked, names = columns_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked if len(asked) > 1 else asked[0],
@@ -126,5 +128,5 @@ def mean(
     }
     answered(
         hourglass.mean, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
-        total=total, difference=difference,
+        total=total, pairs=pairs,
     )  # fmt: skip

@@ -157,3 +157,11 @@ OutsideShare = Annotated[
 Total = Annotated[
     bool, typer.Option("--total", help="Also print the total of all groups; costs no epsilon.")
 ]
+Difference = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        metavar="A B",
+        help="Also print the figure of group A minus that of group B; costs no epsilon. With "
+        "several --by, a group is written as its values: AA,1.",
+    ),
+]

@@ -61,7 +61,7 @@ def sum_(
             "most rows of a person that count"
         )
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
-    check_combined(total, None, groups.by, groups.public, wanted.form)
+    check_combined(total, {}, groups.by, groups.public, wanted.form)
     asked, name = column_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked,

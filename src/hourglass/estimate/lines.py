@@ -21,11 +21,13 @@ import numpy.typing as npt
 
 from ..core.exact import to_double
 from ..mechanisms.base import MeanMechanism
+from ..mechanisms.count import LaplaceCount
 from ..mechanisms.tails import SLACK, Line, above
 
 __all__ = ["COUNT", "RESOLVED", "Floats", "Tail", "count_reach", "reach_of", "tabled", "tail"]
 
 Floats = npt.NDArray[np.float64]
+Noise = MeanMechanism | LaplaceCount
 
 #: The error of the count alone.
 COUNT: Final = Line(0.0, 1.0)
@@ -73,7 +75,7 @@ def tabled(alpha: float) -> float:
 
 
 @lru_cache(maxsize=512)
-def tail(mechanism: MeanMechanism, line: Line, copies: int = 1) -> Tail:
+def tail(mechanism: Noise, line: Line, copies: int = 1) -> Tail:
     """The upper tail of a line of the noise, or of the sum of ``copies`` independent copies."""
     deviation = max(_deviation(mechanism, line), 1e-12)
     reach = _reach(mechanism, line, deviation)
@@ -83,22 +85,22 @@ def tail(mechanism: MeanMechanism, line: Line, copies: int = 1) -> Tail:
     half, near = math.ceil(reach / step), math.ceil(min(NEAR * deviation, reach) / step)
     side = np.unique(np.append(np.arange(near), np.linspace(near, half, OUTER).astype(np.int64)))
     places = step * (np.concatenate([-side[:0:-1], side]) + PAST)
-    one = Tail(places, np.minimum.accumulate(above(mechanism.tails, line, places)))
-    if copies == 1:
-        return one
     even = step * (np.arange(-half, half + 1, dtype=np.float64) + PAST)
-    return _summed(Tail(even, one(even)), deviation, copies)
+    if copies > 1 and getattr(mechanism.tails, "closed_form", False):  # no place need be left out
+        return _summed(Tail(even, above(mechanism.tails, line, even)), deviation, copies)
+    one = Tail(places, np.minimum.accumulate(above(mechanism.tails, line, places)))
+    return one if copies == 1 else _summed(Tail(even, one(even)), deviation, copies)
 
 
 @lru_cache(maxsize=512)
-def count_reach(mechanism: MeanMechanism, miss: float, copies: int = 1) -> float:
+def count_reach(mechanism: Noise, miss: float, copies: int = 1) -> float:
     """The error of the count is at least this with a probability of at most ``miss``."""
     if not mechanism.tails.miss(COUNT, COUNT, 0.5):  # the number of records is public
         return 0.0
     return reach_of(mechanism, COUNT, miss / 2, copies)
 
 
-def reach_of(mechanism: MeanMechanism, line: Line, miss: float, copies: int = 1) -> float:
+def reach_of(mechanism: Noise, line: Line, miss: float, copies: int = 1) -> float:
     """The line, or a sum of copies, is at least this with a probability of at most ``miss``.
 
     A table of many copies does not resolve small probabilities. There Cantelli's inequality is
@@ -110,14 +112,14 @@ def reach_of(mechanism: MeanMechanism, line: Line, miss: float, copies: int = 1)
     return 1.000001 * _deviation(mechanism, line) * math.sqrt(copies * (1 - miss) / miss)
 
 
-def _deviation(mechanism: MeanMechanism, line: Line) -> float:
+def _deviation(mechanism: Noise, line: Line) -> float:
     moments = mechanism.moments
     x, rest, both = (to_double(m) for m in (moments.cells, moments.rest, moments.both))
     s, n = float(line.sum), float(line.count)
     return math.sqrt(max(0.0, s * s * x + n * n * (x + rest + 2 * both) - 2 * s * n * (x + both)))
 
 
-def _reach(mechanism: MeanMechanism, line: Line, deviation: float) -> float:
+def _reach(mechanism: Noise, line: Line, deviation: float) -> float:
     """The point beyond which the mass is below the slack."""
     tried = deviation * 4.0 * 1.25 ** np.arange(40, dtype=np.float64)
     found = np.nonzero(above(mechanism.tails, line, tried) <= 8 * SLACK)[0]

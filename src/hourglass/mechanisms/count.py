@@ -13,15 +13,18 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..core.exact import DEFAULT_BITS, Enclosure, exp_minus
 from ..core.totals import NoisyCounts, Totals
 from ..noise import DiscreteLaplace
 from ..noise.bits import SECURE, Bits
-from .base import addable, draws, make, register
+from .base import Moments, addable, draws, make, register
 from .lattice import Lattice, Part, span
+from .tails import Floats, Line, ProductTails
 from .threshold import threshold
 
-__all__ = ["LaplaceCount", "reach_of"]
+__all__ = ["CountTails", "LaplaceCount", "reach_of"]
 
 
 @register
@@ -57,6 +60,17 @@ class LaplaceCount:
             return 1 - self.count_tail(1 - k, bits=bits)
         return exp_minus(k * self.epsilon, bits) / (1 + exp_minus(self.epsilon, bits))
 
+    @cached_property
+    def moments(self) -> Moments:
+        """Nothing but the count has noise."""
+        none = Enclosure.of(0)
+        return Moments(none, self.law.variance, none)
+
+    @cached_property
+    def tails(self) -> CountTails:
+        """Of K alone."""
+        return CountTails(self.epsilon)
+
     def lattice(self) -> Lattice:
         """K, which a record moves by one."""
         return Lattice(
@@ -73,6 +87,24 @@ class LaplaceCount:
         """The law follows from epsilon."""
         found: LaplaceCount = make(cls.name, epsilon, None, cls.statistic)
         return found
+
+
+class CountTails:
+    """Tail probabilities of the error of a count; there is no sum."""
+
+    closed_form: ClassVar[bool] = True
+
+    def __init__(self, rate: Fraction) -> None:
+        self._noise = ProductTails(rate, rate)
+
+    def miss(self, first: Line, second: Line, reach: float) -> float:
+        """At least P(|first| >= reach or |second| >= reach), the larger of which decides."""
+        larger = max(first, second, key=lambda line: abs(line.count))
+        return min(1.0, 2 * float(self.above(larger, np.array([reach]))[0]))
+
+    def above(self, line: Line, reaches: Floats) -> Floats:
+        """At least P(line >= reach) for each reach."""
+        return self._noise.above((0.0, float(line.count)), reaches)
 
 
 @lru_cache(maxsize=256)

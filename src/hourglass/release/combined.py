@@ -23,7 +23,7 @@ from ..estimate.lines import count_reach, reach_of
 from ..estimate.population import Seen, population, records_mean
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.tails import Line
-from .derived import Derived, place_of, plain_key, stored
+from .derived import Derived, places_of, plain_key, stored
 from .presented import UNKNOWN
 from .rendering import counted, decimals_for, marked, number
 
@@ -146,12 +146,7 @@ class Total(Derived):
 def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
     """The total of the groups with these keys, or of all."""
     chosen = list(releases) if keys is None else list(keys)
-    if not chosen:
-        raise OptionError("keys: name at least one group to add up")
-    if len(set(chosen)) < len(chosen):
-        raise OptionError("keys: a group is named twice; its records would count twice")
-    places = [place_of(releases, key) for key in chosen]
-    noisy = releases.noisy_totals.take(np.array(places))
+    noisy = releases.noisy_totals.take(np.array(places_of(releases, chosen)))
     cells, rest = (sum(int(v) for v in part) for part in (noisy.cells, noisy.rest))
     whole = NoisyTotals(cells, rest, noisy.grid, noisy.parts)
     return Total(tuple(chosen), whole, releases._algorithm, releases.private)

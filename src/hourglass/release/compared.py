@@ -19,7 +19,7 @@ from ..estimate.interval import Interval, _records, check_confidence, interval
 from ..estimate.point import count
 from ..estimate.population import Seen
 from ..mechanisms.base import MeanMechanism
-from .derived import Derived, key_name, place_of, plain_key, stored
+from .derived import Derived, key_name, pair_of, plain_key, stored
 from .presented import UNKNOWN
 from .rendering import decimals_for, marked, number
 
@@ -175,11 +175,7 @@ class Ratio(_Pair):
 
 def compared(kind: Any, releases: Releases, a: Any, b: Any) -> Any:
     """The difference or the ratio of two groups."""
-    places = place_of(releases, a), place_of(releases, b)
-    if places[0] == places[1]:
-        raise OptionError(
-            f"a={shown(a)} and b={shown(b)} are the same group; name two different groups"
-        )
+    pair_of(releases, a, b)
     first, second = releases[a], releases[b]
     return kind(
         (a, b),

@@ -24,6 +24,7 @@ from .presented import TOO_FEW, Presented, group_names, no_such_key
 from .rendering import group_label, grouped, label, number
 from .statement import Statement, stated
 from .stored import figure_names, keys_from, named_keys, stored_rows
+from .tallies import CountDifference, CountTotal, count_difference, count_total
 
 __all__ = ["Count", "Counts"]
 
@@ -303,6 +304,14 @@ class Counts(_Counted, Mapping[Any, Count]):
     def counts(self) -> npt.NDArray[np.int64]:
         """The count of each group."""
         return _whole(self._count)
+
+    def total(self, keys: Sequence[Any] | None = None) -> CountTotal:
+        """The total of the groups with these keys, or of all, with an interval; no epsilon."""
+        return count_total(self, keys)
+
+    def difference(self, a: Any, b: Any) -> CountDifference:
+        """The count of group ``a`` minus that of group ``b``, with an interval; no epsilon."""
+        return count_difference(self, a, b)
 
     def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The whole answer as JSON values; :meth:`from_dict` restores it."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..errors import OptionError, shown
 from ..estimate.interval import Interval
-from ..mechanisms.base import MeanMechanism
 from .rendering import (
     NOT_PRIVATE,
     group_label,
@@ -19,9 +19,10 @@ from .rendering import (
 )
 
 if TYPE_CHECKING:
+    from .counts import Counts
     from .releases import Releases
 
-__all__ = ["Derived", "key_name", "place_of", "plain_key", "stored"]
+__all__ = ["Derived", "key_name", "pair_of", "places_of", "plain_key", "stored"]
 
 #: What the printed intervals cover.
 _OF_RECORDS: Final = (
@@ -33,7 +34,7 @@ _OF_RECORDS: Final = (
 class Derived:
     """A figure of several groups, printed as a table like any other answer."""
 
-    _algorithm: MeanMechanism
+    _algorithm: Any
     private: bool
     #: The attributes that repr() shows.
     _shown: ClassVar[tuple[str, ...]]
@@ -80,11 +81,31 @@ class Derived:
         return table + html_paragraphs(self._notes())
 
 
-def place_of(releases: Releases, key: Any) -> int:
+def place_of(answer: Releases | Counts, key: Any) -> int:
     """The place of a group in an answer."""
-    if key not in releases:
+    if key not in answer:
         raise OptionError(f"{shown(key)} is not a group of this answer; keys() lists its groups")
-    return releases._places[key]
+    return answer._places[key]
+
+
+def places_of(answer: Releases | Counts, keys: Sequence[Any]) -> list[int]:
+    """The places of groups to add up: at least one, and each once."""
+    if not keys:
+        raise OptionError("keys: name at least one group to add up")
+    places = [place_of(answer, key) for key in keys]
+    if len(set(places)) < len(places):
+        raise OptionError("keys: a group is named twice; its records would count twice")
+    return places
+
+
+def pair_of(answer: Releases | Counts, a: Any, b: Any) -> tuple[int, int]:
+    """The places of two groups to compare."""
+    places = place_of(answer, a), place_of(answer, b)
+    if places[0] == places[1]:
+        raise OptionError(
+            f"a={shown(a)} and b={shown(b)} are the same group; name two different groups"
+        )
+    return places
 
 
 def stored(found: Interval) -> dict[str, Any]:
