@@ -16,6 +16,7 @@ import pytest
 from scipy import stats
 
 import hourglass as hg
+from hourglass.noise import radial
 from hourglass.noise.ladder import Ladder
 
 pytestmark = pytest.mark.statistical
@@ -48,6 +49,16 @@ def one_dimension(values: Any, pmf: Callable[[int], Any], reach: int) -> float:
     return p_value(values, lambda x: float(pmf(x)), support, index)
 
 
+def joint_law(x: Any, k: Any, G: int, width: int) -> Callable[[hg.Hourglass], float]:
+    """Chi-square of pairs against the joint law of an hourglass."""
+    xs, x_place = compressed(x, width * G)
+    ks, k_place = compressed(k, width)
+    inside = (x_place < len(xs)) & (k_place < len(ks))
+    index = np.where(inside, x_place * len(ks) + k_place, len(xs) * len(ks))
+    points = [(a, b) for a in xs for b in ks]
+    return lambda law: p_value(x, lambda at: float(law.pmf(*at, bits=64)), points, index)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("epsilon", "G"), [("0.1", 4), ("1", 4), ("1", 1), ("4", 7)])
@@ -58,16 +69,7 @@ def test_x_k_and_the_joint_law(epsilon: str, G: int, size: int) -> None:
     assert one_dimension(x, law.marginal_x.pmf, reach * G) > ALPHA
     assert one_dimension(k, law.count_pmf, reach) > ALPHA
 
-    width = min(reach, 25)
-    xs, x_place = compressed(x, width * G)
-    ks, k_place = compressed(k, width)
-    inside = (x_place < len(xs)) & (k_place < len(ks))
-    index = np.where(inside, x_place * len(ks) + k_place, len(xs) * len(ks))
-    points = [(a, b) for a in xs for b in ks]
-
-    def joint(other: hg.Hourglass) -> float:
-        return p_value(x, lambda point: float(other.pmf(*point, bits=64)), points, index)
-
+    joint = joint_law(x, k, G, min(reach, 25))
     assert joint(law) > ALPHA
     # One stair off: the wrong centre, or on a grid of one cell an epsilon 2 % off.
     wrong = (
@@ -76,6 +78,22 @@ def test_x_k_and_the_joint_law(epsilon: str, G: int, size: int) -> None:
         else hg.Hourglass(Fraction(epsilon) * Fraction(51, 50), G)
     )
     assert joint(wrong) < ALPHA
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES)
+def test_the_joint_law_by_parts(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a tiny epsilon, without a table of levels.
+
+    Caught: the sign of X and that of T from the same digit, which both have the right law.
+    """
+    monkeypatch.setattr(radial, "TABLE_LIMIT", 0)
+    law = hg.Hourglass("0.875", 3)  # which no other test has a table of
+    assert not law._levels.is_short(64)
+    x, k = law.sample(size)
+    joint = joint_law(x, k, 3, 25)
+    assert joint(law) > ALPHA
+    assert joint(hg.Hourglass("0.875", 3, (law.c + 1) % 3)) < ALPHA
 
 
 @pytest.mark.slow
