@@ -197,6 +197,30 @@ def test_the_bounds_are_private_on_all_small_histograms(
     assert worst_pair(scale, 3, epsilon, epsilon, monkeypatch) == 0
 
 
+@pytest.mark.parametrize("share", [Fraction(1, 3), Fraction(9, 10)])
+@pytest.mark.parametrize("outcome", [0, 1, 2])
+def test_the_scans_that_a_record_affects_cost_epsilon_together(
+    share: Fraction, outcome: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One outward scan and the return scan; a few records do not reach the worst case of both.
+
+    Caught: an outward scan, or the return scan, at the whole epsilon.
+    """
+    costs = []
+
+    def stop(self: Scan, asked: Sequence[int], bits: Any) -> int:
+        costs.append(self.epsilon)
+        return min(outcome, len(asked) - 1) if len(costs) == 1 else 0
+
+    monkeypatch.setattr(Scan, "sample", stop)
+    scale, epsilon = Scale((-2, -1, 0, 1, 2)), Fraction(7, 5)
+    Search(scale, epsilon, share).sample(counts_from_histogram(scale, {}), SeededBits(1))
+    up, down, *back = costs
+    assert len(back) == (outcome > 0)  # there is a way back if one end is further out
+    assert up == down == (1 - share) * epsilon
+    assert up + sum(back) == (epsilon if back else up)
+
+
 def test_the_enumeration_notices_a_charge_too_low(monkeypatch: pytest.MonkeyPatch) -> None:
     scale = Scale((0, 1, 2, 3, 4))
     assert worst_pair(scale, 2, Fraction(3), Fraction(3, 2), monkeypatch) > 0
