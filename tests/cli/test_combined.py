@@ -53,6 +53,16 @@ def test_a_ratio(visits: Path) -> None:
     assert "--ratio a a names the same group twice" in same.stderr
 
 
+def test_groups_of_booleans(visits: Path) -> None:
+    """The table has True; --keys and --difference may have either."""
+    pd.DataFrame({"b": [True, True, False], "x": [1.0, 2.0, 3.0]}).to_parquet(visits)
+    for keys in ("true,false", "True,False"):
+        for pair in (["true", "false"], ["True", "False"]):
+            words = ["--by", "b", "--keys", keys, "--difference", *pair]
+            found = run("count", visits, "--epsilon", "1", *words)
+            assert "count of True minus count of False" in found.stdout, found.stderr
+
+
 def test_of_counts(visits: Path) -> None:
     words = ["--epsilon", "1", "--by", "site", "--keys", "a,b,c", "--total"]
     words += ["--difference", "b", "a"]
@@ -142,6 +152,11 @@ def test_a_group_that_is_not_published_is_not_an_error(visits: Path) -> None:
         (["--by", "site", "--keys", "a,b", "--total", "--format", "csv"], "table, json or yaml"),
         (["--by", "site", "--keys", "a,b", "--difference", "a", "a"], "names the same group twice"),
         (["--by", "site", "--keys", "a,b", "--difference", "a", "z"], "'z' is not among"),
+        (["--by", "site", "--by", "y", "--delta", "1e-6", "--ratio", "a", "b"], "--by names 2"),
+        (
+            ["--by", "site", "--keys-from", "none.csv", "--total"],
+            "--keys-from 'none.csv': there is",
+        ),
     ],
 )
 def test_what_cannot_be_combined_is_refused_first(

@@ -458,3 +458,23 @@ def test_what_is_refused() -> None:
         releases.total().interval(of="median")
     with pytest.raises(OptionError, match="confidence"):
         releases.total().interval(1.0)
+
+
+def test_the_total_of_sums_is_that_of_a_sum() -> None:
+    table = pd.DataFrame({"g": ["a", "b"], "x": [1.0, 2.0]})
+    ask: dict[str, Any] = {"bounds": (0, 4), "epsilon": 1, "by": "g", "keys": ["a", "b"]}
+    assert hg.sum(table, "x", **ask).total().interval().of == "sum"
+    assert hg.mean(table, "x", **ask).total().interval().of == "mean"
+
+
+def test_a_ratio_to_nothing_is_no_number_in_json() -> None:
+    """NaN is not JSON. Without records the mean is the middle of the bounds, which is zero here."""
+    table = pd.DataFrame({"g": ["a"] * 50, "x": [1.0] * 50})
+    ask: dict[str, Any] = {"bounds": (-4, 4), "epsilon": 1, "by": "g", "keys": ["a", "b"]}
+    for seed in range(20):
+        ratio = hg.mean(table, "x", bits=hg.SeededBits(seed), **ask).ratio("a", "b")
+        json.dumps(ratio.to_dict(), allow_nan=False)
+        if math.isnan(ratio.ratio):
+            assert ratio.to_dict()["ratio"] is None
+            return
+    pytest.fail("no group without records had a mean of zero")

@@ -124,3 +124,9 @@ def test_a_token_is_never_quoted(token: Any) -> None:
 
 def test_a_token_from_a_file_ends_with_its_line(running: Place) -> None:
     assert hg.connect(running.url, running.tokens["ana"] + "\n").budget()
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8477", "localhost:8477", "", "http://"])
+def test_an_address_without_a_host_is_named(url: str) -> None:
+    with pytest.raises(hg.OptionError, match="give one such as https://"):
+        hg.connect(url, SECRET)

@@ -30,7 +30,13 @@ def check_combined(total: bool, pairs: Pairs, by: Any, keys: Any, format_: str) 
     for kind, (a, b) in pairs.items():
         if a.replace(", ", ",") == b.replace(", ", ","):
             raise OptionError(f"--{kind} {a} {b} names the same group twice; name two groups")
-        missing = [name for name in (a, b) if isinstance(keys, list) and name not in keys]
+        if min(len(name.split(",")) for name in (a, b)) < len(by):
+            raise OptionError(
+                f"--{kind} {a} {b}: --by names {len(by)} columns; write a group as one value of "
+                "each, with commas between them"
+            )
+        known = [_spelled(key) for key in keys] if isinstance(keys, list) else None
+        missing = [name for name in (a, b) if known is not None and _spelled(name) not in known]
         if missing:
             raise OptionError(f"--{kind}: {missing[0]!r} is not among --keys; add it there")
 
@@ -45,7 +51,15 @@ def _by_label(keys: Iterable[Any]) -> dict[str, int]:
     for between in (", ", ","):
         for place, key in enumerate(tuples):
             found.setdefault(between.join(label([part]) for part in key), place)
+    for place, key in enumerate(tuples):  # the table has True, and --keys may have true
+        if len(key) == 1 and isinstance(key[0], bool):
+            found.setdefault(_spelled(str(key[0])), place)
     return found
+
+
+def _spelled(word: str) -> str:
+    """A word as it is compared: true and false in any case."""
+    return word.lower() if word.lower() in ("true", "false") else word
 
 
 @dataclass(frozen=True)
@@ -102,9 +116,10 @@ _NOTHING = "No group was published, so there is no total."
 
 def _compared(part: Any, kind: str, pair: tuple[str, str]) -> Any:
     places, names = _by_label(part.groups), list(part)
-    for word in pair:
-        if word not in places:
+    found = [places.get(word, places.get(_spelled(word))) for word in pair]
+    for word, place in zip(pair, found, strict=True):
+        if place is None:
             return f"{label([word])} is not in the answer, so there is no {kind}."
-    if places[pair[0]] == places[pair[1]]:
+    if found[0] == found[1]:
         return f"{pair[0]} and {pair[1]} are the same group, so there is no {kind}."
-    return getattr(part, kind)(*(names[places[word]] for word in pair))
+    return getattr(part, kind)(*(names[place] for place in found if place is not None))

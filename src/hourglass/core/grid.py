@@ -48,7 +48,8 @@ def check_grid(grid: Any) -> int:
         raise GridError(f"grid={shown(grid)} is not a whole number; give a number from 1 to 2^32")
     if not 1 <= grid <= MAX_GRID:
         raise GridError(
-            f"grid={shown(grid)} is outside 1..2^32; leave it out to have it chosen automatically"
+            f"grid={shown(grid)} is outside 1..2^32; give another number of cells, or leave it "
+            "out of a question to have it chosen"
         )
     return int(grid)
 

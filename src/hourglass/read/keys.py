@@ -152,10 +152,14 @@ def _lines(path: Any, by: tuple[Field, ...]) -> list[Any]:
             f"keys={str(path)!r}: a text file of names works for one column; give a table with "
             f"the columns {', '.join(repr(field.name) for field in by)}"
         )
-    if not Path(path).is_file():
-        raise OptionError(f"keys={str(path)!r}: there is no such file; check the path")
+    _check_exists(path)
     lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     return [(line,) for line in lines if line]
+
+
+def _check_exists(path: Any) -> None:
+    if not Path(path).is_file():
+        raise OptionError(f"keys={str(path)!r}: there is no such file; check the path")
 
 
 def _table_rows(keys: Any, by: tuple[Field, ...]) -> list[Any]:
@@ -163,5 +167,7 @@ def _table_rows(keys: Any, by: tuple[Field, ...]) -> list[Any]:
     from .engines.duckdb import distinct_rows
 
     names = tuple(field.name for field in by)
+    if is_path(keys) and not glob(os.fspath(keys), recursive=True):
+        _check_exists(keys)
     with guarded_schema("keys: the public table cannot be read"):
         return distinct_rows(keys, names)

@@ -44,6 +44,7 @@ class Total(Derived):
     noisy_totals: NoisyTotals
     _algorithm: MeanMechanism
     private: bool = True
+    asked: str = "mean"
 
     _shown: ClassVar[tuple[str, ...]] = ("mean", "sum", "count", "keys", "private")
 
@@ -62,8 +63,10 @@ class Total(Derived):
         """The number of records."""
         return int(point.count(self.noisy_totals))
 
-    def interval(self, confidence: float = 0.95, *, of: str = "mean") -> Interval:
-        """An interval for the mean of these records, their "sum" or "count", or the "population".
+    def interval(self, confidence: float = 0.95, *, of: str | None = None) -> Interval:
+        """An interval for the "mean", "sum" or "count" of these records, or the "population".
+
+        By default for the figure that was asked for.
 
         Computed from the law of the sum of all groups' noises. The noise of a group is first
         rounded up to a fine grid, so for several groups the interval is slightly wider than
@@ -71,6 +74,7 @@ class Total(Derived):
         than a probability of about 1e-8 for each, it is far wider, up to all of the range.
         """
         check_confidence(confidence)
+        of = of or self.asked
         copies, algorithm, noisy = len(self.keys), self._algorithm, self.noisy_totals
         if of == "population":
             found = population(algorithm, noisy, confidence, self.mean, copies=copies)
@@ -149,7 +153,7 @@ def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
     noisy = releases.noisy_totals.take(np.array(places_of(releases, chosen)))
     cells, rest = (sum(int(v) for v in part) for part in (noisy.cells, noisy.rest))
     whole = NoisyTotals(cells, rest, noisy.grid, noisy.parts)
-    return Total(tuple(chosen), whole, releases._algorithm, releases.private)
+    return Total(tuple(chosen), whole, releases._algorithm, releases.private, releases.asked)
 
 
 def _valid(low: float, high: float, like: Interval) -> Interval:

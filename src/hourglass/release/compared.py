@@ -19,7 +19,7 @@ from ..estimate.interval import Interval, _records, check_confidence, interval
 from ..estimate.point import count
 from ..estimate.population import Seen
 from ..mechanisms.base import MeanMechanism
-from .derived import Derived, key_name, pair_of, plain_key, stored
+from .derived import Derived, finite, key_name, pair_of, plain_key, stored
 from .presented import UNKNOWN
 from .rendering import decimals_for, marked, number
 
@@ -76,10 +76,10 @@ class _Pair(Derived):
         return number(value, places)
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
-        """The figure and its interval as JSON values; an infinite end is None."""
+        """The figure and its interval as JSON values; what is not a finite number is None."""
         return {
             "groups": [plain_key(key) for key in self.keys],
-            type(self).__name__.lower(): self.value,
+            type(self).__name__.lower(): finite(self.value),
             "interval": stored(self.interval(confidence)),
             **marked(self.private),
         }

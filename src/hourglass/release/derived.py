@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .counts import Counts
     from .releases import Releases
 
-__all__ = ["Derived", "key_name", "pair_of", "places_of", "plain_key", "stored"]
+__all__ = ["Derived", "finite", "key_name", "pair_of", "places_of", "plain_key", "stored"]
 
 #: What the printed intervals cover.
 _OF_RECORDS: Final = (
@@ -110,8 +110,13 @@ def pair_of(answer: Releases | Counts, a: Any, b: Any) -> tuple[int, int]:
 
 def stored(found: Interval) -> dict[str, Any]:
     """An interval as JSON values."""
-    ends = [end if math.isfinite(end) else None for end in (found.low, found.high)]
-    return {"confidence": found.confidence, "low": ends[0], "high": ends[1], "kind": found.kind}
+    low, high = map(finite, found)
+    return {"confidence": found.confidence, "low": low, "high": high, "kind": found.kind}
+
+
+def finite(value: float) -> float | None:
+    """A number as a JSON value: None if it is infinite, or no number."""
+    return value if math.isfinite(value) else None
 
 
 def plain_key(key: Any) -> Any:

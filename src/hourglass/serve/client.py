@@ -31,6 +31,11 @@ def connect(url: str, token: str, *, timeout: float = 30.0) -> Gateway:
 
     parts = urlsplit(url)
     local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if not parts.hostname:
+        raise OptionError(
+            f"url={shown(url)} is not the address of a service; give one such as "
+            "https://statistics.example.org or http://127.0.0.1:8477"
+        )
     if parts.scheme != "https" and not (parts.scheme == "http" and local):
         raise OptionError(
             f"url={shown(url)}: the token would be readable on the way; give an https address"
