@@ -472,3 +472,45 @@ def test_rounding_to_the_grid_is_allowed_for() -> None:
     wide = interval(cut, noisy, 0.9, "mean", estimate.mean(noisy, cut))
     assert wide.low == pytest.approx(narrow.low - 1)  # half a cell, and half for a person's mean
     assert wide.high == pytest.approx(narrow.high + 1)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "low", "high"),
+    [
+        ((10.0, 100.0), 0.0, math.inf),
+        ((0, 100), 0.0, math.inf),
+        ((-100.0, -10.0), -math.inf, 0.0),
+        ((-100, 0), -math.inf, 0.0),
+        ((-50.0, 100.0), -math.inf, math.inf),
+    ],
+)
+def test_the_interval_of_a_sum_ends_where_no_sum_can_lie(
+    bounds: tuple[float, float], low: float, high: float
+) -> None:
+    """Of an empty group, whose sum is 0: its estimate may have the wrong sign, the ends may not.
+
+    One answer, many at once both ways, and a total agree.
+    """
+    empty, keys = pa.table({"k": pa.array([], pa.int64()), "x": pa.array([], pa.float64())}), [1]
+    beyond = 0
+    for seed in range(60):
+        ask = dict[str, Any](bounds=bounds, epsilon="0.1", bits=SeededBits(seed))
+        found = hg.sum(empty, "x", by="k", keys=keys, **ask)
+        one, plain = found[1].interval(0.9), found[1].sum
+        ends = [sum_ends(found._algorithm, found.noisy_totals, 0.9, exact=e) for e in (True, False)]
+        for (start,), (end,) in ends:
+            assert low <= start <= end <= high
+        assert (min(ends[0][0][0], plain), max(ends[0][1][0], plain)) == (one.low, one.high)
+        assert found.total().interval(0.9) == one
+        beyond += not low <= plain <= high
+    assert beyond > 10 or low == -high
+
+
+def test_the_interval_of_a_total_of_sums_ends_where_no_sum_can_lie() -> None:
+    empty = pa.table({"k": pa.array([], pa.int64()), "x": pa.array([], pa.float64())})
+    for seed in range(20):
+        ask = dict[str, Any](bounds=(10, 100), epsilon="0.1", bits=SeededBits(seed))
+        whole = hg.sum(empty, "x", by="k", keys=[1, 2, 3], **ask).total()
+        found = whole.interval(0.9)
+        assert found.low >= min(0.0, whole.sum)
+        assert found.high >= max(0.0, whole.sum)

@@ -36,7 +36,7 @@ from .point import each, sum_
 from .reach import CELLS, Reaches, count_reach, reaches_of, rung_below, sum_reach
 from .spread import spread_ends
 
-__all__ = ["Interval", "check_confidence", "interval", "mean_ends", "sum_ends"]
+__all__ = ["Interval", "check_confidence", "interval", "mean_ends", "possible_sums", "sum_ends"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -152,7 +152,16 @@ def sum_ends(
     largest = max(abs(grid.lower), abs(grid.upper))
     reach = to_double(grid.step * sum_reach(mechanism, miss)) + to_double(grid.slack) * most
     reach += LOST * largest * (np.abs(sizes) + (np.abs(middles) + reach) / largest)
-    return middles - reach, middles + reach
+    return possible_sums(grid, middles - reach, middles + reach)
+
+
+def possible_sums(grid: Grid, low: Any, high: Any) -> tuple[Any, Any]:
+    """The ends of one interval or of many, at 0 where clamped values cannot add up to them."""
+    if grid.lower < 0.0 < grid.upper:
+        return low, high
+    nearer = np.maximum if grid.lower >= 0.0 else np.minimum
+    ends = nearer(low, 0.0), nearer(high, 0.0)
+    return ends if isinstance(low, np.ndarray) else (float(ends[0]), float(ends[1]))
 
 
 def _mean(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
@@ -284,7 +293,7 @@ def _sum(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[flo
     # Each record was moved by at most the slack; this is the largest number of records.
     most = max(noisy.size + Fraction(count_reach(mechanism, miss)), Fraction(1))
     reach += grid.slack * most
-    return to_double(middle - reach), to_double(middle + reach)
+    return possible_sums(grid, to_double(middle - reach), to_double(middle + reach))
 
 
 def _count(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[int, int]:

@@ -18,7 +18,14 @@ from ..core.exact import to_double
 from ..core.totals import NoisyTotals
 from ..errors import OptionError, shown
 from ..estimate import point
-from ..estimate.interval import Interval, _records, _values, check_confidence, interval
+from ..estimate.interval import (
+    Interval,
+    _records,
+    _values,
+    check_confidence,
+    interval,
+    possible_sums,
+)
 from ..estimate.lines import count_reach, reach_of
 from ..estimate.population import Seen, population, records_mean
 from ..mechanisms.base import MeanMechanism
@@ -106,7 +113,7 @@ class Total(Derived):
         if grid.slack:  # rounding moved a record by at most the slack
             reach += grid.slack * max(1, self._count(miss / 50)[1])
         middle = lower * noisy.size + grid.step * Fraction(noisy.cells, noisy.parts)
-        return to_double(middle - reach), to_double(middle + reach)
+        return possible_sums(grid, to_double(middle - reach), to_double(middle + reach))
 
     @property
     def _subject(self) -> str:

@@ -205,8 +205,8 @@ class Release(Answer):
         if of == "sum":
             # Digits below a thousandth of a record are not meaningful.
             least = to_double(self.bounds.width) / 1000
-            reach = self.interval(of="sum").high - self.sum
-            return number(value, decimals_for(max(reach, least)))
+            low, high = self.interval(of="sum")
+            return number(value, decimals_for(max((high - low) / 2, least)))
         if of == "mean" and self._yes_or_no:
             return f"{number(100 * value, decimals_for(100 * self._mean_error))} %"
         return number(value, decimals_for(self._mean_error))
