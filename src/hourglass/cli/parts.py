@@ -19,7 +19,8 @@ from ..ledger import Budget, Reservation
 from ..read.database import SCHEMES, file_url, sql
 from ..read.files import check_scheme, multiline
 from . import options
-from .output import check_targets, format_of
+from .formats import check_statement, format_of
+from .output import check_targets
 
 __all__ = ["Account", "Charge", "Groups", "Persons", "Place", "Wanted"]
 
@@ -222,6 +223,7 @@ class Wanted:
             check_picture(self.plot)
         targets = {"output": self.output, "plot": self.plot, "statement": self.statement}
         check_targets(targets, inputs)
+        check_statement(self.statement)
         if self.confidence is not None:
             check_confidence(self.confidence)
         if self.fewest < 1:
