@@ -32,6 +32,15 @@ def test_names_that_look_like_formulas_are_written_as_they_are(tmp_path: Path) -
     from tests.cli.running import run
 
     (tmp_path / "t.csv").write_text("g,x\n-1,1\n=A1,1\n")
-    words = ["count", tmp_path / "t.csv", "--epsilon", "1", "--by", "g", "--keys", "-1,=A1"]
+    words: list[str | Path] = [
+        "count",
+        tmp_path / "t.csv",
+        "--epsilon",
+        "1",
+        "--by",
+        "g",
+        "--keys",
+        "-1,=A1",
+    ]
     lines = run(*words, "--format", "csv").stdout.splitlines()
     assert [line.split(",")[0] for line in lines[1:]] == ["-1", "=A1"]

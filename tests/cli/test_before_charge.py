@@ -155,7 +155,7 @@ def asked(words: list[str]) -> list[str]:
 def untouched(folder: Path) -> bool:
     budget = hg.Budget(str(folder / "b.db"), "b")
     left = budget.balance().remaining
-    return (left.epsilon, left.delta) == (10, Fraction(1, 1000)) and not budget.history()
+    return (left.epsilon, left.delta) == (Fraction(10), Fraction(1, 1000)) and not budget.history()
 
 
 @pytest.mark.parametrize(

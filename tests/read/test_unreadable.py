@@ -112,3 +112,19 @@ def test_a_table_of_keys_that_fails_leaves_no_database(
     with pytest.raises(ZeroDivisionError):
         distinct_rows(tmp_path / "keys.parquet", ("g",))
     assert closed == [True, False, False]
+
+
+def test_a_database_that_is_not_there_or_not_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message used to be that --table does not apply to a file."""
+    told = run("mean", tmp_path / "none.duckdb", "x", *ASK, "--table", "visits")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "none.duckdb': there is no such file" in told.stderr
+    path = tmp_path / "t.csv"
+    path.write_text("x\n1\n")
+    assert "--table applies to databases" in run("mean", path, "x", *ASK, "--table", "t").stderr
+    monkeypatch.setattr("hourglass.cli.parts.os.access", lambda path, mode: False)
+    told = run("mean", path, "x", *ASK, "--table", "visits")
+    assert (told.returncode, told.stdout) == (4, "")
+    assert "this user may not read it" in told.stderr

@@ -165,10 +165,10 @@ class Table:
             head, *rows = csv.reader(file)
         if tuple(head[4:]) != _TAIL:
             raise ValueError("not a table of points")
-        points = [
-            Point(series, *(float(v or "nan") for v in numbers), runs=int(runs), panel=panel)
-            for panel, series, *numbers, runs, _ in rows
-        ]
+        points = []
+        for panel, series, *numbers, runs, _ in rows:
+            x, y, se, closed = (float(number or "nan") for number in numbers)
+            points.append(Point(series, x, y, se, closed, int(runs), panel))
         return cls(head[2], head[3], tuple(points)), rows[0][-1]
 
 
