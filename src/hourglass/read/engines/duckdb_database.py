@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ...core.totals import Groups
 from ...errors import DataError, SourceError, guarded_schema
-from ..database import SqlSource
+from ..database import SqlSource, has_magic
 from ..schema import Schema
 from ..sql.cells import literal
 from ..sql.query import Question
@@ -72,6 +72,8 @@ class DuckDBDatabase:
         reason = "it is damaged, or was written by another version of DuckDB"
         if not os.access(self._path, os.R_OK):
             reason = "this user may not read it"
+        elif not has_magic(self._path, "duckdb"):
+            raise DataError(f"data: {self._path!r} is not a DuckDB file; check the path")
         elif "set lock" in told:
             reason = "another process has it open for writing; ask again when it is closed"
         raise SourceError(f"data: the DuckDB file {self._path!r} cannot be opened: {reason}")

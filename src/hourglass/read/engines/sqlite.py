@@ -8,6 +8,7 @@ results do not use collations.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from ...core.grid import Bounds
 from ...core.keys import LONGEST
 from ...core.totals import Groups
 from ...errors import BoundsError, DataError, SourceError, guarded, guarded_schema
-from ..database import SqlSource
+from ..database import SqlSource, has_magic
 from ..schema import INT64, Field, Schema
 from ..sql.cells import INFINITY, INTEGER, REAL, identifier
 from ..sql.dialects import (
@@ -50,7 +51,7 @@ _UNREADABLE: Final = {
     10: "the disk fails",
     11: "it is damaged",
     14: "it, or the journal beside it, cannot be opened",
-    26: "it is damaged, or no SQLite file",
+    26: "it is damaged",
 }
 
 
@@ -101,6 +102,8 @@ class SQLite:
         finally:
             if connection is not None:
                 connection.close()
+        if os.access(path, os.R_OK) and not has_magic(self._path, "sqlite"):
+            raise DataError(f"data: {self._path!r} is not a SQLite file; check the path")
         raise SourceError(f"data: the SQLite file {self._path!r} cannot be read: {reason}")
 
     def schema(self) -> Schema:
