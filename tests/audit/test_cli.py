@@ -96,3 +96,15 @@ def test_bad_requests(arguments: list[str], message: str) -> None:
     assert isinstance(result.exception, HourglassError)
     assert result.exception.exit_code == 2
     assert message in str(result.exception)
+
+
+@pytest.mark.slow
+def test_every_row_of_the_empirical_audit_has_a_label_of_its_own() -> None:
+    """The same label stood for a record at the lower and at the upper bound."""
+    told = run("empirical", "--samples", "400")
+    assert told.exit_code == 0, told.output
+    rows = [line for line in told.output.splitlines() if line.startswith("empirical: ")]
+    assert len(rows) == len(set(rows)) >= 2
+    assert "a record at the upper bound" in told.output
+    assert "epsilon is at least -" not in told.output
+    assert " runs on one dataset, in " in told.output

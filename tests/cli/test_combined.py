@@ -120,13 +120,35 @@ def test_groups_of_several_columns(visits: Path, tmp_path: Path) -> None:
         assert "mean of b, 1 minus mean of a, 1" in " ".join(found.stdout.split()), found.stderr
     charges = len(hg.Budget(ledger, "b").history())
     absent = run(*words, "a,1", "z,1", "--request", "again")
-    assert absent.returncode == 0
-    assert "z,1 is not in the answer, so there is no difference." in absent.stdout
-    charges += 1
+    assert (absent.returncode, absent.stdout) == (2, "")
+    assert "'z,1' is not among the groups of --keys-from; did you mean" in absent.stderr
     same = run(*words, "a,1", "a, 1")
     assert (same.returncode, same.stdout) == (2, "")
     assert "names the same group twice" in same.stderr
-    assert len(hg.Budget(ledger, "b").history()) == charges == 3
+    assert len(hg.Budget(ledger, "b").history()) == charges == 2
+
+
+def test_every_comparison_is_answered(visits: Path) -> None:
+    """Given twice, an option kept only its last value."""
+    words = ["--by", "site", "--keys", "a,b,c", "--difference", "b", "a", "--difference", "c", "a"]
+    words += ["--difference=c", "b", "--ratio", "b", "a"]
+    printed = run("mean", visits, "x", *ASK, *words).stdout
+    for told in ("b minus mean of a", "c minus mean of a", "c minus mean of b", "b / mean of a"):
+        assert f"mean of {told}" in printed
+    answer = json.loads(run("mean", visits, "x", *ASK, *words, "--format", "json").stdout)
+    pairs = [each["groups"] for each in answer["difference"]]
+    assert pairs == [["b", "a"], ["c", "a"], ["c", "b"]]
+    assert answer["ratio"]["groups"] == ["b", "a"]
+    several = run("mean", visits, "x", "y", *ASK, *words, "--format", "json")
+    assert [len(each) for each in json.loads(several.stdout)["difference"].values()] == [3, 3]
+
+
+def test_of_sums(visits: Path) -> None:
+    words = ["--by", "site", "--keys", "a,b,c", "--difference", "b", "a"]
+    printed = run("sum", visits, "x", *ASK, *words).stdout
+    assert "sum of b minus sum of a" in printed
+    answer = json.loads(run("sum", visits, "x", *ASK, *words, "--format", "json").stdout)
+    assert abs(answer["difference"]["difference"] - 1600) < 400
 
 
 def test_a_group_that_is_not_published_is_not_an_error(visits: Path) -> None:
@@ -149,9 +171,24 @@ def test_a_group_that_is_not_published_is_not_an_error(visits: Path) -> None:
     [
         (["--total"], "--by"),
         (["--difference", "a", "b"], "--by"),
-        (["--by", "site", "--keys", "a,b", "--total", "--format", "csv"], "table, json or yaml"),
+        (
+            ["--by", "site", "--keys", "a,b", "--total", "--format", "csv"],
+            "which --format asks for",
+        ),
+        (
+            ["--by", "site", "--keys", "a,b", "--total", "--output", "x.csv"],
+            "--output 'x.csv' asks",
+        ),
+        (
+            ["--by", "site", "--keys", "a,b", "--ratio", "a", "b", "--output", "x.parquet"],
+            "--ratio",
+        ),
+        (["--by", "site", "--keys", "a,b", *["--ratio", "a", "b"] * 2], "is given twice"),
+        (["--by", "site", "--keys", "a,b", "--ratio", "a"], "--ratio takes 2 values"),
+        (["--by", "site", "--keys", "a,b", "--ratio", "a", "--total"], "--ratio takes 2 values"),
         (["--by", "site", "--keys", "a,b", "--difference", "a", "a"], "names the same group twice"),
         (["--by", "site", "--keys", "a,b", "--difference", "a", "z"], "'z' is not among"),
+        (["--by", "site", "--keys", "ah,bee", "--difference", "ah", "be"], "did you mean 'bee'?"),
         (["--by", "site", "--by", "y", "--delta", "1e-6", "--ratio", "a", "b"], "--by names 2"),
         (
             ["--by", "site", "--keys-from", "none.csv", "--total"],

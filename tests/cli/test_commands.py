@@ -693,3 +693,74 @@ def test_a_sum_of_persons_needs_rows(visits: Path) -> None:
     found = run("sum", visits, "x", *ASK, "--person", "u")
     assert found.returncode == 2
     assert "--person 'u' needs --rows" in found.stderr
+
+
+# --- endings of files, and options given twice ------------------------------------------------
+
+
+def test_the_ending_of_a_statement_is_its_format(visits: Path, tmp_path: Path) -> None:
+    found = {}
+    for ending in ("", ".yaml", ".yml", ".json", ".txt"):
+        claim = tmp_path / f"claim{ending}"
+        told = run("mean", visits, "x", *ASK, "--statement", claim)
+        assert told.returncode == 0, told.stderr
+        found[ending] = claim.read_text()
+    assert found[""] == found[".yaml"] == found[".yml"]
+    sentences = found[".txt"].splitlines()
+    assert found[".yaml"].startswith(f"# {sentences[0]}\n")
+    plain = json.loads(found[".json"])
+    assert plain["statement"] == sentences
+    assert plain["deployment"]["deployment_model"]["model_name"] == "Central"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--output", "x.foo"], "x.foo' ends in .foo, which stands for no format; give the file"),
+        (["--output", "x.xlsx"], ".json, .csv, .parquet, .pq, .yaml, .yml or .txt (a table)"),
+        (["--statement", "x.foo"], ".yaml, .yml, .json or .txt (the sentences alone)"),
+        (["--statement", "x.csv"], "--statement 'x.csv' ends in .csv"),
+        (["--plot", "x.foo"], "--plot"),
+    ],
+)
+def test_an_ending_that_stands_for_no_format_is_refused(
+    visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = run("mean", visits, "x", *ASK, *words)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert told in found.stderr
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_a_table_may_go_to_any_text_file(visits: Path, tmp_path: Path) -> None:
+    for name, more in (("a", []), ("a.txt", []), ("a.foo", ["--format", "table"])):
+        assert run("mean", visits, "x", *ASK, *more, "--output", tmp_path / name).returncode == 0
+        assert "Mean of x" in (tmp_path / name).read_text()
+    told = run("bounds", visits, "x", "--epsilon", "1", "--output", tmp_path / "b.foo")
+    assert told.returncode == 2
+    assert "give the file the ending .json or .txt (a table)" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--where", "x > 1", "--where", "x < 3"], "--where is given twice; join the conditions"),
+        (["--epsilon", "2"], "--epsilon is given twice; give it once"),
+        (["--bounds", "0", "3"], "--bounds is given twice"),
+        (["--by", "g", "--keys", "a", "--keys=b"], "--keys is given twice; give all names in one"),
+        (["--missing", "drop", "--missing", "0"], "--missing is given twice"),
+    ],
+)
+def test_an_option_with_one_value_is_given_once(visits: Path, words: list[str], told: str) -> None:
+    """The last one used to win: of two filters, the first was silently dropped."""
+    found = run("mean", visits, "x", *ASK, *words)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert told in found.stderr
+
+
+def test_values_after_an_equals_sign(visits: Path) -> None:
+    words = ["--bounds-of=x", "0", "9", "--bounds-of", "u", "0", "450", "--missing-of=u", "0"]
+    found = run("mean", visits, "x", "u", "--epsilon", "1", *words, "--format", "json")
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["columns"]["x"]["bounds"] == [0, 9]

@@ -110,3 +110,8 @@ def test_errors_with_a_look_outside() -> None:
             accuracy.expected_error(10, (0, 1), 1, **wrong)
     with pytest.raises(hg.OptionError, match="leave out spread="):
         accuracy.plan((0, 1), 0.01, epsilon=1, spread=True, population=True)
+
+
+def test_only_public_names_are_listed() -> None:
+    assert dir(hg.accuracy) == sorted(accuracy.__all__)
+    assert all(hasattr(hg.accuracy, name) for name in dir(hg.accuracy))

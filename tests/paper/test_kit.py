@@ -319,3 +319,32 @@ def test_the_citation_file_is_what_readers_of_it_expect() -> None:
     known = {"cff-version", "message", "title", "abstract", "type", "authors", "version",
              "license", "keywords", "references"}  # fmt: skip
     assert set(cited) == known
+
+
+@pytest.mark.slow
+def test_the_page_keeps_what_earlier_runs_left_in_the_folder(tmp_path: Path) -> None:
+    """The page forgot it; files of another kind with such a name are left out."""
+    (tmp_path / "e2.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "e2.png").write_bytes(b"")
+    for words in (["balls", "--seed", "3"], ["density"]):
+        told = command("paper", *words, *SMALL, "--out", tmp_path)
+        assert told.code == 0, told.err
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert page.index('<figure id="balls">') < page.index('<figure id="density">')
+    assert page.count("From an earlier run, seed 3: reproducible, not private.") == 1
+    assert 'id="e2"' not in page
+    command("paper", "balls", *SMALL, "--out", tmp_path)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert page.count("<figure") == 2
+    assert "not private" not in page
+
+
+@pytest.mark.slow
+def test_every_measured_claim_has_its_standard_error(tmp_path: Path) -> None:
+    told = command("paper", "e1", "e2", "e3", "e5", "e7", *SMALL, "--out", tmp_path)
+    assert told.code == 0, told.err
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    rows = re.findall("<tr><td>.*?</tr>", page, re.DOTALL)
+    assert len(rows) > 8
+    for row in rows:
+        assert "s.e. " in row or "standard errors" in row, row

@@ -68,7 +68,7 @@ def test_it_is_read_while_others_read_it_and_write_elsewhere(clinic: Path, tmp_p
         before = clinic.read_bytes()
         assert totals_of(hg.sql(url_of(clinic), "visits"), "x", **ASK) == (450, 100)
         assert clinic.read_bytes() == before
-        with pytest.raises(hg.DataError, match="is another process writing to it"):
+        with pytest.raises(hg.SourceError, match="another process has it open for writing"):
             hg.mean(hg.sql(url_of(other), "t"), "x", **ASK)
         process.communicate("\n")
 

@@ -17,6 +17,7 @@ import hourglass as hg
 from hourglass.release.rendering import (
     counted,
     decimals_for,
+    html_table,
     label,
     number,
     paragraphs,
@@ -159,3 +160,21 @@ def test_statements_and_bounds_in_a_notebook() -> None:
         assert html.startswith("<p>")
         words = " ".join(re.sub("<[^>]*>", " ", html).split())
         assert words == escape(" ".join(str(shown).split()))
+
+
+def test_words_are_aligned_left_and_numbers_right() -> None:
+    """The column of notes was aligned like numbers."""
+    head = ["group", "mean", "none", "note"]
+    rows = [["a", "1.5", "–", ""], ["b", "12", "–", "too few records"], ["c", "inf", "–", "few"]]
+    assert text_table(head, rows).splitlines() == [
+        "group  mean  none  note",
+        "─────  ────  ────  ───────────────",
+        "a       1.5     –",
+        "b        12     –  too few records",
+        "c       inf     –  few",
+    ]
+    assert text_table(["", "figure"], [["a", "inf"]]).splitlines()[-1] == "a     inf"
+    assert text_table(["check", "verdict"], [["x", "holds"]]).splitlines()[-1] == "x      holds"
+    html = html_table(head, rows, "")
+    sides = re.findall("text-align:(left|right)", html)[:4]
+    assert sides == ["left", "right", "right", "left"]

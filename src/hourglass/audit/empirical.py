@@ -136,12 +136,16 @@ def _column(values: list[Any]) -> Array:
 def empirical_finding(
     subject: str, epsilon: Fraction, bound: LowerBound, *, pairs: str = ""
 ) -> Finding:
-    """The finding for a bound: broken if it is above the claimed epsilon."""
+    """The finding for a bound: broken if it is above the claimed epsilon.
+
+    ``pairs`` says how the two datasets differ; it is part of the subject.
+    """
     holds = bound.epsilon <= epsilon
-    about = f" ({pairs})" if pairs else ""
+    subject = f"{subject}, {pairs}" if pairs else subject
     words = (
-        f"epsilon is at least {bound.epsilon:.4f}{about}: {bound.hits} hits against "
-        f"{bound.other_hits} in {bound.runs} runs each"
+        f"epsilon is at least {max(0.0, bound.epsilon):.4f}: an event that happened in "
+        f"{bound.hits:,} of {bound.runs:,} runs on one dataset, in {bound.other_hits:,} on its "
+        "neighbour"
     )
     if not holds:
         words += f"; event: {bound.event.words}"

@@ -50,8 +50,9 @@ def audit(
     samples: Annotated[
         int | None,
         typer.Option(
-            help="The number of releases per side in the empirical audit and for the mutants; by "
-            "default a million."
+            help="How often the empirical audit, and that of the mutants, releases each of two "
+            "neighbouring datasets; by default a million. Half of these runs choose an event, the "
+            "other half count it. Questions that take long are run less often."
         ),
     ] = None,
     algorithm: Annotated[

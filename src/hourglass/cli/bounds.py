@@ -17,7 +17,8 @@ from . import options
 from .columns import column_of, number_of
 from .command import spread_out
 from .delivery import Delivery, answering
-from .output import check_targets, encoded, format_of, write_file
+from .formats import format_of
+from .output import check_targets, encoded, write_file
 from .parts import Charge, Persons, Place
 
 __all__ = ["bounds"]

@@ -96,8 +96,11 @@ def bounds_of(
     ends = tuple(number_of("--bounds", end) for end in bounds) if bounds else None
     if not each:
         if ends is None:
-            of_each = "" if len(columns) == 1 else ", or --bounds-of for each column"
-            raise OptionError(f"give one of --bounds LOWER UPPER and --bounds-from FILE{of_each}")
+            of_each = ", or --bounds-of COLUMN LOWER UPPER for each column"
+            raise OptionError(
+                "give one of --bounds LOWER UPPER and --bounds-from FILE"
+                f"{of_each if len(columns) > 1 else ''}"
+            )
         return ends
     if len(columns) == 1:
         raise OptionError("--bounds-of needs several columns; use --bounds LOWER UPPER")

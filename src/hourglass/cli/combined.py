@@ -2,43 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from difflib import get_close_matches
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..errors import OptionError
 from ..release.columns import Columns
 from ..release.rendering import label
+from .command import values_of
 
-__all__ = ["Combined", "Pairs", "check_combined"]
+if TYPE_CHECKING:
+    from .parts import Groups, Wanted
 
-#: Two groups for each option that compares them, "difference" or "ratio".
-Pairs = Mapping[str, tuple[str, str]]
+__all__ = ["Combined", "Figures"]
+
+#: The formats that have a place for figures of several groups.
+_FORMATS: Final = ("table", "json", "yaml")
+#: The most groups among which the nearest to a wrong one is looked for, or listed.
+_SEARCHED: Final = 1_000
+_LISTED: Final = 12
 
 
-def check_combined(total: bool, pairs: Pairs, by: Any, keys: Any, format_: str) -> None:
-    """Raise an error, before anything is charged, if the groups could not be combined as asked."""
-    if not total and not pairs:
-        return
-    option = "--total" if total else f"--{next(iter(pairs))}"
-    if not by:
-        raise OptionError(f"{option} needs groups; name the column to group by with --by")
-    if format_ not in ("table", "json", "yaml"):
-        raise OptionError(
-            f"{option} works only with --format table, json or yaml; choose one of them"
-        )
-    for kind, (a, b) in pairs.items():
-        if a.replace(", ", ",") == b.replace(", ", ","):
-            raise OptionError(f"--{kind} {a} {b} names the same group twice; name two groups")
-        if min(len(name.split(",")) for name in (a, b)) < len(by):
+@dataclass(frozen=True)
+class Pair:
+    """Two groups to compare; ``kind`` is "difference" or "ratio"."""
+
+    kind: str
+    a: str
+    b: str
+
+    def __str__(self) -> str:
+        return f"--{self.kind} {self.a} {self.b}"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures that are printed below an answer by group."""
+
+    total: bool = False
+    pairs: tuple[Pair, ...] = ()
+
+    @classmethod
+    def of(cls, total: bool, **pairs: list[str] | None) -> Self:
+        """The figures that the options ask for; each comparison may be given several times."""
+        found = [Pair(kind, *two) for kind, texts in pairs.items() for two in values_of(texts)]
+        return cls(total, tuple(found))
+
+    def __bool__(self) -> bool:
+        return self.total or bool(self.pairs)
+
+    def check(self, groups: Groups, wanted: Wanted) -> None:
+        """Raise an error, before anything is charged, if the groups cannot be combined as asked."""
+        if not self:
+            return
+        option, by = "--total" if self.total else f"--{self.pairs[0].kind}", groups.by
+        if not by:
+            raise OptionError(f"{option} needs groups; name the column to group by with --by")
+        if wanted.form not in _FORMATS:
+            given = "--format" if wanted.format_ else f"--output {str(wanted.output)!r}"
             raise OptionError(
-                f"--{kind} {a} {b}: --by names {len(by)} columns; write a group as one value of "
-                "each, with commas between them"
+                f"{option} has no place in a file of format {wanted.form}, which {given} asks "
+                f"for, since each of its rows is a group; write table, json or yaml, or leave out "
+                f"{option}"
             )
-        known = [_spelled(key) for key in keys] if isinstance(keys, list) else None
-        missing = [name for name in (a, b) if known is not None and _spelled(name) not in known]
-        if missing:
-            raise OptionError(f"--{kind}: {missing[0]!r} is not among --keys; add it there")
+        for pair in self.pairs:
+            if pair.a.replace(", ", ",") == pair.b.replace(", ", ","):
+                raise OptionError(f"{pair} names the same group twice; name two groups")
+            if self.pairs.count(pair) > 1:
+                raise OptionError(f"{pair} is given twice; give it once")
+            if min(len(name.split(",")) for name in (pair.a, pair.b)) < len(by):
+                raise OptionError(
+                    f"{pair}: --by names {len(by)} columns; write a group as one value of each, "
+                    "with commas between them"
+                )
+
+    def check_groups(self, keys: Iterable[Any], option: str) -> None:
+        """Raise an error if a group to compare is not among public keys, which ``option`` gave."""
+        known = _by_label(keys) if self.pairs else {}
+        for pair in self.pairs:
+            places = [_place(word, known) for word in (pair.a, pair.b)]
+            for word, place in zip((pair.a, pair.b), places, strict=True):
+                if place is None:
+                    raise OptionError(
+                        f"--{pair.kind}: {word!r} is not among the groups of {option}; "
+                        f"{_hint(word, known)}"
+                    )
+            if places[0] == places[1]:
+                raise OptionError(f"{pair} names the same group twice; name two groups")
+
+
+def _hint(word: str, known: Collection[str]) -> str:
+    near = get_close_matches(word, known, n=1) if len(known) <= _SEARCHED else []
+    if near:
+        return f"did you mean {near[0]!r}?"
+    some = ", ".join(islice(known, _LISTED))
+    return f"they are {some}{', ...' if len(known) > _LISTED else ''}"
 
 
 def _by_label(keys: Iterable[Any]) -> dict[str, int]:
@@ -57,6 +117,10 @@ def _by_label(keys: Iterable[Any]) -> dict[str, int]:
     return found
 
 
+def _place(word: str, places: dict[str, int]) -> int | None:
+    return places.get(word, places.get(_spelled(word)))
+
+
 def _spelled(word: str) -> str:
     """A word as it is compared: true and false in any case."""
     return word.lower() if word.lower() in ("true", "false") else word
@@ -67,8 +131,7 @@ class Combined:
     """An answer by group with figures of its groups, written like the answer itself."""
 
     answer: Any
-    total: bool
-    pairs: Pairs
+    figures: Figures
 
     @property
     def groups(self) -> Any:
@@ -84,15 +147,20 @@ class Combined:
         return "\n\n".join(parts)
 
     def to_dict(self, confidence: float | None, *, fewest: int = 1) -> dict[str, Any]:
-        """The answer, with "total", "difference", "ratio": one figure, or one for each column."""
+        """The answer, with "total", "difference", "ratio".
+
+        Each is one figure, or a list of them if the option was given several times; for several
+        columns, there is one of these for each column.
+        """
         whole: dict[str, Any] = self.answer.to_dict(confidence, fewest=fewest)
         sure = 0.95 if confidence is None else confidence
-        for kind, name, found in self._found():
-            stored = None if isinstance(found, str) else found.to_dict(sure)
-            if name:
-                whole.setdefault(kind, {})[name] = stored
-            else:
-                whole[kind] = stored
+        found: dict[str, dict[str, list[Any]]] = {}
+        for kind, name, figure in self._found():
+            stored = None if isinstance(figure, str) else figure.to_dict(sure)
+            found.setdefault(kind, {}).setdefault(name, []).append(stored)
+        for kind, of_columns in found.items():
+            each = {name: all_ if len(all_) > 1 else all_[0] for name, all_ in of_columns.items()}
+            whole[kind] = each.get("", each)
         return whole
 
     def _found(self) -> Iterator[tuple[str, str, Any]]:
@@ -105,21 +173,21 @@ class Combined:
         named = isinstance(answer, Columns)
         for name in answer.names if named else ("",):
             part = answer.column(name) if named else answer
-            if self.total:
+            if self.figures.total:
                 yield "total", name, part.total() if len(part) else _NOTHING
-            for kind, pair in self.pairs.items():
-                yield kind, name, _compared(part, kind, pair)
+            for pair in self.figures.pairs:
+                yield pair.kind, name, _compared(part, pair)
 
 
 _NOTHING = "No group was published, so there is no total."
 
 
-def _compared(part: Any, kind: str, pair: tuple[str, str]) -> Any:
+def _compared(part: Any, pair: Pair) -> Any:
     places, names = _by_label(part.groups), list(part)
-    found = [places.get(word, places.get(_spelled(word))) for word in pair]
-    for word, place in zip(pair, found, strict=True):
+    found = [_place(word, places) for word in (pair.a, pair.b)]
+    for word, place in zip((pair.a, pair.b), found, strict=True):
         if place is None:
-            return f"{label([word])} is not in the answer, so there is no {kind}."
+            return f"{label([word])} is not in the answer, so there is no {pair.kind}."
     if found[0] == found[1]:
-        return f"{pair[0]} and {pair[1]} are the same group, so there is no {kind}."
-    return getattr(part, kind)(*(names[place] for place in found if place is not None))
+        return f"{pair.a} and {pair.b} are the same group, so there is no {pair.kind}."
+    return getattr(part, pair.kind)(*(names[place] for place in found if place is not None))

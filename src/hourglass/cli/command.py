@@ -23,8 +23,11 @@ from ..errors import OptionError
 __all__ = ["EXAMPLES", "Command", "Group", "spread_out", "values_of"]
 
 #: The options that take several values and may be repeated, and how many values each takes.
-_VALUES: Final = {"--bounds-of": 3, "--missing-of": 2}
-_SAMPLES: Final = {"--bounds-of": "delay -60 300", "--missing-of": "delay 0"}
+_VALUES: Final = {"--bounds-of": 3, "--missing-of": 2, "--difference": 2, "--ratio": 2}
+_SAMPLES: Final = {
+    "--bounds-of": "delay -60 300", "--missing-of": "delay 0", "--difference": "A B",
+    "--ratio": "A B",
+}  # fmt: skip
 
 #: The panels in the help of commands that ask about data, in order, and the options in each.
 _PANELS: Final = {
@@ -50,6 +53,13 @@ _TOO_MANY: Final = {
     "bounds": "{!r}: bounds takes one column at a time; ask for each separately",
     "count": "{!r}: count takes no column, since every row counts; choose rows with --where, or "
     "count groups with --by",
+}
+#: What to do instead of giving an option twice, where it is not obvious.
+_ONCE: Final = {
+    "--where": "join the conditions with AND, in one --where",
+    "--keys": "give all names in one, with commas between them",
+    "--expression": "this command takes one",
+    "--bounds": "for each of several columns, use --bounds-of",
 }
 #: One or two for each command, by its name.
 EXAMPLES: Final = {
@@ -145,7 +155,20 @@ class Command(TyperCommand):
         """Parse as Typer does, with the values of a repeatable option joined into one."""
         words = _joined(args)
         self._check_columns(words)
+        self._check_repeated(ctx, words)
         return super().parse_args(ctx, words)
+
+    def _check_repeated(self, ctx: Any, words: Sequence[str]) -> None:
+        """Refuse an option that is given twice but has one value: Typer would keep the last."""
+        if ctx.resilient_parsing:
+            return
+        _, _, given = self.make_parser(ctx).parse_args(args=[*words])
+        single = [each for each in given if not getattr(each, "is_flag", True)]
+        for each in single:
+            if not each.multiple and single.count(each) > 1:
+                name = max(each.opts, key=len)
+                remedy = _ONCE.get(name, "give it once")
+                raise OptionError(f"{name} is given twice; {remedy}")
 
     def _check_columns(self, words: Sequence[str]) -> None:
         """Refuse a column after an option: it may be meant as a second value of the option.
@@ -239,13 +262,16 @@ def _joined(args: Sequence[str]) -> list[str]:
         if word == "--bounds" or word.startswith("--bounds="):
             found += _pair(word, left)
             continue
-        found.append(word)
-        count = _VALUES.get(word)
+        name, given, value = word.partition("=")
+        count = _VALUES.get(name)
         if count is None:
+            found.append(word)
             continue
+        found.append(name)
+        left = [value, *left] if given else left
         values, left = left[:count], left[count:]
         if len(values) < count or any(value.startswith("--") for value in values):
-            raise OptionError(f"{word} takes {count} values, as in {word} {_SAMPLES[word]}")
+            raise OptionError(f"{name} takes {count} values, as in {name} {_SAMPLES[name]}")
         found.append(json.dumps(values))
     return found
 

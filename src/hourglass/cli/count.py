@@ -6,9 +6,10 @@ import typer
 
 import hourglass
 
+from ..ask.count import count_question
 from ..noise.bits import SECURE
 from . import options
-from .combined import check_combined
+from .combined import Figures
 from .command import spread_out
 from .delivery import answered
 from .parts import Charge, Groups, Persons, Place, Wanted
@@ -35,10 +36,10 @@ def count(
     Every row counts, whatever its cells contain, so no column and no bounds are needed.
     """
     wanted.check(groups.by, [place.source, groups.keys_from, charge.place])
-    pairs = {"difference": difference} if difference else {}
-    check_combined(total, pairs, groups.by, groups.public, wanted.form)
+    figures = Figures.of(total, difference=difference)
+    figures.check(groups, wanted)
     ask = {"epsilon": epsilon, "where": where, "unit": persons.unit, **groups.asked}
     answered(
         hourglass.count, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
-        total=total, pairs=pairs,
+        figures=figures, question=count_question,
     )  # fmt: skip

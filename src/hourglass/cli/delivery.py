@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, TextIO
 
 import typer
@@ -17,7 +16,8 @@ import typer
 from ..errors import HourglassError
 from ..noise.bits import Bits
 from .columns import typed_names
-from .combined import Combined, Pairs
+from .combined import Combined, Figures
+from .formats import statement_text
 from .output import as_options, encoded, origin_of, print_notes, write, write_file
 from .parts import Account, Charge, Place, Wanted
 from .progress import progress
@@ -37,16 +37,22 @@ def answered(
     *,
     explain: bool,
     bits: Bits,
-    total: bool = False,
-    pairs: Pairs = MappingProxyType({}),
+    figures: Figures,
+    question: Callable[..., Any],
 ) -> None:
     """Ask the question, and write the answer in every format that is wanted.
 
-    The total of the groups, and what compares ``pairs`` of them, is printed below the answer.
+    ``figures`` of the groups are printed below the answer. ``question`` checks the same arguments
+    as ``call`` without asking.
     """
     ask = {"data": place.data, "engine": place.engine, **ask}
     charges = charge.account()
     place.start()
+    if figures.pairs and ask["keys"] is not None:
+        with typed_names(ask):
+            public = question(**ask).keys
+        option = "--keys" if isinstance(ask["keys"], list) else "--keys-from"
+        figures.check_groups(public.keys, option)
     if explain:
         with typed_names(ask):
             print(call(**ask, explain=True))
@@ -56,7 +62,7 @@ def answered(
     delivery = Delivery(found, charges)
     with delivery.part("output", wanted.output):
         origin = origin_of(place.source, place.table)
-        shown = Combined(found, total, pairs) if total or pairs else found
+        shown = Combined(found, figures) if figures else found
         write(shown, wanted.form, wanted.output, wanted.confidence, wanted.fewest, origin)
     if wanted.plot:
         with delivery.part("plot", wanted.plot):
@@ -67,7 +73,8 @@ def answered(
             )
     if wanted.statement:
         with delivery.part("statement", wanted.statement):
-            write_file(wanted.statement, encoded(found.statement(budget=charges).yaml))
+            text = statement_text(found.statement(budget=charges), wanted.statement)
+            write_file(wanted.statement, encoded(text))
     delivery.finish()
 
 

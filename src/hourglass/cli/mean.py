@@ -8,11 +8,12 @@ import typer
 
 import hourglass
 
+from ..ask.question import mean_question
 from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SECURE
 from . import columns, options
 from .columns import columns_of, named
-from .combined import check_combined
+from .combined import Figures
 from .command import spread_out, values_of
 from .delivery import answered
 from .parts import Charge, Groups, Persons, Place, Wanted
@@ -88,13 +89,7 @@ def mean(
     explain: options.Explain = False,
     total: options.Total = False,
     difference: options.Difference = None,
-    ratio: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            metavar="A B",
-            help="Also print the mean of group A divided by that of group B; costs no epsilon.",
-        ),
-    ] = None,
+    ratio: options.Ratio = None,
 ) -> None:
     """The differentially private mean of a column, with its sum and count.
 
@@ -105,9 +100,8 @@ def mean(
     before anything is printed.
     """
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
-    named_pairs = {"difference": difference, "ratio": ratio}
-    pairs = {kind: pair for kind, pair in named_pairs.items() if pair}
-    check_combined(total, pairs, groups.by, groups.public, wanted.form)
+    figures = Figures.of(total, difference=difference, ratio=ratio)
+    figures.check(groups, wanted)
     asked, names = columns_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked if len(asked) > 1 else asked[0],
@@ -128,5 +122,5 @@ def mean(
     }
     answered(
         hourglass.mean, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
-        total=total, pairs=pairs,
+        figures=figures, question=mean_question,
     )  # fmt: skip

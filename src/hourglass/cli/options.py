@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from ..read.open import file_engines
-from .output import FORMATS
+from .formats import FORMATS
 
 __all__ = [
-    "BoundsFrom", "BoundsGiven", "BudgetName", "By", "Confidence", "Delta", "EngineName",
-    "Epsilon", "Explain", "Fewest", "Format", "GridCells", "GroupsOf", "Keys", "KeysFrom",
-    "LedgerPlace", "Master", "Missing", "Multiline", "Output", "OutsideShare", "Parse", "Person",
-    "Plot", "RequestName", "Rows", "Source", "StatementTo", "Table", "Total", "Trusted", "Where",
+    "BoundsFrom", "BoundsGiven", "BudgetName", "By", "Confidence", "Delta", "Difference",
+    "EngineName", "Epsilon", "Explain", "Fewest", "Format", "GridCells", "GroupsOf", "Keys",
+    "KeysFrom", "LedgerPlace", "Master", "Missing", "Multiline", "Output", "OutsideShare",
+    "Parse", "Person", "Plot", "Ratio", "RequestName", "Rows", "Source", "StatementTo", "Table",
+    "Total", "Trusted", "Where",
 ]  # fmt: skip
 
 Source = Annotated[
@@ -135,7 +136,11 @@ Format = Annotated[
 ]
 Plot = Annotated[Path | None, typer.Option(help="Draw a chart to this .png, .svg or .pdf file.")]
 StatementTo = Annotated[
-    Path | None, typer.Option(help="Write the privacy statement to this file, as YAML.")
+    Path | None,
+    typer.Option(
+        help="Write the privacy statement to this file: YAML, or by its ending JSON (.json) or "
+        "the sentences alone (.txt)."
+    ),
 ]
 Confidence = Annotated[
     float | None,
@@ -158,10 +163,18 @@ Total = Annotated[
     bool, typer.Option("--total", help="Also print the total of all groups; costs no epsilon.")
 ]
 Difference = Annotated[
-    tuple[str, str] | None,
+    list[str] | None,
     typer.Option(
         metavar="A B",
-        help="Also print the figure of group A minus that of group B; costs no epsilon. With "
-        "several --by, a group is written as its values: AA,1.",
+        help="Also print the figure of group A minus that of group B; costs no epsilon; may be "
+        "given again. With several --by, a group is written as its values: AA,1.",
+    ),
+]
+Ratio = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A B",
+        help="Also print the mean of group A divided by that of group B; costs no epsilon; may be "
+        "given again.",
     ),
 ]

@@ -26,11 +26,9 @@ from ..release.stored import figure_names
 from .wording import as_options
 
 __all__ = [
-    "FORMATS",
     "as_options",
     "check_targets",
     "encoded",
-    "format_of",
     "make_printable",
     "origin_of",
     "print_notes",
@@ -42,36 +40,9 @@ __all__ = [
     "write_file",
 ]
 
-FORMATS: Final = ("table", "json", "csv", "parquet", "yaml")
-#: The formats that the ending of a file's name promises.
-_ENDINGS: Final = {
-    ".json": "json", ".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".yaml": "yaml",
-    ".yml": "yaml",
-}  # fmt: skip
 _PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x", "–": "-", "≤": "<="}
 #: Up to this many groups, intervals are part of the answer by default.
 WITH_INTERVALS: Final = 100_000
-
-
-def format_of(given: str | None, output: Path | None, offered: Sequence[str] = FORMATS) -> str:
-    """The format of the answer: as given, else by the ending of the output's name, else a table."""
-    if given is not None and given not in offered:
-        raise OptionError(f"format={given!r} is not one of {', '.join(offered)}")
-    ending = "" if output is None else output.suffix.lower()
-    promised = _ENDINGS.get(ending)
-    if promised is None:
-        return given or offered[0]
-    if promised not in offered:
-        raise OptionError(
-            f"output={str(output)!r} ends in {ending}, but this command writes "
-            f"{' or '.join(offered)}; give the file another ending"
-        )
-    if given not in (None, promised):
-        raise OptionError(
-            f"format={given!r} contradicts output={str(output)!r}, which ends in {ending}; leave "
-            "out --format, or give the file another ending"
-        )
-    return promised
 
 
 def _check_writable(option: str, path: Path) -> None:

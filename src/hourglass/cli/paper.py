@@ -61,7 +61,10 @@ def paper(
     settings = Settings(runs, records, seed=seed, own=load_all(algorithm or []))
     start = time.perf_counter()
     with progress({"figures": len(exhibits)}) as tick:
-        shown = run(exhibits, settings, out, picture_format=picture_format, tick=tick)
+        shown = run(
+            exhibits, settings, out, picture_format=picture_format, tick=tick,
+            known=EXHIBITS.values(),
+        )  # fmt: skip
     _report(shown, out, settings.label, time.perf_counter() - start)
 
 

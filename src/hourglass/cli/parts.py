@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from glob import glob
 from typing import Any
 
 from ..core.unit import Unit, per_person, per_row
 from ..core.urls import scheme_of
-from ..errors import BudgetError, OptionError
+from ..errors import BudgetError, DataError, OptionError, SourceError
 from ..estimate.interval import check_confidence
 from ..ledger import Budget, Reservation
 from ..read.database import SCHEMES, file_url, sql
 from ..read.files import check_scheme, multiline
 from . import options
-from .output import check_targets, format_of
+from .formats import check_statement, format_of
+from .output import check_targets
 
 __all__ = ["Account", "Charge", "Groups", "Persons", "Place", "Wanted"]
 
@@ -52,6 +54,8 @@ class Place:
             return sql(source, self.table, trusted=self.trusted)
         if self.engine != "spark" and not os.path.exists(source):
             check_scheme(source)
+        if self.table is not None or self.trusted:
+            _check_readable(source)
         if self.trusted:
             raise OptionError(
                 "--trusted applies to a SELECT in --table, but the source is a file; leave it out"
@@ -71,6 +75,14 @@ class Place:
         from ..read.engines.spark import session
 
         session(self.master)
+
+
+def _check_readable(path: str) -> None:
+    """Raise an error if it cannot be seen whether the file is a database."""
+    if not glob(path, recursive=True) and not os.path.exists(path):
+        raise DataError(f"data={path!r}: there is no such file; check the path")
+    if os.path.isfile(path) and not os.access(path, os.R_OK):
+        raise SourceError(f"data={path!r} cannot be opened: this user may not read it")
 
 
 @dataclass(frozen=True)
@@ -222,6 +234,7 @@ class Wanted:
             check_picture(self.plot)
         targets = {"output": self.output, "plot": self.plot, "statement": self.statement}
         check_targets(targets, inputs)
+        check_statement(self.statement)
         if self.confidence is not None:
             check_confidence(self.confidence)
         if self.fewest < 1:

@@ -8,11 +8,12 @@ import typer
 
 import hourglass
 
+from ..ask.sum import sum_question
 from ..errors import OptionError
 from ..noise.bits import SECURE
 from . import options
 from .columns import bounds_of, column_of, missing_of
-from .combined import check_combined
+from .combined import Figures
 from .command import spread_out
 from .delivery import answered
 from .parts import Charge, Groups, Persons, Place, Wanted
@@ -48,6 +49,7 @@ def sum_(
     outside: options.OutsideShare = None,
     explain: options.Explain = False,
     total: options.Total = False,
+    difference: options.Difference = None,
 ) -> None:
     """The differentially private sum of a column, with its mean and count.
 
@@ -61,7 +63,8 @@ def sum_(
             "most rows of a person that count"
         )
     wanted.check(groups.by, [place.source, groups.keys_from, bounds_from, charge.place])
-    check_combined(total, {}, groups.by, groups.public, wanted.form)
+    figures = Figures.of(total, difference=difference)
+    figures.check(groups, wanted)
     asked, name = column_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked,
@@ -77,5 +80,5 @@ def sum_(
     }
     answered(
         hourglass.sum, ask, place, charge, wanted, explain=explain, bits=context.obj or SECURE,
-        total=total,
+        figures=figures, question=sum_question,
     )  # fmt: skip

@@ -30,6 +30,11 @@ __all__ = ["Plan", "compare", "expected_error", "gamma", "leading_error", "plan"
 Floats = npt.NDArray[np.float64]
 
 
+def __dir__() -> list[str]:
+    """The public names alone, for completion in notebooks."""
+    return [*__all__]
+
+
 def sigma2(epsilon: Any) -> float:
     """The least possible worst-case n^2 MSE / width^2 for real values (the paper's bound).
 

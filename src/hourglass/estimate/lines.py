@@ -12,7 +12,9 @@ rounding errors and the omitted far tail are below :data:`SLACK`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
@@ -20,11 +22,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import to_double
+from ..core.totals import NoisyTotals
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.count import LaplaceCount
 from ..mechanisms.tails import SLACK, Line, above
 
-__all__ = ["COUNT", "RESOLVED", "Floats", "Tail", "count_reach", "reach_of", "tabled", "tail"]
+__all__ = [
+    "COUNT", "RESOLVED", "Floats", "Tail", "count_reach", "reach_of", "sums_reach", "tabled",
+    "tail",
+]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
 Noise = MeanMechanism | LaplaceCount
@@ -110,6 +116,26 @@ def reach_of(mechanism: Noise, line: Line, miss: float, copies: int = 1) -> floa
     if math.isfinite(found):
         return found
     return 1.000001 * _deviation(mechanism, line) * math.sqrt(copies * (1 - miss) / miss)
+
+
+def sums_reach(
+    mechanism: MeanMechanism, noisy: Sequence[NoisyTotals], miss: float, copies: int
+) -> Fraction:
+    """How far noisy sums, added or subtracted, may be from the true figure, in units of the data.
+
+    The error of one sum is the width of the range times the error of the cells plus the lower bound
+    times that of the count. The noise is symmetric, so the law is the same for both signs.
+    ``copies`` is the number of independent noises in ``noisy``.
+    """
+    grid = mechanism.grid
+    lower, width = Fraction(grid.bounds.lower), grid.bounds.width
+    largest = max(abs(lower), abs(lower + width))
+    line = Line(width / largest, -lower / largest)
+    reach = largest * Fraction(reach_of(mechanism, line, miss / 2, copies))
+    if grid.slack:  # rounding moved each record by at most the slack
+        more = Fraction(count_reach(mechanism, miss / 50, copies))
+        reach += grid.slack * max(1, math.ceil(sum(each.size for each in noisy) + more))
+    return reach
 
 
 def _deviation(mechanism: Noise, line: Line) -> float:

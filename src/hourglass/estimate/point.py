@@ -28,6 +28,7 @@ __all__ = [
     "check_estimator",
     "count",
     "each",
+    "exact_sum",
     "mean",
     "share",
     "sum_",
@@ -147,6 +148,11 @@ def sum_(noisy: NoisyTotals, grid: Grid) -> Any:
     with np.errstate(over="ignore"):
         totals = (lower * size + step * noisy.cells.astype(np.float64) / noisy.parts) / float(power)
     return np.clip(totals, -most, most)
+
+
+def exact_sum(noisy: NoisyTotals, grid: Grid) -> Fraction:
+    """The sum of one answer before it is rounded to a double."""
+    return Fraction(grid.bounds.lower) * noisy.size + grid.step * Fraction(noisy.cells, noisy.parts)
 
 
 def count(noisy: NoisyTotals) -> Any:

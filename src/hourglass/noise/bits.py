@@ -14,6 +14,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import OptionError, shown
+
 __all__ = ["BLOCK", "SECURE", "Bits", "SecureBits", "SeededBits", "Words"]
 
 Words = npt.NDArray[np.uint64]
@@ -100,6 +102,11 @@ class Filled:
     """Arrays of ``size`` samples, filled block by block."""
 
     def __init__(self, size: int) -> None:
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
+            raise OptionError(
+                f"size={shown(size)} is not a whole number of 0 or more; give one, or leave it out "
+                "for a single draw"
+            )
         self.arrays: tuple[npt.NDArray[Any], ...] = ()
         self._size, self._end = size, 0
 

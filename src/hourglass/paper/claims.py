@@ -59,7 +59,7 @@ def near_the_bound(table: Table) -> Claim:
     return Claim(
         "It comes close to the lower bound as ε falls to 0.",
         f"transformed / bound: {points[0].y:.3f} at ε = {points[0].x:g}, "
-        f"{points[-1].y:.3f} at ε = {points[-1].x:g}",
+        f"{points[-1].y:.3f} at ε = {points[-1].x:g} ({largest_error([points[0], points[-1]])})",
         all(abs(p.y - 1) <= 0.05 + SIGMAS * p.se for p in points),
     )
 
@@ -79,10 +79,11 @@ def meets_the_bound(table: Table) -> Claim:
 
 def falls_behind(table: Table) -> Claim:
     """The staircase relative to the hourglass over epsilon."""
-    ratio = {p.x: p for p in _over(table, "staircase", "hourglass")}
+    ratio, shown = {p.x: p for p in _over(table, "staircase", "hourglass")}, (1, 4, 8, 10)
     return Claim(
         "The 2-d staircase is worse than the hourglass, the more so the larger ε.",
-        ", ".join(f"{ratio[e].y:.2f} at ε = {e:g}" for e in (1, 4, 8, 10)),
+        ", ".join(f"{ratio[e].y:.2f} at ε = {e:g}" for e in shown)
+        + f" ({largest_error([ratio[e] for e in shown])})",
         all(abs(p.deviation) <= SIGMAS for p in ratio.values())
         and ratio[1].y < ratio[4].y < ratio[8].y < ratio[10].y,
     )
@@ -99,7 +100,8 @@ def rates(table: Table) -> Claim:
     return Claim(
         "For large ε the error falls as e^(-2ε/3) with hourglass, as e^(-ε/2) with the staircase.",
         f"exponents between ε = 8 and 10: {slopes['hourglass']:.3f} and "
-        f"{slopes['staircase']:.3f} (limits 0.667 and 0.500)",
+        f"{slopes['staircase']:.3f} (s.e. up to {max(errors.values()):.3f}; limits 0.667 and "
+        "0.500)",
         all(gap <= 0.06 + SIGMAS * se for gap, se in zip(near, errors.values(), strict=True)),
     )
 
@@ -121,7 +123,7 @@ def m_shape(series: str) -> Judge:
             f"{label[0].upper()}{label[1:]}: the error over the mean has the shape of an M, as "
             "clipping helps close to 0 and 1.",
             f"ends {points[0].y:.3f} and {points[-1].y:.3f}, peaks {left.y:.3f} and "
-            f"{right.y:.3f}, middle {middle.y:.3f}",
+            f"{right.y:.3f}, middle {middle.y:.3f} ({largest_error([*lows, left, right])})",
             all_above((_rise(peak, low) for peak in (left, right) for low in lows), 0),
         )
 
@@ -148,7 +150,8 @@ def best_from_two(table: Table) -> Claim:
     return Claim(
         "From two records on transformed Laplace is the best of the three on small data too.",
         f"others / transformed for |D| = 2 to 64: {spread(more)}; for one record "
-        f"independent / transformed {one[0].y:.2f}, shifted / transformed {one[1].y:.2f}",
+        f"independent / transformed {one[0].y:.2f}, shifted / transformed {one[1].y:.2f} "
+        f"({largest_error(one)})",
         all_above(more, 1),
     )
 

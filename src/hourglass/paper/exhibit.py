@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from ..errors import OptionError
 from ..noise.bits import SECURE, Bits, SeededBits
@@ -157,6 +157,19 @@ class Table:
             for p in self.points:
                 numbers = (_text(v) for v in (p.x, p.y, p.se, p.closed_form))
                 writer.writerow([p.panel, p.series, *numbers, p.runs, bits])
+
+    @classmethod
+    def read(cls, path: Path) -> tuple[Self, str]:
+        """The points that :meth:`write` wrote, and where their randomness came from."""
+        with path.open(newline="", encoding="utf-8") as file:
+            head, *rows = csv.reader(file)
+        if tuple(head[4:]) != _TAIL:
+            raise ValueError("not a table of points")
+        points = []
+        for panel, series, *numbers, runs, _ in rows:
+            x, y, se, closed = (float(number or "nan") for number in numbers)
+            points.append(Point(series, x, y, se, closed, int(runs), panel))
+        return cls(head[2], head[3], tuple(points)), rows[0][-1]
 
 
 _TAIL: Final = ("standard_error", "closed_form", "runs", "bits")

@@ -37,10 +37,10 @@ def page(shown: Sequence[Shown], settings: Settings) -> str:
 <style>{_STYLE}</style></head>
 <body>
 <h1>Mean estimation in the add-remove model, reproduced</h1>
-<p>Every number on this page was computed in this run of the command: {settings.runs:,} runs per
-point unless a figure says otherwise, and {settings.records:,} records where the data are large.
-Bars in the pictures are two standard errors. The noise is the exact sampler that releases use;
-the data are synthetic.</p>
+<p>Every number on this page was computed by this command: {settings.runs:,} runs per point unless a
+figure says otherwise, or that it is from an earlier run into the same folder, and
+{settings.records:,} records where the data are large. Bars in the pictures are two standard
+errors. The noise is the exact sampler that releases use; the data are synthetic.</p>
 {_notes(shown, settings)}
 {_part("The claims of the paper", "The experiments and pictures of the paper", paper)}
 {_part("Our own claims", "Beyond the paper", beyond)}
@@ -65,7 +65,7 @@ def _figure(shown: Shown) -> str:
     return (
         f'<figure id="{exhibit.name}">{picture}'
         f"<figcaption><b>{exhibit.name}. {escape(exhibit.title)}.</b> {escape(exhibit.caption)} "
-        f"{_runs(shown)} "
+        f"{_runs(shown)} {escape(shown.earlier + ' ' if shown.earlier else '')}"
         f'<a href="{shown.csv.name}">{shown.csv.name}</a></figcaption></figure>'
     )
 

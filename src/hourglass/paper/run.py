@@ -38,7 +38,8 @@ _YARDSTICKS: Final = (BOUND, BASELINE, "hourglass")
 class Shown:
     """An exhibit that was run: its files and the results for its claims.
 
-    ``own`` describes the results of the user's own algorithms.
+    ``own`` describes the results of the user's own algorithms; ``earlier`` says that the files are
+    those of an earlier run, and if that run was not private.
     """
 
     exhibit: Exhibit
@@ -47,6 +48,7 @@ class Shown:
     claims: tuple[Claim, ...]
     runs: int
     own: tuple[str, ...] = ()
+    earlier: str = ""
 
 
 def chosen(names: Iterable[str], exhibits: Mapping[str, Exhibit]) -> list[Exhibit]:
@@ -66,10 +68,12 @@ def run(
     *,
     picture_format: str = "png",
     tick: Callable[[str, int], None] = lambda name, steps: None,
+    known: Iterable[Exhibit] = (),
 ) -> list[Shown]:
     """Run each exhibit and write its files into ``out``, then ``index.html``.
 
-    ``tick`` is called for every point measured and every figure drawn.
+    The page also has those of the ``known`` exhibits that an earlier run left in ``out``. ``tick``
+    is called for every point measured and every figure drawn.
     """
     one_of("format", picture_format, FORMATS)
     shown = []
@@ -83,8 +87,28 @@ def run(
                 streams[exhibit.stream] = settings.stream(exhibit.stream)
             shown.append(_show(exhibit, streams[exhibit.stream], out, picture_format, on_point))
             tick("figures", 1)
-    (out / "index.html").write_text(page(shown, settings), encoding="utf-8")
+    found = {item.exhibit.name: item for item in shown}
+    every = [found.get(each.name) or _earlier(each, out) for each in known] or [*shown]
+    there = [item for item in every if item is not None]
+    (out / "index.html").write_text(page(there, settings), encoding="utf-8")
     return shown
+
+
+def _earlier(exhibit: Exhibit, out: Path) -> Shown | None:
+    """An exhibit as an earlier run left it; None if there is none that this version can read."""
+    csv = out / f"{exhibit.name}.csv"
+    pictures = [out / f"{exhibit.name}.{ending}" for ending in FORMATS]
+    picture = next((path for path in pictures if path.is_file()), None)
+    if picture is None or not csv.is_file():
+        return None
+    try:
+        table, bits = Table.read(csv)
+        claims = exhibit.claims(table)
+        runs = max(p.runs for p in table.points)
+    except (ArithmeticError, LookupError, OSError, TypeError, ValueError):
+        return None
+    told = f"From an earlier run{'' if bits == 'secure' else f', {bits}'}."
+    return Shown(exhibit, picture, csv, claims, runs, earlier=told)
 
 
 def _show(

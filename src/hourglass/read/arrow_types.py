@@ -17,8 +17,10 @@ def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any
     import pyarrow.dataset
 
     what = "Arrow" if format == "ipc" else "Parquet"
-    with guarded_schema(f"{files.paths[0]!r} is not a complete {what} file"):
-        schemas = [pyarrow.dataset.dataset(path, format=format).schema for path in files.absolute]
+    schemas = []
+    for path, shown in zip(files.absolute, files.paths, strict=True):
+        with guarded_schema(f"{shown!r} is not a complete {what} file"):
+            schemas.append(pyarrow.dataset.dataset(path, format=format).schema)
     groups: dict[Any, str] = {}
     for path, schema in zip(files.paths, schemas, strict=True):
         of_wanted = tuple((f.name, f.type) for f in schema if f.name in wanted)

@@ -15,7 +15,7 @@ from ..errors import DataError, OptionError
 from .sql.cells import identifier
 from .sql.rowwise import not_row_by_row, tables_of
 
-__all__ = ["SCHEMES", "SqlSource", "file_url", "sql"]
+__all__ = ["SCHEMES", "SqlSource", "file_url", "has_magic", "sql"]
 
 _QUERY: Final = re.compile(r"\s*\(?\s*(select|with|values|table|from)\b", re.IGNORECASE)
 #: Schemes of URLs, and SQLGlot's names of their dialects.
@@ -79,15 +79,18 @@ def file_url(path: str) -> str | None:
     """
     if not os.path.isfile(path):
         return None
+    found = (scheme for scheme in _FILES if has_magic(path, scheme))
+    return next((f"{scheme}:///{quote(path)}" for scheme in found), None)
+
+
+def has_magic(path: str, scheme: str) -> bool:
+    """Whether a file begins like a database of that kind; False if it cannot be opened."""
+    at, mark = _FILES[scheme]
     try:
         with open(path, "rb") as file:
-            start = file.read(16)
+            return file.read(16)[at:].startswith(mark)
     except OSError:
-        return None
-    for scheme, (at, mark) in _FILES.items():
-        if start[at:].startswith(mark):
-            return f"{scheme}:///{quote(path)}"
-    return None
+        return False
 
 
 def sql(url: str, table: str, *, trusted: bool = False) -> SqlSource:

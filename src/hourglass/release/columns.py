@@ -151,7 +151,7 @@ class Columns(Presented, Mapping[Any, Any]):
                 raise AttributeError(
                     f"this answer is for several columns and has no {name}; use {one}.{name}"
                 )
-            return object.__getattribute__(self, name)  # raises the error of a property
+            return super().__getattr__(name)
 
     def intervals(
         self, confidence: float = 0.95, *, of: str = "mean", simultaneous: bool = False

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -26,11 +25,10 @@ from ..estimate.interval import (
     interval,
     possible_sums,
 )
-from ..estimate.lines import count_reach, reach_of
+from ..estimate.lines import count_reach, sums_reach
 from ..estimate.population import Seen, population, records_mean
 from ..mechanisms.base import MeanMechanism
-from ..mechanisms.tails import Line
-from .derived import Derived, places_of, plain_key, stored
+from .derived import Derived, chosen_of, places_of, plain_key, stored
 from .presented import UNKNOWN
 from .rendering import counted, decimals_for, marked, number
 
@@ -104,15 +102,10 @@ class Total(Derived):
         return max(0, math.floor(size - reach) + 1), max(0, math.ceil(size + reach) - 1)
 
     def _sum(self, miss: float) -> tuple[float, float]:
-        """Width times the error of the cells, and the lower bound times that of the count."""
-        grid, noisy = self._algorithm.grid, self.noisy_totals
-        lower, width = Fraction(grid.bounds.lower), grid.bounds.width
-        largest = max(abs(lower), abs(lower + width))
-        line = Line(width / largest, -lower / largest)
-        reach = largest * Fraction(reach_of(self._algorithm, line, miss / 2, len(self.keys)))
-        if grid.slack:  # rounding moved a record by at most the slack
-            reach += grid.slack * max(1, self._count(miss / 50)[1])
-        middle = lower * noisy.size + grid.step * Fraction(noisy.cells, noisy.parts)
+        noisy = self.noisy_totals
+        reach = sums_reach(self._algorithm, [noisy], miss, len(self.keys))
+        grid = self._algorithm.grid
+        middle = point.exact_sum(noisy, grid)
         return possible_sums(grid, to_double(middle - reach), to_double(middle + reach))
 
     @property
@@ -156,7 +149,7 @@ class Total(Derived):
 
 def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
     """The total of the groups with these keys, or of all."""
-    chosen = list(releases) if keys is None else list(keys)
+    chosen = chosen_of(releases, keys)
     noisy = releases.noisy_totals.take(np.array(places_of(releases, chosen)))
     cells, rest = (sum(int(v) for v in part) for part in (noisy.cells, noisy.rest))
     whole = NoisyTotals(cells, rest, noisy.grid, noisy.parts)

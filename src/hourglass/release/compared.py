@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.exact import to_double
@@ -16,7 +17,8 @@ from ..errors import OptionError, shown
 from ..estimate import pairs
 from ..estimate.differences import difference
 from ..estimate.interval import Interval, _records, check_confidence, interval
-from ..estimate.point import count
+from ..estimate.lines import sums_reach
+from ..estimate.point import count, exact_sum
 from ..estimate.population import Seen
 from ..mechanisms.base import MeanMechanism
 from .derived import Derived, finite, key_name, pair_of, plain_key, stored
@@ -26,7 +28,7 @@ from .rendering import decimals_for, marked, number
 if TYPE_CHECKING:
     from .releases import Releases
 
-__all__ = ["Difference", "Ratio", "compared"]
+__all__ = ["Difference", "Ratio", "SumDifference", "compared"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,6 +40,9 @@ class _Pair(Derived):
     noisy_totals: tuple[NoisyTotals, NoisyTotals]
     _algorithm: MeanMechanism
     private: bool = True
+
+    #: The figure's name in JSON.
+    _figure: ClassVar[str]
 
     def _seen(self, confidence: float, of: str) -> tuple[Seen, Seen]:
         check_confidence(confidence)
@@ -79,7 +84,7 @@ class _Pair(Derived):
         """The figure and its interval as JSON values; what is not a finite number is None."""
         return {
             "groups": [plain_key(key) for key in self.keys],
-            type(self).__name__.lower(): finite(self.value),
+            self._figure: finite(self.value),
             "interval": stored(self.interval(confidence)),
             **marked(self.private),
         }
@@ -89,6 +94,7 @@ class _Pair(Derived):
 class Difference(_Pair):
     """The mean of one group minus the mean of another."""
 
+    _figure: ClassVar[str] = "difference"
     _shown: ClassVar[tuple[str, ...]] = ("difference", "keys", "private")
 
     @property
@@ -128,9 +134,53 @@ class Difference(_Pair):
 
 
 @dataclass(frozen=True, repr=False)
+class SumDifference(Difference):
+    """The sum of one group minus the sum of another."""
+
+    @property
+    def difference(self) -> float:
+        """The first sum minus the second."""
+        return to_double(self._exact)
+
+    @property
+    def _exact(self) -> Fraction:
+        first, second = (exact_sum(noisy, self._algorithm.grid) for noisy in self.noisy_totals)
+        return first - second
+
+    def interval(self, confidence: float = 0.95, *, of: str = "sum") -> Interval:
+        """An interval for the difference of the two sums of these records.
+
+        Valid for every number of records; from the law of the difference of both groups' noises.
+        """
+        check_confidence(confidence)
+        if of != "sum":
+            raise OptionError(
+                f"of={shown(of)} is not offered for a difference of sums, whose interval is for "
+                'these records; difference(a, b, of="mean") compares the means'
+            )
+        reach = sums_reach(self._algorithm, self.noisy_totals, 1.0 - float(confidence), 2)
+        low, high = to_double(self._exact - reach), to_double(self._exact + reach)
+        return Interval(low, high, float(confidence), of, "valid")
+
+    def _rows(self, confidence: float) -> list[list[str]]:
+        low, high = self.interval(confidence)
+        places = 0 if self._algorithm.grid.own else decimals_for((high - low) / 4)
+        return [[self._subject, *(number(v, places) for v in (self.value, low, high))]]
+
+    @property
+    def _subject(self) -> str:
+        a, b = (f"sum of {key_name(key)}" for key in self.keys)
+        return f"{a} minus {b}"
+
+    def _notes(self) -> list[str]:
+        return Derived._notes(self)
+
+
+@dataclass(frozen=True, repr=False)
 class Ratio(_Pair):
     """The mean of one group divided by the mean of another."""
 
+    _figure: ClassVar[str] = "ratio"
     _shown: ClassVar[tuple[str, ...]] = ("ratio", "keys", "private")
 
     @property

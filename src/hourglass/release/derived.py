@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..errors import OptionError, shown
 from ..estimate.interval import Interval
+from .presented import not_among
 from .rendering import (
     NOT_PRIVATE,
     group_label,
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from .counts import Counts
     from .releases import Releases
 
-__all__ = ["Derived", "finite", "key_name", "pair_of", "places_of", "plain_key", "stored"]
+__all__ = [
+    "Derived", "chosen_of", "finite", "key_name", "pair_of", "places_of", "plain_key", "stored",
+]  # fmt: skip
 
 #: What the printed intervals cover.
 _OF_RECORDS: Final = (
@@ -83,9 +86,22 @@ class Derived:
 
 def place_of(answer: Releases | Counts, key: Any) -> int:
     """The place of a group in an answer."""
-    if key not in answer:
-        raise OptionError(f"{shown(key)} is not a group of this answer; keys() lists its groups")
+    if not isinstance(key, Hashable) or key not in answer:
+        raise OptionError(not_among(key, answer, "group"))
     return answer._places[key]
+
+
+def chosen_of(answer: Releases | Counts, keys: Sequence[Any] | None) -> list[Any]:
+    """The keys of the groups to add up: a list of them, or all."""
+    if keys is None:
+        return list(answer)
+    one = isinstance(keys, str | bytes) or not isinstance(keys, Iterable)
+    if one or (isinstance(keys, tuple) and keys in answer):
+        raise OptionError(
+            f"keys={shown(keys)} is not a list; give a list of groups, also for one of them: "
+            "total([key])"
+        )
+    return list(keys)
 
 
 def places_of(answer: Releases | Counts, keys: Sequence[Any]) -> list[int]:

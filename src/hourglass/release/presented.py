@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..core.unit import hidden
 from ..errors import shown
@@ -22,7 +22,7 @@ from .rendering import (
 )  # fmt: skip
 from .stored import figure_names
 
-__all__ = ["SHOWN", "TOO_FEW", "UNKNOWN", "Presented", "group_names", "no_such_key"]
+__all__ = ["SHOWN", "TOO_FEW", "UNKNOWN", "Presented", "group_names", "no_such_key", "not_among"]
 
 #: The most rows that are printed; of further groups only the number is shown.
 SHOWN: Final = 60
@@ -32,30 +32,44 @@ TOO_FEW: Final = "too few records"
 UNKNOWN: Final = "–"
 #: The most keys among which the nearest to a wrong one is looked for.
 _SEARCHED: Final = 1_000
+#: What combines the groups of an answer that is by group.
+_OF_GROUPS: Final = ("total", "difference", "ratio")
 #: How neighbouring tables differ.
 _CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
 
 
 def no_such_key(key: Any, known: Collection[Any], what: str) -> KeyError:
-    """The error for a key that an answer does not have, with the nearest that it has.
+    """The error for a key that an answer does not have."""
+    return KeyError(not_among(key, known, what))
+
+
+def not_among(key: Any, known: Collection[Any], what: str) -> str:
+    """The message for a key that an answer does not have, with the nearest that it has.
 
     Keys of an answer are public. Among very many of them the nearest is not looked for.
     """
     told = f"{shown(key)} is not a {what} of this answer"
     if len(known) > _SEARCHED:
-        return KeyError(f"{told}; it has {len(known):,}")
+        return f"{told}; it has {len(known):,}"
     texts = {str(each): each for each in known}
     near = get_close_matches(str(key) if isinstance(key, str | int | tuple) else "", texts, n=1)
     if not near:
         some = ", ".join(repr(each) for each in islice(known, 12))
-        return KeyError(f"{told}; it has {some}{', ...' if len(known) > 12 else ''}")
+        return f"{told}; it has {some}{', ...' if len(known) > 12 else ''}"
     found = texts[near[0]]
     kind = f", of type {type(found).__name__}" if type(found) is not type(key) else ""
-    return KeyError(f"{told}; did you mean {found!r}{kind}?")
+    return f"{told}; did you mean {found!r}{kind}?"
 
 
 class Presented:
     """Text, HTML and frames of an answer, from its columns, its table and its terms."""
+
+    if not TYPE_CHECKING:  # a type checker would then accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _OF_GROUPS:
+                raise AttributeError(_no_groups(self, name))
+            return object.__getattribute__(self, name)  # raises the error of a property
 
     def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
         """The answer as columns."""
@@ -199,6 +213,15 @@ class Presented:
         all_notes = [*self._marks(1), *self._notes(), *self._outside_notes(0.95)]
         caption = f"{self._subject}, epsilon = {decimal(self.epsilon)}"
         return html_table(head, rows, caption, self._names) + html_paragraphs(all_notes)
+
+
+def _no_groups(answer: Any, name: str) -> str:
+    if not answer.by:
+        return f"this answer is not by group and has no {name}; answers with by= have it"
+    if names := getattr(answer, "names", ()):
+        one = f"answer.column({names[0]!r}).{name}"
+        return f"this answer is for several columns and has no {name}; use {one}"
+    return f"counts have no {name}; they have total and difference"
 
 
 def group_names(answer: Any) -> Iterable[Any]:

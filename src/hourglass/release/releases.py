@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from ..core.columns import Keys
 from ..core.unit import limited
+from ..errors import one_of
 from .answer import Answer
 from .combined import Total, total_of
-from .compared import Difference, Ratio, compared
+from .compared import Difference, Ratio, SumDifference, compared
 from .outside import share_cells, shares_notes
 from .presented import TOO_FEW, group_names, no_such_key
 from .release import Release
@@ -106,7 +107,7 @@ class Releases(Answer, Mapping[Any, Release]):
                     f"this answer is by group and has no {name}; use answer[key].{name} for one "
                     f"group, or answer.{name}s for all"
                 )
-            return object.__getattribute__(self, name)  # raises the error of a property
+            return super().__getattr__(name)
 
     # --- columns ----------------------------------------------------------------------------
 
@@ -150,9 +151,14 @@ class Releases(Answer, Mapping[Any, Release]):
         """
         return total_of(self, keys)
 
-    def difference(self, a: Any, b: Any) -> Difference:
-        """The mean of group ``a`` minus that of group ``b``, with an interval; costs no epsilon."""
-        found: Difference = compared(Difference, self, a, b)
+    def difference(self, a: Any, b: Any, *, of: str | None = None) -> Difference:
+        """The figure of group ``a`` minus that of group ``b``, with an interval; costs no epsilon.
+
+        The figure is ``of``, "mean" or "sum"; by default the one that was asked for.
+        """
+        one_of("of", of or self.asked, ("mean", "sum"))
+        kind = SumDifference if (of or self.asked) == "sum" else Difference
+        found: Difference = compared(kind, self, a, b)
         return found
 
     def ratio(self, a: Any, b: Any) -> Ratio:

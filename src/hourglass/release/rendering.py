@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from html import escape
 from itertools import chain, zip_longest
-from operator import add
 from typing import Any, Final
 
 __all__ = [
@@ -26,6 +25,9 @@ WIDTH: Final = 80
 NARROWEST: Final = 12
 #: Words that YAML reads as booleans or null.
 _RESERVED: Final = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
+#: A number, and a cell of words. An infinite number is neither.
+_DIGIT: Final = re.compile("[0-9]|^-?inf$")
+_WORD: Final = re.compile(r"[^\W\d_]{2}")
 
 
 #: What everything says that is made of seeded bits.
@@ -126,10 +128,10 @@ def paragraphs(notes: Iterable[str]) -> str:
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
-    """A table: the first columns, of names, left-aligned, the others, of numbers, right-aligned.
+    """A table: names and words are left-aligned, numbers right-aligned.
 
-    If a line would exceed 80 characters, the widest names are wrapped between words. Numbers are
-    never wrapped.
+    The first ``names`` columns are names, and those without any number are words. If a line would
+    exceed 80 characters, the widest names are wrapped between words. Numbers are never wrapped.
     """
     widths = [max(_width(row[i]) for row in [head, *rows]) for i in range(len(head))]
     over = sum(widths) + 2 * (len(widths) - 1) - WIDTH
@@ -137,7 +139,14 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 
         narrower = max(min(widths[place], NARROWEST), widths[place] - max(over, 0))
         over -= widths[place] - narrower
         widths[place] = narrower
-    return _table(head, rows, widths, names)
+    return _table(head, rows, widths, _sides(rows, names, len(head)))
+
+
+def _sides(rows: Sequence[Sequence[str]], names: int, columns: int) -> list[str]:
+    """How each column is aligned."""
+    cells = list(zip(*rows, strict=True)) or [()] * columns
+    words = [any(map(_WORD.match, each)) and not any(map(_DIGIT.search, each)) for each in cells]
+    return ["left" if place < names or words[place] else "right" for place in range(columns)]
 
 
 def _wrapped(text: str, width: int, *, long_words: bool = True) -> list[str]:
@@ -154,25 +163,25 @@ def sentence_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: in
     widths = [max(_width(row[i]) for row in [head, *rows]) for i in range(len(head))]
     while sum(widths) + 2 * len(widths) - 2 > width and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
-    return _table(head, rows, widths, len(head))
+    return _table(head, rows, widths, ["left"] * len(head))
 
 
 def _table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], names: int
+    head: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], sides: Sequence[str]
 ) -> str:
-    """The lines of a table, whose first ``names`` columns are aligned left, the others right."""
-    top, *others = (_lines(row, widths, names) for row in [head, *rows])
+    """The lines of a table."""
+    top, *others = (_lines(row, widths, sides) for row in [head, *rows])
     return "\n".join([*top, "  ".join("─" * each for each in widths), *chain(*others)])
 
 
-def _lines(row: Sequence[str], widths: Sequence[int], names: int) -> list[str]:
+def _lines(row: Sequence[str], widths: Sequence[int], sides: Sequence[str]) -> list[str]:
     columns = [_wrapped(text, each) for text, each in zip(row, widths, strict=True)]
     found = []
     for cells in zip_longest(*columns, fillvalue=""):
         spaces = [" " * (each - _width(c)) for c, each in zip(cells, widths, strict=True)]
-        left = map(add, cells[:names], spaces)
-        right = map(add, spaces[names:], cells[names:])
-        found.append("  ".join([*left, *right]).rstrip())
+        placed = zip(cells, spaces, sides, strict=True)
+        line = (cell + space if side == "left" else space + cell for cell, space, side in placed)
+        found.append("  ".join(line).rstrip())
     return found
 
 
@@ -192,10 +201,10 @@ def html_paragraphs(sentences: Iterable[str]) -> str:
 def html_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, names: int = 1
 ) -> str:
-    """An HTML table, with every cell escaped."""
+    """An HTML table, with every cell escaped; aligned as :func:`text_table`."""
+    sides = _sides(rows, names, len(head))
 
     def line(cells: Sequence[str], tag: str) -> str:
-        sides = ["left"] * names + ["right"] * (len(cells) - names)
         return "".join(
             f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>'
             for side, cell in zip(sides, cells, strict=True)

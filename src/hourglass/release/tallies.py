@@ -15,7 +15,7 @@ from ..estimate.interval import Interval, check_confidence
 from ..estimate.lines import count_reach
 from ..estimate.outside import count_ends
 from ..mechanisms.count import LaplaceCount
-from .derived import Derived, key_name, pair_of, places_of, plain_key, stored
+from .derived import Derived, chosen_of, key_name, pair_of, places_of, plain_key, stored
 from .rendering import NOT_PRIVATE, counted, marked, number
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class CountDifference(_Tally):
 
 def count_total(counts: Counts, keys: Sequence[Any] | None) -> CountTotal:
     """The total of the groups with these keys, or of all."""
-    chosen = list(counts) if keys is None else list(keys)
+    chosen = chosen_of(counts, keys)
     noisy = sum(int(counts.noisy_totals.counts[place]) for place in places_of(counts, chosen))
     return CountTotal(
         tuple(chosen), max(0, noisy), noisy, counts._what, counts._algorithm, counts.private

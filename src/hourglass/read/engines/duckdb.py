@@ -289,16 +289,20 @@ def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:
     engine = open_table(table, names)
     if not isinstance(engine, DuckDB):
         raise DataError("keys: give a public table as a frame or a file")
-    schema = engine.schema()
-    for name in names:
-        schema.field(name, "keys")
-    engine._fill()
-    columns = ", ".join(identifier(name) for name in names)
-    rows: list[Any] = engine._connection.execute(
-        f"SELECT DISTINCT {columns} FROM {engine._scan} ORDER BY ALL"
-    ).fetchall()
-    engine._database.close(keep=True)
-    return rows
+    done = False
+    try:
+        schema = engine.schema()
+        for name in names:
+            schema.field(name, "keys")
+        engine._fill()
+        columns = ", ".join(identifier(name) for name in names)
+        rows: list[Any] = engine._connection.execute(
+            f"SELECT DISTINCT {columns} FROM {engine._scan} ORDER BY ALL"
+        ).fetchall()
+        done = True
+        return rows
+    finally:
+        engine._database.close(keep=done)
 
 
 @register

@@ -6,12 +6,13 @@ processes can read it at the same time.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
 from ...core.totals import Groups
-from ...errors import DataError, guarded_schema
-from ..database import SqlSource
+from ...errors import DataError, SourceError, guarded_schema
+from ..database import SqlSource, has_magic
 from ..schema import Schema
 from ..sql.cells import literal
 from ..sql.query import Question
@@ -42,21 +43,40 @@ class DuckDBDatabase:
     def _opened(self) -> DuckDBRelation:
         if self._relation is None:
             if not Path(self._path).is_file():
-                raise DataError(f"url: there is no DuckDB file {self._path!r}")
+                raise DataError(f"data: there is no DuckDB file {self._path!r}")
             self._connection = connect()
-            with guarded_schema(
-                f"url: {self._path!r} cannot be opened read-only as a DuckDB file; is another "
-                "process writing to it?"
-            ):
-                # A relative path could be mistaken for the prefix of an extension, such as "md:".
-                path = literal(str(Path(self._path).absolute()))
-                self._connection.execute(f"ATTACH {path} AS {_FILE} (READ_ONLY)")
-                self._connection.execute(f"USE {_FILE}")
-            self._check_tables()
-            with guarded_schema("table: DuckDB cannot determine its columns"):
-                selected = self._connection.sql(f"SELECT * FROM {self._source.relation}")
+            try:
+                self._attach()
+                self._check_tables()
+                with guarded_schema("table: DuckDB cannot determine its columns"):
+                    selected = self._connection.sql(f"SELECT * FROM {self._source.relation}")
+            except BaseException:
+                self._connection.close()
+                raise
             self._relation = DuckDBRelation(selected)
         return self._relation
+
+    def _attach(self) -> None:
+        """Open the file. Of DuckDB's own message only the reason is used."""
+        import duckdb
+
+        # A relative path could be mistaken for the prefix of an extension, such as "md:".
+        path = literal(str(Path(self._path).absolute()))
+        try:
+            self._connection.execute(f"ATTACH {path} AS {_FILE} (READ_ONLY)")
+            self._connection.execute(f"USE {_FILE}")
+        except duckdb.Error as error:
+            told = str(error)
+        else:
+            return
+        reason = "it is damaged, or was written by another version of DuckDB"
+        if not os.access(self._path, os.R_OK):
+            reason = "this user may not read it"
+        elif not has_magic(self._path, "duckdb"):
+            raise DataError(f"data: {self._path!r} is not a DuckDB file; check the path")
+        elif "set lock" in told:
+            reason = "another process has it open for writing; ask again when it is closed"
+        raise SourceError(f"data: the DuckDB file {self._path!r} cannot be opened: {reason}")
 
     def _check_tables(self) -> None:
         """Refuse names that are not tables: DuckDB would look for a file of that name.

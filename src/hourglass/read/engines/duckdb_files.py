@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -114,14 +114,10 @@ def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> Table:
     paths = [_literally(path) for path in files.absolute]
     if len(paths) == 1:
         return Table(_parquet(paths), footer=literal(paths[0]))
-    with guarded_schema(
-        f"{files.paths[0]!r} and the others: are they complete Parquet files? DuckDB cannot read "
-        "the columns"
-    ):
-        groups = _alike(paths, wanted)
+    named = dict(zip(paths, files.paths, strict=True))
+    groups = _alike(named, wanted)
     if len(groups) == 1:
         return Table(_parquet(paths), footer=literal(paths[0]))
-    named = dict(zip(paths, files.paths, strict=True))
     first = [named[group[0]] for group, _ in groups]
     kinds = [{name: _kind(text) for name, text in columns} for _, columns in groups]
     targets = {name: reconciled(name, first, kinds) for name in wanted}
@@ -163,15 +159,21 @@ def _literally(path: str) -> str:
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)
 
 
-def _alike(paths: list[str], wanted: tuple[str, ...]) -> list[tuple[list[str], Any]]:
-    """Files by what they declare of the wanted columns, as pairs of name and type."""
+def _alike(paths: Mapping[str, str], wanted: tuple[str, ...]) -> list[tuple[list[str], Any]]:
+    """Files by what they declare of the wanted columns, as pairs of name and type.
+
+    ``paths`` has the name of each file, as it is shown.
+    """
     database = OwnDatabase()
     groups: dict[Any, list[str]] = {}
-    for path in paths:
-        rows = database.connection.execute(
-            "SELECT name, coalesce(num_children, 0), coalesce(duckdb_type, 'nested') "
-            f"FROM parquet_schema({literal(path)}) ORDER BY column_id"
-        ).fetchall()
+    for path, shown in paths.items():
+        with guarded_schema(
+            f"{shown!r}: is it a whole Parquet file? DuckDB cannot read the columns"
+        ):
+            rows = database.connection.execute(
+                "SELECT name, coalesce(num_children, 0), coalesce(duckdb_type, 'nested') "
+                f"FROM parquet_schema({literal(path)}) ORDER BY column_id"
+            ).fetchall()
         columns, row = [], 1
         for _ in range(rows[0][1]):  # depth first: a column, then all that is nested in it
             name, inside, declared = rows[row]
@@ -181,7 +183,7 @@ def _alike(paths: list[str], wanted: tuple[str, ...]) -> list[tuple[list[str], A
                 inside += rows[row][1] - 1
                 row += 1
         found = tuple(sorted({c for c in columns if c[0] in wanted}))
-        _once_each([name for name, _ in columns if name in wanted], path)
+        _once_each([name for name, _ in columns if name in wanted], shown)
         groups.setdefault(found, []).append(path)
     database.close(keep=True)
     return [(group, found) for found, group in groups.items()]

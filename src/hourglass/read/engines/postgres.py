@@ -164,7 +164,7 @@ def _connected(url: str) -> Any:
         kind = type(error).__name__
     reasons = (reason for phrase, reason in _REASONS.items() if phrase in told)
     reason = next(reasons, f"check host, port, database, user and password ({kind})")
-    raise SourceError(f"url: PostgreSQL at {shown_url(url)} cannot be reached: {reason}")
+    raise SourceError(f"data: PostgreSQL at {shown_url(url)} cannot be reached: {reason}")
 
 
 def _field(name: str, code: int, encoding: str) -> Field:

@@ -207,11 +207,7 @@ def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str
         with guarded_schema(_WHAT):
             frame = reader.option("mergeSchema", "true").parquet(*paths)
             return Spark(frame, converted=set(frame.columns))
-    with guarded_schema(
-        f"{files.paths[0]!r} and the others: are they complete Parquet files? Spark cannot read "
-        "them"
-    ):
-        groups, converted, unsigned = _alike(files, paths, wanted)
+    groups, converted, unsigned = _alike(files, paths, wanted)
     with guarded_schema(_WHAT):
         frames = [reader.parquet(*group) for group, _ in groups]
     if len(frames) == 1:
@@ -239,7 +235,8 @@ def _alike(
     unsigned: set[str] = set()
     groups: dict[Any, tuple[list[str], str]] = {}
     for path, full, name in zip(paths, files.absolute, files.paths, strict=True):
-        schema = pyarrow.parquet.read_schema(full)
+        with guarded_schema(f"{name!r}: is it a whole Parquet file? Spark cannot read the columns"):
+            schema = pyarrow.parquet.read_schema(full)
         found = tuple(sorted((f.name, str(f.type)) for f in schema if f.name in wanted))
         groups.setdefault(found, ([], name))[0].append(path)
         times = (f for f in schema if pyarrow.types.is_timestamp(f.type))

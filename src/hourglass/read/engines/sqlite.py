@@ -8,6 +8,7 @@ results do not use collations.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,8 @@ from ...core.columns import KeyColumn, Keys
 from ...core.grid import Bounds
 from ...core.keys import LONGEST
 from ...core.totals import Groups
-from ...errors import BoundsError, DataError, guarded, guarded_schema
-from ..database import SqlSource
+from ...errors import BoundsError, DataError, SourceError, guarded, guarded_schema
+from ..database import SqlSource, has_magic
 from ..schema import INT64, Field, Schema
 from ..sql.cells import INFINITY, INTEGER, REAL, identifier
 from ..sql.dialects import (
@@ -40,6 +41,18 @@ __all__ = ["SQLite"]
 _VIEW: Final = "hourglass_view"
 _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
 UNDECLARED: Final = "undeclared"
+_LOCKED: Final = "another process has it locked for writing; ask again when it has finished"
+#: Why a file cannot be read whatever is asked of it, by SQLite's primary result codes.
+_UNREADABLE: Final = {
+    3: "this user may not read it",
+    5: _LOCKED,
+    6: _LOCKED,
+    8: "a journal beside it can only be applied by a process that may write to it",
+    10: "the disk fails",
+    11: "it is damaged",
+    14: "it, or the journal beside it, cannot be opened",
+    26: "it is damaged",
+}
 
 
 def _mend(node: Any, expressions: Any) -> Any:
@@ -71,18 +84,27 @@ class SQLite:
         """The rows of a result, on a connection of its own."""
         path = Path(self._path)
         if not path.is_file():
-            raise DataError(f"url: there is no SQLite file {self._path!r}")
+            raise DataError(f"data: there is no SQLite file {self._path!r}")
         import sqlite3
 
-        connection = sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)
+        connection = None
         try:
+            connection = sqlite3.connect(path.absolute().as_uri() + "?mode=ro", uri=True)
             connection.execute("PRAGMA temp_store = MEMORY")  # nothing is spilled to a file
             _define_functions(connection)
             if view:
                 connection.execute(f"CREATE TEMP VIEW {_VIEW} AS SELECT * FROM {self._relation}")
             return connection.execute(sql).fetchall()
+        except sqlite3.Error as error:
+            reason = _UNREADABLE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+            if reason is None:
+                raise
         finally:
-            connection.close()
+            if connection is not None:
+                connection.close()
+        if os.access(path, os.R_OK) and not has_magic(self._path, "sqlite"):
+            raise DataError(f"data: {self._path!r} is not a SQLite file; check the path")
+        raise SourceError(f"data: the SQLite file {self._path!r} cannot be read: {reason}")
 
     def schema(self) -> Schema:
         """The declared types; a column without one is text, or as parse= declares."""
@@ -95,7 +117,7 @@ class SQLite:
         return Schema(tuple(_field(row[1], row[2] or "") for row in rows), folds=True)
 
     def _tables(self) -> list[str]:
-        with guarded_schema(f"url: {self._path!r} cannot be read as a SQLite file"):
+        with guarded_schema("table: SQLite did not list its tables"):
             rows = self._asked(_TABLES, view=False)
         return [row[0] for row in rows]
 
