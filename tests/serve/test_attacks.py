@@ -16,7 +16,7 @@ import httpx
 import pytest
 from starlette.datastructures import Headers
 
-from hourglass.serve import limits, server
+from hourglass.serve import connections, limits
 from hourglass.serve.api import ROUTES as API
 from hourglass.serve.catalogue import Person
 from hourglass.serve.failures import FAILURES, Failure
@@ -244,7 +244,7 @@ def test_a_link_ends_with_the_token_that_it_was_made_beside(running: Place) -> N
 def test_one_address_cannot_take_every_connection(
     running: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "_MOST_FROM_ONE", 20)
+    monkeypatch.setattr(connections, "_MOST_FROM_ONE", 20)
     with ExitStack() as stack:
         taken = [
             stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=20))
@@ -256,7 +256,7 @@ def test_one_address_cannot_take_every_connection(
                 assert each.recv(10) == b""
             ended += 1
         assert ended == 5
-        assert server._connections["127.0.0.1"] <= 20
+        assert running.open["127.0.0.1"] <= 20
     with running.client("ana") as ana:
         for _ in range(200):
             with suppress(httpx.TransportError):
@@ -384,7 +384,7 @@ def test_huge_bodies_are_cut_off(running: Place) -> None:
 def test_slow_clients_are_not_waited_for(running: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that drips its body, and two that never end the head of a request: first and second."""
     monkeypatch.setattr(limits, "SECONDS", 0.5)
-    monkeypatch.setattr(server, "_HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "_HEAD_SECONDS", 0.5)
     head = (
         f"POST /releases HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n"
         f"Authorization: Bearer {running.tokens['ana']}\r\n\r\n"

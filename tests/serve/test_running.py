@@ -157,9 +157,12 @@ def test_stopped_while_it_answers(tmp_path: Path) -> None:
                 codes.append(each.result())
             except httpx.TransportError:
                 codes.append(0)  # not taken any more
-        server.communicate(timeout=60)
+        _, log = server.communicate(timeout=60)
     assert server.returncode == 0
     assert set(codes) <= {200, 0}
+    events = [json.loads(line) for line in log.splitlines()]
+    assert [each["why"] for each in events if each["event"] == "stopped"] == ["SIGTERM"]
+    assert events[-1]["event"] == "stopped"
     assert Budget(place.ledger, "main").balance().open == 0
 
 

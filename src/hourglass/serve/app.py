@@ -57,16 +57,10 @@ class Headers:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         """Around an application."""
         self._app = app
-        self._service = service
         secure = service.state.catalogue.settings.secure
         self._lines = [(k.encode(), v.encode()) for k, v in _HEADERS]
         if secure:
             self._lines.append((_HTTPS[0].encode(), _HTTPS[1].encode()))
-
-    def proxies(self) -> tuple[str, ...]:
-        """The addresses of the declared proxy, if there is one."""
-        proxy = self._service.state.catalogue.settings.proxy
-        return proxy.addresses if proxy is not None else ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and add the headers to its reply."""
