@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import signal
@@ -158,3 +159,22 @@ def test_whatever_is_sent_the_log_is_lines_of_json(tmp_path: Path) -> None:
     assert "EVIL" not in log
     assert "Traceback" not in log
     assert [each for each in events if each["level"] == "error"] == []
+
+
+def test_replies_are_sent_at_once() -> None:
+    """Without TCP_NODELAY each reply on a kept connection takes 40 ms longer."""
+    with Listening("127.0.0.1", 0) as listening:
+        listening.listen()
+        with socket.create_connection(listening.getsockname(), timeout=20):
+            accepted, _ = listening.accept()
+            with accepted:
+                asyncio.run(_nodelay(accepted))
+
+
+async def _nodelay(accepted: socket.socket) -> None:
+    """An event loop sets it on connections that say they are TCP."""
+    accepted.setblocking(False)
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_accepted_socket(asyncio.Protocol, accepted)
+    assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    transport.close()

@@ -38,7 +38,9 @@ class Listening(socket.socket):
 
     def __init__(self, host: str, port: int, proxies: Callable[[], Sequence[str]] = tuple) -> None:
         """Bind the socket. The ``proxies`` serve many people, and may have all connections."""
-        super().__init__(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        # With the protocol named, the event loop sends small packets at once.
+        super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _IN_TRANSIT)  # and of those accepted
         self.proxies = proxies
