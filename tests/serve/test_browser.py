@@ -142,6 +142,16 @@ def test_it_works_without_javascript(browser: Any, place: Place) -> None:
     assert spent(place) == Fraction(1, 10)
 
 
+def test_the_preview_says_why_there_is_none(browser: Any, place: Place) -> None:
+    page = page_of(browser, place)
+    page.goto(f"{place.url}/ask/clinic")
+    page.get_by_text("What the preview pretends").click()
+    page.get_by_label("Mean, about").fill("61")
+    page.get_by_text("mean: takes a number between the bounds, 0 and 60.").wait_for()
+    page.get_by_label("Mean, about").fill("40")
+    page.get_by_text("if the true mean were 40").wait_for()
+
+
 def test_keyboard_only(browser: Any, place: Place) -> None:
     """From the datasets to the answer with Tab, arrows and Enter."""
     page = page_of(browser, place)

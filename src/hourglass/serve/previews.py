@@ -180,9 +180,9 @@ def _records(records: Any) -> int:
     try:
         found = int(records)
     except (TypeError, ValueError, OverflowError):
-        raise Failure("bad_pretence") from None
+        found = 0
     if isinstance(records, bool) or not 1 <= found <= _MOST:
-        raise Failure("bad_pretence")
+        raise _pretence("records", f"takes a whole number from 1 to {_MOST:,}")
     return found
 
 
@@ -190,7 +190,11 @@ def _mean(mean: Any, low: float, high: float) -> float:
     try:
         found = float(mean)
     except (TypeError, ValueError, OverflowError):
-        raise Failure("bad_pretence") from None
+        found = math.nan
     if not math.isfinite(found) or not low <= found <= high:
-        raise Failure("bad_pretence")
+        raise _pretence("mean", f"takes a number between the bounds, {low} and {high}")
     return found
+
+
+def _pretence(argument: str, words: str) -> Failure:
+    return Failure("bad_pretence", words=f"{argument}: {words}.", argument=argument)
