@@ -278,6 +278,11 @@ def test_a_line_of_which_a_part_was_written_does_not_spoil_the_next(
     journal.write("ask", "ana", key="whole")
     journal.write("ask", "ana", key="next")
     journal.close()
+    other = tmp_path / "ledger"
+    with other.open("wb") as ledger:  # which gets the number of the journal's file
+        with pytest.raises(Failure, match="unavailable"):
+            journal.write("answered", "ana", key="late")
+        assert ledger.tell() == other.stat().st_size == 0
     lines = journal.path.read_text().splitlines()
     assert [json.loads(line)["key"] for line in lines[1:]] == ["whole", "next"]
 
@@ -325,8 +330,9 @@ def test_sessions_and_links_end() -> None:
 def test_hostile_fields_are_refused_with_fixed_words(running: Place, name: str) -> None:
     """None of them is charged, quoted, or a reason for an error of ours."""
     before, told = spent(running), set[str]()
+    long = "0.1" + "0" * 60_000  # a price that is offered, in a tenth of a second
     with running.client("ana") as ana:
-        for place, value in enumerate(HOSTILE):
+        for place, value in enumerate([*HOSTILE, long]):
             if name in ("by", "filter") and value in ("", None, []):
                 continue  # all of these say that there is none
             body = json.dumps(asking(f"hostile-{name}-{place}", **{name: value}))

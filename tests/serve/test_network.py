@@ -123,6 +123,20 @@ def test_a_declared_proxy_may_have_all_connections(monkeypatch: pytest.MonkeyPat
         assert [taken(), taken()] == [True, False]
 
 
+def test_a_request_of_two_lengths_hides_no_other(running: Place) -> None:
+    """A proxy that goes by the one would hand on the rest as somebody else's request."""
+    head = f"POST /login HTTP/1.1\r\n{HOST}Content-Length: 60\r\nTransfer-Encoding: chunked\r\n\r\n"
+    hidden = f"0\r\n\r\nGET /healthz HTTP/1.1\r\n{HOST}\r\n"
+    with socket.create_connection(("127.0.0.1", running.port), timeout=20) as raw:
+        raw.sendall((head + hidden).encode())
+        reply = b""
+        with suppress(ConnectionResetError):
+            while part := raw.recv(65536):
+                reply += part
+    assert reply.count(b"HTTP/1.1") == 1
+    assert b"two_lengths" in reply
+
+
 GARBAGE = {
     "a chunk that is none, after the reply": [
         f"POST /releases HTTP/1.1\r\n{HOST}Transfer-Encoding: chunked\r\n\r\n".encode(),

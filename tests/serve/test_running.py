@@ -183,7 +183,13 @@ def test_beyond_this_machine_with_a_certificate(tmp_path: Path) -> None:
         with httpx.Client(base_url=url, verify=False) as client:
             reply = client.post("/login", data={"token": place.tokens["ana"]})
             assert re.match("__Host-hourglass=.*; Secure", reply.headers["set-cookie"])
-            assert client.get("/history").status_code == 200
+            page = client.get("/history")
+            assert page.status_code == 200
+            key = re.search(r'name="form_key" value="([0-9a-f]{64})"', page.text)
+            assert key
+            left = client.post("/logout", data={"form_key": key[1]})
+            forget = left.headers["set-cookie"]  # which browsers heed only if it is Secure
+            assert re.match("__Host-hourglass=.*Max-Age=0; Path=/; SameSite=lax; Secure", forget)
         with pytest.raises(httpx.TransportError):
             httpx.get(f"{place.url}/healthz", verify=False, timeout=5)
         server.terminate()

@@ -45,6 +45,7 @@ FAILURES: Final[dict[str, tuple[int, str]]] = {
         "This question failed after its noise was drawn, so it is never answered. The charge "
         "stands. Ask under another key, which is charged again.",
     ),
+    "two_lengths": (400, "The request states its length in two ways."),
     "cut_off": (400, "The connection ended before the whole request had arrived."),
     "too_large": (413, "The request is too large."),
     "not_json": (400, "Send a JSON object, with the content type application/json."),

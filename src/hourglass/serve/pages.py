@@ -102,15 +102,14 @@ def enter(call: Call) -> Response:
     call.desk.requests.check(person.name)
     call.service.journal.write("sign in", person.name)
     reply = RedirectResponse("/", 303)
-    reply.set_cookie(
-        cookie_name(state),
-        door.open_session(person),
-        httponly=True,
-        samesite="lax",
-        secure=state.catalogue.settings.secure,
-        path="/",
-    )
+    reply.set_cookie(cookie_name(state), door.open_session(person), **_cookie(call))
     return reply
+
+
+def _cookie(call: Call) -> dict[str, Any]:
+    """What a browser needs to take the cookie, and to forget it."""
+    secure = call.state.catalogue.settings.secure
+    return {"httponly": True, "samesite": "lax", "secure": secure, "path": "/"}
 
 
 def leave(call: Call) -> Response:
@@ -120,7 +119,7 @@ def leave(call: Call) -> Response:
         call.desk.door.close_session(call.visitor)
         call.service.journal.write("sign out", call.visitor.person.name)
     reply = RedirectResponse("/login", 303)
-    reply.delete_cookie(cookie_name(call.state), path="/")
+    reply.delete_cookie(cookie_name(call.state), **_cookie(call))
     return reply
 
 

@@ -20,6 +20,8 @@ __all__ = ["chosen", "no_dataset", "not_a_set", "price", "wrong_field"]
 
 #: No more than this many names are listed in a sentence; the reply has all of them.
 _MOST_LISTED: Final = 20
+#: A price has no more characters than this: those of a whole body take a tenth of a second.
+_LONGEST: Final = 100
 
 
 def chosen(dataset: Dataset, columns: Any, by: Any, filter_: Any, spread: Any) -> Choice:
@@ -52,7 +54,10 @@ def chosen(dataset: Dataset, columns: Any, by: Any, filter_: Any, spread: Any) -
 
 def price(dataset: Dataset, epsilon: Any) -> Fraction:
     """The price that was named, if it is offered."""
-    exact = exact_number(epsilon) if isinstance(epsilon, str | int | float) else None
+    usable = isinstance(epsilon, int | float) or (
+        isinstance(epsilon, str) and len(epsilon) <= _LONGEST
+    )
+    exact = exact_number(epsilon) if usable else None
     if exact is None or exact not in dataset.epsilons:
         offered = [shown_number(each) for each in dataset.epsilons]
         words = f"this price is not one of those offered; choose one of {_listed(offered)}"
