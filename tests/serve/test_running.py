@@ -20,6 +20,7 @@ import pytest
 from hourglass.errors import LedgerError
 from hourglass.ledger import Budget
 from hourglass.serve.reading import CatalogueError, read_catalogue
+from hourglass.serve.server import _Reloading
 from hourglass.serve.service import load
 from hourglass.serve.tokens import hashed, token
 
@@ -136,6 +137,31 @@ def test_totals_are_read_anew_on_the_owners_schedule(tmp_path: Path) -> None:
         else:
             raise AssertionError("the totals stayed as they were")
         assert count("before") < 1000  # a stored answer stays
+
+
+def test_questions_are_prepared_again_after_each_refresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the first to ask one would wait longer, and others could tell that they were."""
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place.path.write_text(place.text().replace('title = "Test"', 'refresh = "1s"'))
+    monkeypatch.delattr(signal, "SIGHUP")
+    service = place.service()
+    first = service.state
+
+    def prepared() -> bool:
+        holding = service.state.holdings["clinic"]
+        wanted = len(holding.menu) * len(holding.dataset.epsilons)
+        return len(holding.made) == wanted and all(e._rehearsed for e in holding.made.values())
+
+    with _Reloading(service, place.path):
+        for _ in range(600):
+            if service.state is not first and prepared():
+                break
+            time.sleep(0.1)
+        else:
+            raise AssertionError("nobody prepared the questions")
+    service.journal.close()
 
 
 def test_stopped_while_it_answers(tmp_path: Path) -> None:

@@ -128,8 +128,8 @@ class _Reloading:
             self._wanted.clear()
             if self._ended.is_set():
                 return
-            if self._reload("SIGHUP" if asked else "schedule") and asked:
-                self._rehearse()  # new totals do not change the laws
+            if self._reload("SIGHUP" if asked else "schedule"):
+                self._rehearse()  # or the time of an answer would tell who was the first to ask
 
     def _reload(self, why: str) -> bool:
         """Read everything again; if that fails, the previous state remains in force."""
