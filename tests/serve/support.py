@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ import httpx
 import uvicorn
 
 from hourglass.ledger import create_budget
+from hourglass.serve.connections import Listening
 from hourglass.serve.journal import Journal
 from hourglass.serve.people import Door
 from hourglass.serve.reading import read_catalogue
@@ -115,6 +117,7 @@ class Place:
     extra: str = ""
     people: dict[str, list[str]] = field(default_factory=lambda: dict(PEOPLE))
     tokens: dict[str, str] = field(default_factory=dict)
+    open: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.port = self.port or free_port()
@@ -170,13 +173,15 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(place: Place) -> Iterator[tuple[Service, Door]]:
+def serving(place: Place, url: str | None = None) -> Iterator[tuple[Service, Door]]:
     """The real server, in a thread."""
     service, door = place.service(), Door()
     server = uvicorn.Server(_config(service, door, service.state.catalogue))
-    thread = threading.Thread(target=server.run, daemon=True)
+    listening = Listening(service.state.catalogue.settings.host, place.port)
+    place.open = listening.open
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
-    wait_for(place.url)
+    wait_for(url or place.url)
     try:
         yield service, door
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -100,6 +101,150 @@ def test_the_same_moment_from_many_sides(running: Place) -> None:
         replies = set(pool.map(ask, range(20)))
     assert len(replies) == 1
     assert spent(running) - before == Fraction(1, 10)
+
+
+REFUSED: list[tuple[dict[str, object], str, list[object]]] = [
+    (
+        {"columns": ["age"]},
+        "columns: not offered, or not together; choose one of minutes, cost, or together, in this "
+        "order: minutes with cost.",
+        [["minutes"], ["cost"], ["minutes", "cost"]],
+    ),
+    ({"columns": ["cost", "minutes"]}, "minutes with cost", [["minutes"], ["cost"]]),
+    (
+        {"by": "sex"},
+        "by: this grouping is not offered; choose one of ward, town, or leave by out.",
+        ["ward", "town"],
+    ),
+    (
+        {"filter": "minutes > 10"},
+        "filter: this filter is not offered; choose one of long, or leave filter out.",
+        ["long"],
+    ),
+    ({"spread": True}, "spread: this dataset offers no standard deviation; leave spread out.", []),
+    (
+        {"epsilon": 0.3},
+        "epsilon: this price is not one of those offered; choose one of 0.01, 0.1, 0.5, 1.",
+        ["0.01", "0.1", "0.5", "1"],
+    ),
+    (
+        {"dataset": "secret"},
+        "dataset: there is no such dataset, or it is not open to you; open to you: clinic.",
+        ["clinic"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "words", "offered"), REFUSED)
+def test_a_refusal_names_the_argument_and_what_is_offered(
+    running: Place, changes: dict[str, object], words: str, offered: list[object]
+) -> None:
+    """The same words for a question and its plan, and of what is open to the caller alone."""
+    before = spent(running)
+    body = asking("refused", **changes)
+    address: Any = {name: value for name, value in body.items() if name != "request"}
+    with running.client("ana") as ana:
+        asked = ana.post("/releases", json=body)
+        planned = ana.get("/plan", params=address)
+    error = asked.json()["error"]
+    assert planned.json()["error"] == error
+    assert words in error["message"]
+    assert error["argument"] == next(iter(changes))
+    assert error["offered"][: len(offered)] == offered
+    assert spent(running) == before
+    gateway = hg.connect(running.url, running.tokens["ana"])
+    question = {"column": body["columns"], "dataset": body["dataset"], "epsilon": body["epsilon"]}
+    if "by" in changes:
+        with pytest.raises(hg.GatewayError, match="choose one of ward, town"):
+            gateway.mean(**question, by="sex")
+
+
+def test_a_standard_deviation_that_is_offered_for_another_column(tmp_path: object) -> None:
+    place = Place(tmp_path, f"{tmp_path}/budget.db")  # type: ignore[arg-type]
+    text = place.text().replace('unit = "minutes"', 'unit = "minutes"\nspread = true')
+    place.path.write_text(text)
+    with serving(place), place.client("ana") as ana:
+        alone = asking("x", columns=["cost"], spread=True)
+        error = ana.post("/releases", json=alone).json()["error"]
+        page = ana.get("/ask/clinic?what=cost&spread=1&epsilon=0.1").text
+    assert error["message"].startswith("spread: the standard deviation is offered for minutes,")
+    assert "the standard deviation is offered for minutes" in page
+    assert '<input type="radio" name="what" value="cost" checked>' in page  # the rest is kept
+    assert '<input type="radio" name="epsilon" value="0.1" checked>' in page
+
+
+@pytest.mark.parametrize("name", ["column", "columns"])
+def test_a_plan_and_a_question_take_the_same_names(running: Place, name: str) -> None:
+    question = {"dataset": "clinic", "by": "ward", "spread": False, "epsilon": 0.1}
+    with running.client("ana") as ana:
+        for columns in ("minutes", ["minutes", "cost"]):
+            fields: Any = {**question, name: columns}
+            plan = ana.get("/plan", params=fields)
+            key = f"same-{name}-{len(columns)}"
+            answer = ana.post("/releases", json={**fields, "request": key})
+            assert (plan.status_code, answer.status_code) == (200, 200), (plan.text, answer.text)
+            listed = [columns] if isinstance(columns, str) else columns
+            assert [each["column"] for each in plan.json()["columns"]] == listed
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("filtr=long", "GET /plan takes dataset, columns, by, filter, spread, epsilon, records"),
+        ("columns=cost", "columns: column means the same; give one of them."),
+        ("spread=yes", "spread: takes true or false."),
+        ("epsilon=1", "epsilon: given more than once; give it once."),
+        ("records=0", "records: takes a whole number from 1 to 1,000,000,000,000."),
+        ("mean=61", "mean: takes a number between the bounds, 0 and 60."),
+        ("mean=nan", "mean: takes a number between the bounds, 0 and 60."),
+    ],
+)
+def test_a_plan_of_another_question_than_was_meant_is_refused(
+    running: Place, address: str, words: str
+) -> None:
+    with running.client("ana") as ana:
+        good = "/plan?dataset=clinic&column=minutes&epsilon=0.1"
+        assert ana.get(good).status_code == 200
+        reply = ana.get(f"{good}&{address}")
+    assert reply.status_code == 422
+    assert words in reply.json()["error"]["message"]
+
+
+def test_a_field_that_is_given_twice_is_refused(running: Place) -> None:
+    """Another program, such as one that checks what is asked, might read the other of the two."""
+    before = spent(running)
+    twice = json.dumps(asking("twice", epsilon="0.1"))[:-1] + ', "epsilon": "1"}'
+    with running.client("ana") as ana:
+        headers = {"Content-Type": "application/json"}
+        reply = ana.post("/releases", content=twice, headers=headers)
+        lacking = ana.post("/releases", json={"dataset": "clinic", "columns": ["cost"]})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "bad_fields")
+    assert "more than once" in reply.json()["error"]["message"]
+    assert lacking.json()["error"]["message"] == "epsilon: missing; every question has one."
+    assert spent(running) == before
+
+
+def test_what_is_left_is_told_of_the_smaller_part(tmp_path: object) -> None:
+    """Of a budget of 1 with an allowance of 0.6, of which 0.5 is spent, 0.1 is left."""
+    place = Place(tmp_path, f"{tmp_path}/budget.db", epsilon=1, allowance="0.6")  # type: ignore[arg-type]
+    with serving(place), place.client("ana") as ana:
+        assert ana.post("/releases", json=asking("half", epsilon="0.5")).status_code == 200
+        error = ana.post("/releases", json=asking("more", epsilon="1")).json()["error"]
+    assert (error["requested"], error["remaining"]) == ("1", "0.1")
+
+
+def test_a_key_leads_to_one_answer_whatever_the_budget(running: Place) -> None:
+    """Charged twice, the second answer could not be fetched, and the page would show the first."""
+    other = asking("both", dataset="secret", columns=["cost"])
+    with running.client("ben") as ben:
+        first = ben.post("/releases", json=asking("both")).json()
+        refused = ben.post("/releases", json=other)
+        assert ben.post("/releases", json=asking("both")).json() == first
+        assert ben.get("/releases/both").json()["answer"] == first["answer"]
+        assert ben.post("/releases", json=other | {"request": "other"}).status_code == 200
+        assert ben.get("/releases/other").json()["dataset"] == "secret"
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "key_reused")
+    assert spent(running, "other") == Fraction(1, 10)
 
 
 def test_a_plan_touches_nothing(running: Place) -> None:

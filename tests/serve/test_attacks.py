@@ -16,7 +16,7 @@ import httpx
 import pytest
 from starlette.datastructures import Headers
 
-from hourglass.serve import limits, server
+from hourglass.serve import connections, limits
 from hourglass.serve.api import ROUTES as API
 from hourglass.serve.catalogue import Person
 from hourglass.serve.failures import FAILURES, Failure
@@ -244,7 +244,7 @@ def test_a_link_ends_with_the_token_that_it_was_made_beside(running: Place) -> N
 def test_one_address_cannot_take_every_connection(
     running: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "_MOST_FROM_ONE", 20)
+    monkeypatch.setattr(connections, "_MOST_FROM_ONE", 20)
     with ExitStack() as stack:
         taken = [
             stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=20))
@@ -256,7 +256,7 @@ def test_one_address_cannot_take_every_connection(
                 assert each.recv(10) == b""
             ended += 1
         assert ended == 5
-        assert server._connections["127.0.0.1"] <= 20
+        assert running.open["127.0.0.1"] <= 20
     with running.client("ana") as ana:
         for _ in range(200):
             with suppress(httpx.TransportError):
@@ -278,6 +278,11 @@ def test_a_line_of_which_a_part_was_written_does_not_spoil_the_next(
     journal.write("ask", "ana", key="whole")
     journal.write("ask", "ana", key="next")
     journal.close()
+    other = tmp_path / "ledger"
+    with other.open("wb") as ledger:  # which gets the number of the journal's file
+        with pytest.raises(Failure, match="unavailable"):
+            journal.write("answered", "ana", key="late")
+        assert ledger.tell() == other.stat().st_size == 0
     lines = journal.path.read_text().splitlines()
     assert [json.loads(line)["key"] for line in lines[1:]] == ["whole", "next"]
 
@@ -324,9 +329,10 @@ def test_sessions_and_links_end() -> None:
 )
 def test_hostile_fields_are_refused_with_fixed_words(running: Place, name: str) -> None:
     """None of them is charged, quoted, or a reason for an error of ours."""
-    before = spent(running)
+    before, told = spent(running), set[str]()
+    long = "0.1" + "0" * 60_000  # a price that is offered, in a tenth of a second
     with running.client("ana") as ana:
-        for place, value in enumerate(HOSTILE):
+        for place, value in enumerate([*HOSTILE, long]):
             if name in ("by", "filter") and value in ("", None, []):
                 continue  # all of these say that there is none
             body = json.dumps(asking(f"hostile-{name}-{place}", **{name: value}))
@@ -335,8 +341,15 @@ def test_hostile_fields_are_refused_with_fixed_words(running: Place, name: str) 
             )
             assert 400 <= reply.status_code < 500, (name, value, reply.text)
             error = reply.json()["error"]
-            assert error["message"] == FAILURES[error["code"]][1]
-            assert set(error) <= {"code", "message", "requested", "remaining"}
+            if "argument" in error:
+                assert error["message"].startswith(f"{error['argument']}: ")
+                told.add(error["message"])
+            elif name != "odd":
+                assert error["message"] == FAILURES[error["code"]][1]
+            assert set(error) <= {"code", "message", "argument", "offered"}
+            if isinstance(value, str) and len(value) > 2:
+                assert json.dumps(value)[1:-1] not in reply.text
+    assert len(told) <= 2  # of another type, or not offered
     assert spent(running) == before
 
 
@@ -384,7 +397,7 @@ def test_huge_bodies_are_cut_off(running: Place) -> None:
 def test_slow_clients_are_not_waited_for(running: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that drips its body, and two that never end the head of a request: first and second."""
     monkeypatch.setattr(limits, "SECONDS", 0.5)
-    monkeypatch.setattr(server, "_HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "_HEAD_SECONDS", 0.5)
     head = (
         f"POST /releases HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n"
         f"Authorization: Bearer {running.tokens['ana']}\r\n\r\n"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from fractions import Fraction
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +128,43 @@ def test_the_policy_holds_in_the_browser(browser: Any, place: Place) -> None:
     assert blocked
 
 
+class Evil(BaseHTTPRequestHandler):
+    """Another site, on another port: it frames the page, reads, and sends forms."""
+
+    target = ""
+
+    def do_GET(self) -> None:
+        frame = f'<iframe id="frame" src="{self.target}/ask/clinic"></iframe>'
+        fields = {"what": "minutes", "epsilon": "0.1", "key": "stolen", "form_key": "0" * 64}
+        inputs = "".join(f'<input name="{name}" value="{v}">' for name, v in fields.items())
+        form = f'<form method="post" action="{self.target}/ask/clinic">{inputs}</form>'
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(f"<!doctype html>{frame}{form}".encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+def test_another_site_neither_frames_nor_reads_nor_spends(browser: Any, place: Place) -> None:
+    """Its port is another, so that the browser sends the cookie, and only the service refuses."""
+    page = page_of(browser, place)
+    Evil.target = place.url
+    with ThreadingHTTPServer(("127.0.0.1", 0), Evil) as evil:
+        threading.Thread(target=evil.serve_forever, daemon=True).start()
+        page.goto(f"http://127.0.0.1:{evil.server_address[1]}/")
+        read = "url => fetch(url, {credentials: 'include'}).then(r => r.text(), () => 'refused')"
+        assert page.evaluate(read, f"{place.url}/budget") == "refused"
+        assert any("frame-ancestors" in told for told in page.complaints), page.complaints
+        with page.expect_navigation():
+            page.evaluate("document.forms[0].submit()")
+        told = page.locator("[role=alert]").inner_text()
+        evil.shutdown()
+    assert "This came from another site" in told
+    assert spent(place) == 0
+
+
 def test_it_works_without_javascript(browser: Any, place: Place) -> None:
     page = page_of(browser, place, java_script_enabled=False)
     page.goto(f"{place.url}/ask/clinic")
@@ -140,6 +179,16 @@ def test_it_works_without_javascript(browser: Any, place: Place) -> None:
     page.wait_for_url("**/answers/ana/*")
     assert "where" in page.locator("h1").inner_text()
     assert spent(place) == Fraction(1, 10)
+
+
+def test_the_preview_says_why_there_is_none(browser: Any, place: Place) -> None:
+    page = page_of(browser, place)
+    page.goto(f"{place.url}/ask/clinic")
+    page.get_by_text("What the preview pretends").click()
+    page.get_by_label("Mean, about").fill("61")
+    page.get_by_text("mean: takes a number between the bounds, 0 and 60.").wait_for()
+    page.get_by_label("Mean, about").fill("40")
+    page.get_by_text("if the true mean were 40").wait_for()
 
 
 def test_keyboard_only(browser: Any, place: Place) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import socket
 import threading
@@ -113,6 +114,38 @@ def test_a_question_that_is_refused_names_none(running: Place) -> None:
     with pytest.raises(hg.GatewayError) as caught:
         hg.connect(running.url, running.tokens["ana"]).mean("clinic", "minutes", epsilon=7)
     assert not hasattr(caught.value, "__notes__")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"where": "minutes > 10"}, "where: gateway.{} does not take .* with filter="),
+        ({"bounds": (0, 5)}, "bounds: gateway.{} does not take .* the catalogue .* leave it out"),
+        ({"filtr": "long"}, "filtr: gateway.{} does not take .* it takes epsilon, by, filter,"),
+    ],
+)
+def test_an_option_that_the_service_does_not_take_is_named(
+    options: dict[str, Any], words: str
+) -> None:
+    """Before anything is sent."""
+    gateway = hg.connect("http://127.0.0.1:9", SECRET)
+    for name, call in (("mean", gateway.mean), ("plan", gateway.plan)):
+        with pytest.raises(hg.OptionError, match=words.format(name)):
+            call("clinic", "minutes", epsilon=1, **options)
+
+
+def test_the_statement_of_a_served_answer_names_its_budget(running: Place) -> None:
+    gateway = hg.connect(running.url, running.tokens["ana"])
+    one = gateway.mean("clinic", "minutes", epsilon=0.1, request="stated")
+    wards = gateway.mean("clinic", "minutes", by="ward", epsilon=0.1)
+    both = gateway.mean("clinic", ["minutes", "cost"], epsilon=0.1)
+    named = "this release was charged to budget main; releases on the same data add up"
+    for each in (one, wards, both, gateway.release("stated"), pickle.loads(pickle.dumps(one))):
+        assert named in each.statement().words
+        assert named in each.statement().yaml
+    assert SECRET[:3] not in repr(vars(one))  # nothing of the gateway is kept in the answer
+    alone = hg.mean([1.0, 2.0], bounds=(0, 5), epsilon=1)
+    assert "this release alone" in alone.statement().words
 
 
 @pytest.mark.parametrize("token", [f"{SECRET}\nX-Y: 1", f"{SECRET}\0", f"{SECRET}ü", "", " ", None])

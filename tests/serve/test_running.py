@@ -20,6 +20,7 @@ import pytest
 from hourglass.errors import LedgerError
 from hourglass.ledger import Budget
 from hourglass.serve.reading import CatalogueError, read_catalogue
+from hourglass.serve.server import _Reloading
 from hourglass.serve.service import load
 from hourglass.serve.tokens import hashed, token
 
@@ -138,6 +139,31 @@ def test_totals_are_read_anew_on_the_owners_schedule(tmp_path: Path) -> None:
         assert count("before") < 1000  # a stored answer stays
 
 
+def test_questions_are_prepared_again_after_each_refresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the first to ask one would wait longer, and others could tell that they were."""
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place.path.write_text(place.text().replace('title = "Test"', 'refresh = "1s"'))
+    monkeypatch.delattr(signal, "SIGHUP")
+    service = place.service()
+    first = service.state
+
+    def prepared() -> bool:
+        holding = service.state.holdings["clinic"]
+        wanted = len(holding.menu) * len(holding.dataset.epsilons)
+        return len(holding.made) == wanted and all(e._rehearsed for e in holding.made.values())
+
+    with _Reloading(service, place.path):
+        for _ in range(600):
+            if service.state is not first and prepared():
+                break
+            time.sleep(0.1)
+        else:
+            raise AssertionError("nobody prepared the questions")
+    service.journal.close()
+
+
 def test_stopped_while_it_answers(tmp_path: Path) -> None:
     """SIGTERM: requests under way are answered, no new ones are taken, the exit code is 0."""
     place = Place(tmp_path, str(tmp_path / "budget.db"))
@@ -157,9 +183,12 @@ def test_stopped_while_it_answers(tmp_path: Path) -> None:
                 codes.append(each.result())
             except httpx.TransportError:
                 codes.append(0)  # not taken any more
-        server.communicate(timeout=60)
+        _, log = server.communicate(timeout=60)
     assert server.returncode == 0
     assert set(codes) <= {200, 0}
+    events = [json.loads(line) for line in log.splitlines()]
+    assert [each["why"] for each in events if each["event"] == "stopped"] == ["SIGTERM"]
+    assert events[-1]["event"] == "stopped"
     assert Budget(place.ledger, "main").balance().open == 0
 
 
@@ -180,7 +209,13 @@ def test_beyond_this_machine_with_a_certificate(tmp_path: Path) -> None:
         with httpx.Client(base_url=url, verify=False) as client:
             reply = client.post("/login", data={"token": place.tokens["ana"]})
             assert re.match("__Host-hourglass=.*; Secure", reply.headers["set-cookie"])
-            assert client.get("/history").status_code == 200
+            page = client.get("/history")
+            assert page.status_code == 200
+            key = re.search(r'name="form_key" value="([0-9a-f]{64})"', page.text)
+            assert key
+            left = client.post("/logout", data={"form_key": key[1]})
+            forget = left.headers["set-cookie"]  # which browsers heed only if it is Secure
+            assert re.match("__Host-hourglass=.*Max-Age=0; Path=/; SameSite=lax; Secure", forget)
         with pytest.raises(httpx.TransportError):
             httpx.get(f"{place.url}/healthz", verify=False, timeout=5)
         server.terminate()

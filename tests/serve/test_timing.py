@@ -20,13 +20,14 @@ import pytest
 from scipy.stats import rankdata
 
 from hourglass.ask.run import run
+from hourglass.estimate.interval import interval
 from hourglass.noise.bits import SECURE
-from hourglass.serve import pacing
+from hourglass.serve import pacing, previews
 from hourglass.serve.catalogue import Column, Dataset, Grouping
 from hourglass.serve.holdings import Choice, Holding, register
 from hourglass.serve.pacing import AWAKE, Paced
 
-from .support import write_data
+from .support import Place, write_data
 
 pytestmark = [pytest.mark.attack, pytest.mark.statistical, pytest.mark.slow]
 
@@ -178,6 +179,26 @@ def test_the_whole_way_takes_as_long_whatever_the_data(tmp_path: Path, case: str
     work = partial(answered, holdings[0].question(choice, Fraction(1, 10**6)))
     samples, most = LONG
     assert abs(correlation([work, work], samples, swapped(holdings, choice))) < most
+
+
+@pytest.mark.enumeration
+@pytest.mark.parametrize("by", ["", "town"])
+def test_a_preview_takes_as_long_whoever_asked_for_it_before(running: Place, by: str) -> None:
+    """Nothing that was computed for one person is used for another, or is kept for everybody."""
+    state = running.service().state
+    ana, ben = (state.catalogue.people[name] for name in ("ana", "ben"))
+
+    def computed(person: Any) -> tuple[int, ...]:
+        caches = (previews._simulated, previews._chance, interval)
+        before = [each.cache_info() for each in caches]
+        asked = state.asked(person, "clinic", ["minutes", "cost"], by, "", False, "0.1")
+        found.append(previews.worth(state, person, asked, 4711).previews)
+        pairs = zip(caches, before, strict=True)
+        return tuple(each.cache_info().misses - old.misses for each, old in pairs)
+
+    found: list[Any] = []
+    assert [computed(each) for each in (ben, ana, ana)] == [(1, 1, 0), (1, 1, 0), (0, 0, 0)]
+    assert found[0] == found[1] == found[2]
 
 
 class Stopped:

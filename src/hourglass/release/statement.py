@@ -216,6 +216,11 @@ class Statement:
 
     @property
     def _composition(self) -> str:
+        if self.total is None and self.budget is not None:
+            return (
+                f"this release was charged to budget {self.budget}; releases on the same data add "
+                "up (basic composition)"
+            )
         if self.total is None:
             return "this release alone; releases on the same data add up (basic composition)"
         epsilon, delta = self.total
@@ -314,7 +319,7 @@ def stated(
         threshold=answer.threshold,
         where=getattr(answer, "where", None),
         outside=rate * len(given) if rate is not None else None,
-        budget=budget.name if budget is not None else None,
+        budget=budget.name if budget is not None else getattr(answer, "charged_to", None),
         total=(spent.epsilon, spent.delta) if spent is not None else None,
         **details,
     )

@@ -4,7 +4,8 @@
     holdings    datasets registered: their totals are read once and kept in memory
     service     asks questions through ask/run.py: charge, noise, answer
     previews    the expected accuracy of an answer, simulated without data
-    people      who asks: tokens, sessions, roles; limits: how much and how fast
+    refusals    which part of a question is not offered, and what is
+    people      who asks: tokens, sessions, roles; limits, connections: how much and how fast
     api, pages  the two ways in; app puts them together, server runs them
     client      ``hg.connect``: the API from Python
 

@@ -13,12 +13,15 @@ from .catalogue import Dataset, Grouping
 from .failures import Failure
 from .holdings import Holding, choices
 from .openapi import document
+from .refusals import wrong_field
 from .service import Asked, Found, State
 from .web import Call
 
 __all__ = ["ROUTES"]
 
-_ASKED: Final = {"dataset", "columns", "by", "filter", "spread", "epsilon", "request"}
+_ASKED: Final = ("dataset", "columns", "by", "filter", "spread", "epsilon", "request")
+_PLANNED: Final = ("dataset", "columns", "by", "filter", "spread", "epsilon", "records", "mean")
+_TRUTHS: Final = {"": False, "false": False, "0": False, "true": True, "1": True}
 
 
 def health(call: Call) -> Response:
@@ -83,20 +86,41 @@ def budget(call: Call) -> Response:
 def ask(call: Call) -> Response:
     """Ask a question: it is charged once, and repeating it returns the same answer."""
     fields = call.json()
-    if set(fields) - _ASKED or {"dataset", "columns", "epsilon", "request"} - set(fields):
-        raise Failure("bad_fields")
+    _check_names(fields, "POST /releases", _ASKED, needed=("dataset", "epsilon", "request"))
     if call.visitor is not None and call.visitor.how == "session":
         raise Failure("not_signed_in")  # the session cookie is only for the page's own forms
     asked = call.asked(
         fields["dataset"],
-        fields["columns"],
+        _columns(fields),
         _grouping(fields.get("by")),
         "" if fields.get("filter") is None else fields["filter"],
         fields.get("spread", False),
         fields["epsilon"],
     )
     answer = call.ask(asked, fields["request"])
-    return JSONResponse({"request": fields["request"], "answer": answer.to_dict()})
+    found = {"request": fields["request"], "budget": asked.dataset.budget}
+    return JSONResponse(found | {"answer": answer.to_dict()})
+
+
+def _check_names(
+    fields: Any, where: str, known: tuple[str, ...], needed: tuple[str, ...] = ()
+) -> None:
+    """Refuse fields that are not known, which would have no effect, and those that are missing."""
+    if set(fields) - {*known, "column"}:
+        words = f"A field is not known here; {where} takes {', '.join(known)}."
+        raise Failure("bad_fields", words=words, offered=known)
+    for name in needed:
+        if name not in fields:
+            raise wrong_field(name, "missing; every question has one")
+
+
+def _columns(fields: Any) -> Any:
+    """The columns: as a list or, of one, as text; under either name."""
+    given = [fields[name] for name in ("columns", "column") if name in fields]
+    if len(given) != 1:
+        words = "column means the same; give one of them" if given else "missing; name one or more"
+        raise wrong_field("columns", words)
+    return given if isinstance(given[0], str) else given[0]
 
 
 def _grouping(by: Any) -> Any:
@@ -113,13 +137,19 @@ def release(call: Call) -> Response:
 
 
 def from_address(call: Call) -> Asked:
-    """The question in the query string."""
+    """The question in the query string, under the names of those in a body."""
+    given = {name: call.queries(name) for name in call.request.query_params}
+    _check_names(given, "GET /plan", _PLANNED)
+    for name in set(given) - {"columns", "column", "by"}:
+        if len(given[name]) > 1:
+            raise wrong_field(name, "given more than once; give it once")
+    spread = call.query("spread").lower()
     return call.asked(
         call.query("dataset"),
-        call.queries("column"),
-        call.query("by"),
+        _columns(given),
+        ",".join(call.queries("by")),
         call.query("filter"),
-        call.query("spread") in ("true", "1"),
+        _TRUTHS.get(spread, spread),
         call.query("epsilon"),
     )
 
@@ -194,6 +224,7 @@ def released(found: Found) -> dict[str, Any]:
         "request": found.key,
         "person": found.person,
         "dataset": found.dataset,
+        "budget": found.budget,
         "question": charge.description,
         "epsilon": shown_number(charge.amount.epsilon),
         "delta": shown_number(charge.amount.delta),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -30,6 +30,10 @@ _HEADERS: Final = (
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
     ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+)
+#: The reply to a request whose end a proxy may see elsewhere than we do: it may hide another one.
+_TWO_LENGTHS: Final = JSONResponse(
+    Failure("two_lengths").to_dict(), Failure("two_lengths").status, {"connection": "close"}
 )
 _HTTPS: Final = ("strict-transport-security", "max-age=31536000")
 
@@ -57,16 +61,10 @@ class Headers:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         """Around an application."""
         self._app = app
-        self._service = service
         secure = service.state.catalogue.settings.secure
         self._lines = [(k.encode(), v.encode()) for k, v in _HEADERS]
         if secure:
             self._lines.append((_HTTPS[0].encode(), _HTTPS[1].encode()))
-
-    def proxies(self) -> tuple[str, ...]:
-        """The addresses of the declared proxy, if there is one."""
-        proxy = self._service.state.catalogue.settings.proxy
-        return proxy.addresses if proxy is not None else ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and add the headers to its reply."""
@@ -78,7 +76,11 @@ class Headers:
                 message["headers"] = [*message["headers"], *lines]
             await send(message)
 
-        await self._app(scope, receive, with_headers)
+        names = {name for name, _ in scope.get("headers", ())}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            await _TWO_LENGTHS(scope, receive, with_headers)
+        else:
+            await self._app(scope, receive, with_headers)
 
 
 def make_app(service: Service, door: Door) -> ASGIApp:

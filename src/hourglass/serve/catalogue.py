@@ -76,6 +76,11 @@ class Settings:
         """Whether browsers reach it by https."""
         return self.tls is not None or self.proxy is not None
 
+    @property
+    def proxies(self) -> tuple[str, ...]:
+        """The addresses of the declared proxy, if there is one."""
+        return self.proxy.addresses if self.proxy is not None else ()
+
 
 @dataclass(frozen=True)
 class BudgetEntry:

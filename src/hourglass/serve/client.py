@@ -19,6 +19,9 @@ __all__ = ["Gateway", "connect", "restored"]
 #: Failures after which a question may have been charged.
 _UNCERTAIN: Final = frozenset({"unreachable", "unknown", "internal", "unavailable", "ledger_busy"})
 
+#: Options of :func:`hourglass.mean` that a catalogue sets.
+_OWNERS: Final = {"bounds", "budget", "delta", "grid", "keys", "missing", "parse", "unit"}
+
 
 def connect(url: str, token: str, *, timeout: float = 30.0) -> Gateway:
     """Connect to a gateway that holds data and budgets; ask with ``gateway.mean(dataset, column,
@@ -81,12 +84,14 @@ class Gateway:
         spread: bool = False,
         records: int | None = None,
         mean: float | None = None,
+        **others: Any,
     ) -> dict[str, Any]:
         """The price and the expected accuracy of a question; costs nothing and reads no data."""
         from urllib.parse import urlencode
 
+        _refuse(others, "plan", "epsilon, by, filter, spread, records and mean")
         fields: list[tuple[str, Any]] = [("dataset", dataset), ("epsilon", str(epsilon))]
-        fields += [("column", name) for name in _names(column)]
+        fields += [("columns", name) for name in _names(column)]
         fields += [("by", ",".join(_names(by))), ("filter", filter)]
         fields += [("spread", "true" if spread else "")]
         fields += [("records", records), ("mean", mean)]
@@ -103,6 +108,7 @@ class Gateway:
         filter: str | None = None,
         spread: bool = False,
         request: str | None = None,
+        **others: Any,
     ) -> Any:
         """The private mean of a column, or of several; see :func:`hourglass.mean`.
 
@@ -111,6 +117,7 @@ class Gateway:
         answer at no charge. By default a key is generated, and the question is sent again under it
         if the first reply is lost.
         """
+        _refuse(others, "mean", "epsilon, by, filter, spread and request")
         key = request or SECURE.words(2).tobytes().hex()
         fields = {
             "dataset": dataset,
@@ -128,14 +135,14 @@ class Gateway:
                 if error.code != "unreachable":
                     raise
                 answer = self._send("/releases", fields)
-            return restored(answer["answer"])
+            return _served(answer)
 
     def release(self, request: str, person: str | None = None) -> Any:
         """A stored answer, by its request key."""
         from urllib.parse import quote
 
         whose = f"{quote(person, safe='')}/" if person else ""
-        return restored(self._send(f"/releases/{whose}{quote(request, safe='')}")["answer"])
+        return _served(self._send(f"/releases/{whose}{quote(request, safe='')}"))
 
     def _send(self, place: str, fields: dict[str, Any] | None = None) -> dict[str, Any]:
         from http.client import HTTPException
@@ -213,6 +220,29 @@ def _names(given: str | Sequence[str] | None) -> list[str]:
     if given is None:
         return []
     return [given] if isinstance(given, str) else list(given)
+
+
+def _refuse(others: dict[str, Any], call: str, known: str) -> None:
+    """Refuse an option that the service does not take, with what to do instead."""
+    for name in others:
+        if name == "where":
+            remedy = (
+                "the owner decides on the filters; name one of them with filter=, and "
+                "gateway.datasets() lists them"
+            )
+        elif name in _OWNERS:
+            remedy = "the catalogue of the service sets it; leave it out"
+        else:
+            remedy = f"it takes {known}"
+        raise OptionError(f"{name}: gateway.{call} does not take this option; {remedy}")
+
+
+def _served(reply: dict[str, Any]) -> Any:
+    """The release in a reply, whose statement names the budget that it was charged to."""
+    found = restored(reply["answer"])
+    if isinstance(name := reply.get("budget"), str):
+        object.__setattr__(found, "charged_to", name)
+    return found
 
 
 def restored(stored: dict[str, Any]) -> Any:

@@ -1,7 +1,8 @@
 """Everything that can go wrong, each with a code, a status and a fixed sentence.
 
-No sentence quotes what was sent, and none comes from an engine or a ledger, whose messages could
-reveal more than the caller may know.
+Some failures replace the sentence by one that names the argument and lists what the catalogue
+offers (:mod:`.refusals`). No sentence quotes what was sent, and none comes from an engine or a
+ledger, whose messages could reveal more than the caller may know.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from ..errors import (
 )
 from ..ledger.values import shown_number
 
-__all__ = ["FAILURES", "Failure", "failure_of"]
+__all__ = ["FAILURES", "Failure", "exceeded", "failure_of"]
+
+Pair = tuple[Fraction, Fraction]
 
 #: code -> (HTTP status, sentence)
 FAILURES: Final[dict[str, tuple[int, str]]] = {
@@ -42,6 +45,8 @@ FAILURES: Final[dict[str, tuple[int, str]]] = {
         "This question failed after its noise was drawn, so it is never answered. The charge "
         "stands. Ask under another key, which is charged again.",
     ),
+    "two_lengths": (400, "The request states its length in two ways."),
+    "cut_off": (400, "The connection ended before the whole request had arrived."),
     "too_large": (413, "The request is too large."),
     "not_json": (400, "Send a JSON object, with the content type application/json."),
     "bad_fields": (422, "A field is missing, unknown or of the wrong type; see /openapi.json."),
@@ -72,13 +77,14 @@ FAILURES: Final[dict[str, tuple[int, str]]] = {
 
 
 class Failure(Exception):  # noqa: N818 - it is an answer, too
-    """A request that is not answered as asked; ``facts`` are public amounts to add to the code."""
+    """A request that is not answered as asked; ``facts`` are public facts to add to the code."""
 
-    def __init__(self, code: str, **facts: Any) -> None:
-        """One of the codes above."""
+    def __init__(self, code: str, *, words: str = "", **facts: Any) -> None:
+        """One of the codes above, with its own sentence or another."""
         super().__init__(code)
         self.code = code
-        self.status, self.message = FAILURES[code]
+        self.status, sentence = FAILURES[code]
+        self.message = words or sentence
         self.facts = facts
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,19 +92,23 @@ class Failure(Exception):  # noqa: N818 - it is an answer, too
         return {"error": {"code": self.code, "message": self.message, **self.facts}}
 
 
+def exceeded(requested: Pair, remaining: Pair) -> Failure:
+    """Too little is left of epsilon, of delta, or of both."""
+    facts = {
+        f"{what}{part}": shown_number(max(Fraction(0), amount))
+        for part, asked, left in zip(("", "_delta"), requested, remaining, strict=True)
+        if asked > left
+        for what, amount in (("requested", asked), ("remaining", left))
+    }
+    return Failure("budget_exceeded", **facts)
+
+
 def failure_of(error: BaseException) -> Failure:
     """The failure that replaces one of our errors; nothing of its message is kept."""
     if isinstance(error, Failure):
         return error
     if isinstance(error, BudgetExceededError):
-        parts = zip(("", "_delta"), error.requested, error.remaining, strict=True)
-        facts = {
-            f"{what}{part}": shown_number(max(Fraction(0), amount))
-            for part, requested, remaining in parts
-            if requested > remaining
-            for what, amount in (("requested", requested), ("remaining", remaining))
-        }
-        return Failure("budget_exceeded", **facts)
+        return exceeded(error.requested, error.remaining)
     if isinstance(error, RequestReusedError):
         return Failure("key_reused")
     if isinstance(error, LedgerBusyError):

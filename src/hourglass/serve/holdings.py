@@ -22,7 +22,7 @@ from ..read.open import open_table
 from .catalogue import Column, Dataset, Grouping
 from .pacing import Paced
 
-__all__ = ["Choice", "Holding", "check_schema", "choices", "register"]
+__all__ = ["Choice", "Holding", "check_schema", "choices", "column_sets", "register"]
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,14 @@ class Choice:
     spread: bool = False
 
 
+def column_sets(dataset: Dataset) -> list[tuple[str, ...]]:
+    """The columns that may be asked for, alone and together."""
+    return [(name,) for name in dataset.columns] + list(dataset.together)
+
+
 def choices(dataset: Dataset) -> list[Choice]:
     """Every question that a dataset offers."""
-    sets = [(name,) for name in dataset.columns] + list(dataset.together)
+    sets = column_sets(dataset)
     wide = [(name,) for name, column in dataset.columns.items() if column.spread]
     groupings, filters = ["", *dataset.groupings], ["", *dataset.filters]
     plain = [Choice(*each) for each in product(sets, groupings, filters)]

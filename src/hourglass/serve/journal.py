@@ -48,5 +48,7 @@ class Journal:
         self._torn = False
 
     def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
+        """Close the file; what is written later fails, and goes to no other file."""
+        with self._lock:
+            file, self._file = self._file, -1
+        os.close(file)

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from starlette.requests import ClientDisconnect
+
 from .failures import Failure
 
 __all__ = ["BODY", "Rates", "body_of"]
@@ -49,6 +51,8 @@ async def body_of(request: Any) -> bytes:
         return await asyncio.wait_for(_read(request), SECONDS)
     except TimeoutError:
         raise Failure("too_slow") from None
+    except ClientDisconnect:
+        raise Failure("cut_off") from None
 
 
 async def _read(request: Any) -> bytes:

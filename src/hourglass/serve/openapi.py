@@ -14,10 +14,12 @@ _KEY: Final = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$"
 _QUESTION: Final = {
     "type": "object",
     "additionalProperties": False,
-    "required": ["dataset", "columns", "epsilon", "request"],
+    "required": ["dataset", "epsilon", "request"],
+    "oneOf": [{"required": ["columns"]}, {"required": ["column"]}],
     "properties": {
         "dataset": _TEXT,
         "columns": {"type": "array", "items": _TEXT, "minItems": 1},
+        "column": {**_TEXT, "description": "in place of columns, if it is one"},
         "by": {
             **_TEXT,
             "description": "a grouping of the dataset; empty for all records. One with a delta has "
@@ -35,7 +37,7 @@ _QUESTION: Final = {
 }
 _PARAMETERS: Final = {
     "dataset": (True, "the dataset"),
-    "column": (True, "a column; may be given again"),
+    "columns": (True, "a column; may be given again. column is the same"),
     "by": (False, "a grouping of the dataset"),
     "filter": (False, "a filter of the dataset, by its name"),
     "spread": (False, "true for the standard deviation as well"),
@@ -116,8 +118,12 @@ def _operation(summary: str, parameters: list[dict[str, Any]] | None = None) -> 
 def _error() -> dict[str, Any]:
     code = {"type": "string", "enum": sorted(FAILURES)}
     inner = {"type": "object", "required": ["code", "message"]}
+    facts = {
+        "argument": {**_TEXT, "description": "the field that is refused"},
+        "offered": {"type": "array", "description": "what it may be"},
+    }
     return {
         "type": "object",
         "required": ["error"],
-        "properties": {"error": {**inner, "properties": {"code": code, "message": _TEXT}}},
+        "properties": {"error": {**inner, "properties": {"code": code, "message": _TEXT} | facts}},
     }

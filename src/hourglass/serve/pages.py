@@ -21,7 +21,8 @@ from .accounts import owner_of
 from .catalogue import Dataset
 from .charts import LABEL, strip
 from .failures import Failure
-from .holdings import Choice
+from .holdings import Choice, column_sets
+from .refusals import not_a_set
 from .service import Asked, Found
 from .shown import as_csv, chance_words, delta_words, picture, price_words, python_of, table_of
 from .tokens import random_text
@@ -101,15 +102,14 @@ def enter(call: Call) -> Response:
     call.desk.requests.check(person.name)
     call.service.journal.write("sign in", person.name)
     reply = RedirectResponse("/", 303)
-    reply.set_cookie(
-        cookie_name(state),
-        door.open_session(person),
-        httponly=True,
-        samesite="lax",
-        secure=state.catalogue.settings.secure,
-        path="/",
-    )
+    reply.set_cookie(cookie_name(state), door.open_session(person), **_cookie(call))
     return reply
+
+
+def _cookie(call: Call) -> dict[str, Any]:
+    """What a browser needs to take the cookie, and to forget it."""
+    secure = call.state.catalogue.settings.secure
+    return {"httponly": True, "samesite": "lax", "secure": secure, "path": "/"}
 
 
 def leave(call: Call) -> Response:
@@ -119,7 +119,7 @@ def leave(call: Call) -> Response:
         call.desk.door.close_session(call.visitor)
         call.service.journal.write("sign out", call.visitor.person.name)
     reply = RedirectResponse("/login", 303)
-    reply.delete_cookie(cookie_name(call.state), path="/")
+    reply.delete_cookie(cookie_name(call.state), **_cookie(call))
     return reply
 
 
@@ -136,10 +136,10 @@ def catalogue(call: Call) -> Response:
 def _asked(call: Call, fields: Any) -> Asked:
     """The question in the fields of the form; by default the first that is offered."""
     dataset = call.state.dataset(call.person, call.request.path_params["dataset"])
-    sets = {_set_name(each): each for each in _sets(dataset)}
+    sets = {_set_name(each): each for each in column_sets(dataset)}
     what = fields.get("what", next(iter(sets)))
     if what not in sets:
-        raise Failure("not_offered")
+        raise not_a_set(dataset)
     middle = dataset.epsilons[len(dataset.epsilons) // 2]
     return call.asked(
         dataset.name,
@@ -149,10 +149,6 @@ def _asked(call: Call, fields: Any) -> Asked:
         fields.get("spread", "") == "1",
         fields.get("epsilon", shown_number(middle)),
     )
-
-
-def _sets(dataset: Any) -> list[tuple[str, ...]]:
-    return [(name,) for name in dataset.columns] + list(dataset.together)
 
 
 def _set_name(columns: tuple[str, ...]) -> str:
@@ -170,22 +166,23 @@ def question(call: Call) -> Response:
     """The form of a question, beside the preview of its answer."""
     fields = dict(call.request.query_params)
     dataset = call.state.dataset(call.person, call.request.path_params["dataset"])
-    trouble = None
-    try:
-        asked = _asked(call, fields)
-        worth = _worth(call, asked, fields)
-    except Failure as failure:
-        if failure.code not in ("bad_pretence", "not_offered"):
-            raise
-        trouble, kept = failure, {"epsilon", "by", "filter"} & set(fields)
-        fields = {name: fields[name] for name in kept if failure.code == "bad_pretence"}
-        asked = _asked(call, fields)
-        worth = _worth(call, asked, fields)
+    trouble, worth = None, None
+    while worth is None:
+        try:
+            asked = _asked(call, fields)
+            worth = _worth(call, asked, fields)
+        except Failure as failure:  # what cannot be is told and left out, the rest is kept
+            wrong = failure.facts.get("argument", "")
+            wrong = "what" if wrong == "columns" else wrong
+            if wrong not in fields:
+                raise
+            trouble = trouble or failure
+            fields = {name: value for name, value in fields.items() if name != wrong}
     return _page(
         call,
         "question.html",
         dataset=dataset,
-        sets=[(_set_name(each), each) for each in _sets(dataset)],
+        sets=[(_set_name(each), each) for each in column_sets(dataset)],
         what=_set_name(asked.choice.columns),
         fields=fields,
         trouble=trouble,

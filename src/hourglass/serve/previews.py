@@ -85,22 +85,26 @@ def worth(
     return Worth(
         asked=asked,
         standing=state.account(person, asked.dataset.budget).standing(),
-        previews=tuple(_previews(asked, question.mechanism, size, mean)),
+        previews=tuple(_previews(person.name, asked, question.mechanism, size, mean)),
         groups=groups,
         threshold=question.threshold,
-        chance=_chance(question.mechanism, question.threshold, size),
+        chance=_chance(person.name, question.mechanism, question.threshold, size),
     )
 
 
+# Previews are kept for the person who asked for them. If they were kept for all, the time of one
+# would reveal which questions others are about to ask.
+
+
 @lru_cache(maxsize=2048)
-def _chance(mechanism: Any, threshold: int | None, size: int) -> float | None:
+def _chance(person: str, mechanism: Any, threshold: int | None, size: int) -> float | None:
     """P(size + K >= threshold), rounded down."""
     if threshold is None:
         return None
     return float(max(Fraction(0), mechanism.count_tail(threshold - size, bits=64).low))
 
 
-def _previews(asked: Asked, mechanism: Any, size: int, mean: Any) -> list[Preview]:
+def _previews(person: str, asked: Asked, mechanism: Any, size: int, mean: Any) -> list[Preview]:
     """A preview for each column; by group, of one group of the size."""
     centres = []
     for place, name in enumerate(asked.choice.columns):
@@ -109,7 +113,7 @@ def _previews(asked: Asked, mechanism: Any, size: int, mean: Any) -> list[Previe
         usual = column.typical if column.typical is not None else (low + high) / 2
         centres.append(_mean(usual if mean in (None, "") or place else mean, low, high))
     laws = _laws(mechanism, len(centres))
-    simulated = _simulated(mechanism, laws, size, tuple(centres))
+    simulated = _simulated(person, mechanism, laws, size, tuple(centres))
     return [
         Preview(name, centre, size, margin, answers)
         for name, centre, (margin, answers) in zip(
@@ -125,7 +129,11 @@ def _laws(mechanism: Any, columns: int) -> tuple[MeanMechanism, ...]:
 
 @lru_cache(maxsize=2048)
 def _simulated(
-    mechanism: Any, laws: tuple[MeanMechanism, ...], records: int, means: tuple[float, ...]
+    person: str,
+    mechanism: Any,
+    laws: tuple[MeanMechanism, ...],
+    records: int,
+    means: tuple[float, ...],
 ) -> list[tuple[float, tuple[float, ...]]]:
     """For each column, the half-width of the 95 % interval, and simulated noisy means."""
     cells = [_cells(law, records, mean) for law, mean in zip(laws, means, strict=True)]
@@ -148,7 +156,7 @@ def _simulated(
         exact = NoisyTotals(
             cells[place] * parts, (grid * records - cells[place]) * parts, grid, parts
         )
-        ends = interval(law, exact, 0.95, "mean", mean)
+        ends = interval.__wrapped__(law, exact, 0.95, "mean", mean)  # which keeps it for nobody
         found.append((max(ends.high - mean, mean - ends.low), tuple(answers)))
     return found
 
@@ -172,9 +180,9 @@ def _records(records: Any) -> int:
     try:
         found = int(records)
     except (TypeError, ValueError, OverflowError):
-        raise Failure("bad_pretence") from None
+        found = 0
     if isinstance(records, bool) or not 1 <= found <= _MOST:
-        raise Failure("bad_pretence")
+        raise _pretence("records", f"takes a whole number from 1 to {_MOST:,}")
     return found
 
 
@@ -182,7 +190,11 @@ def _mean(mean: Any, low: float, high: float) -> float:
     try:
         found = float(mean)
     except (TypeError, ValueError, OverflowError):
-        raise Failure("bad_pretence") from None
+        found = math.nan
     if not math.isfinite(found) or not low <= found <= high:
-        raise Failure("bad_pretence")
+        raise _pretence("mean", f"takes a number between the bounds, {low} and {high}")
     return found
+
+
+def _pretence(argument: str, words: str) -> Failure:
+    return Failure("bad_pretence", words=f"{argument}: {words}.", argument=argument)

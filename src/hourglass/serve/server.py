@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import signal
-import socket
 import sys
 import threading
-from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..errors import HourglassError, OptionError
 from ..release.rendering import counted
 from .app import make_app
-from .catalogue import Catalogue, Settings
+from .catalogue import Catalogue
+from .connections import MOST_CONNECTIONS, Listening, PatientProtocol
 from .journal import Journal
 from .people import Door
 from .reading import read_catalogue
@@ -29,13 +26,6 @@ from .service import Service, load
 __all__ = ["run"]
 
 log = logging.getLogger("hourglass.serve")
-#: A connection that has not sent the head of a request after this many seconds is closed.
-_HEAD_SECONDS: Final = 10.0
-#: The most connections at once; further ones get an error that asks to retry.
-_MOST_CONNECTIONS: Final = 500
-#: The most connections from one address, so that nobody can take them all.
-_MOST_FROM_ONE: Final = 250
-_connections: Final[Counter[str]] = Counter()
 #: How many seconds running requests have to finish when the service is stopped.
 _GRACE: Final = 20
 #: A computing thread yields the interpreter after this many seconds. The thread that holds the
@@ -47,36 +37,29 @@ def run(path: Path, *, link_for: str | None = None) -> None:
     """Serve a catalogue until the process is stopped."""
     sys.setswitchinterval(_SWITCH)
     catalogue = read_catalogue(path)
-    listening = _listening(catalogue.settings)
+    listening = Listening(catalogue.settings.host, catalogue.settings.port)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
     _log_as_json()
     service = Service(load(catalogue), Journal(catalogue.settings.journal))
+    listening.proxies = lambda: service.state.catalogue.settings.proxies
     door = Door()
     server = uvicorn.Server(_config(service, door, catalogue))
     _say_where(catalogue, door, link_for)
-    for each in (signal.SIGTERM, signal.SIGINT):
+    why: list[str] = []
+
+    def stop(number: int, frame: object) -> None:
         # uvicorn shuts down gracefully and then sends itself the signal again, when all is done.
-        signal.signal(each, lambda *_: None)
+        # A signal that comes before uvicorn handles them counts, too.
+        why.append(signal.Signals(number).name)
+        server.should_exit = True
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, stop)
     with _Reloading(service, path):
         server.run(sockets=[listening])
     service.journal.close()
-
-
-def _listening(settings: Settings) -> socket.socket:
-    """The socket to listen on, bound before the data is read to notice a conflict early."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    found = socket.socket(family)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        found.bind((settings.host, settings.port))
-    except OSError as error:
-        found.close()
-        raise OptionError(
-            f"listen: {settings.host}:{settings.port} cannot be had ({error.strerror}); choose "
-            "another address or port in [serve] of the catalogue"
-        ) from None
-    return found
+    log.info("stopped", extra={"facts": {"why": why[0] if why else "unknown"}})
 
 
 def _config(service: Service, door: Door, catalogue: Catalogue) -> uvicorn.Config:
@@ -85,6 +68,7 @@ def _config(service: Service, door: Door, catalogue: Catalogue) -> uvicorn.Confi
         make_app(service, door),
         host=settings.host,
         port=settings.port,
+        loop="asyncio",  # the one that counts connections by Listening
         http=PatientProtocol,
         ws="none",
         lifespan="off",
@@ -92,65 +76,13 @@ def _config(service: Service, door: Door, catalogue: Catalogue) -> uvicorn.Confi
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=_MOST_CONNECTIONS,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=_GRACE,
         ssl_certfile=settings.tls.certificate if settings.tls else None,
         ssl_keyfile=settings.tls.key if settings.tls else None,
+        ssl_ciphers="ECDHE+AESGCM:ECDHE+CHACHA20",  # of TLS 1.2; all of 1.3 are good
     )
-
-
-class PatientProtocol(H11Protocol):
-    """HTTP with a timeout: a client that does not finish the head of a request is dropped."""
-
-    _deadline: asyncio.TimerHandle | None = None
-    _from: str = ""
-
-    def connection_made(self, transport: Any) -> None:
-        """Give the first request its time; who has too many connections gets no more."""
-        super().connection_made(transport)
-        self._from = (transport.get_extra_info("peername") or ("",))[0]
-        _connections[self._from] += 1
-        if _connections[self._from] > self._most():
-            transport.close()
-        self._await_head()
-
-    def _most(self) -> int:
-        """The most connections of this client; a proxy may have more, since it serves many
-        people."""
-        app: Any = self.config.app
-        proxies = app.proxies() if hasattr(app, "proxies") else ()
-        return _MOST_CONNECTIONS if self._from in proxies else _MOST_FROM_ONE
-
-    def data_received(self, data: bytes) -> None:
-        """Give the next one its time, if its head has begun and not ended."""
-        super().data_received(data)
-        cycle: Any = self.cycle  # the request under way, None before the first
-        if cycle is not None and not cycle.response_complete:
-            self._stop_waiting()
-        elif self._deadline is None:
-            self._await_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is left to wait for."""
-        self._stop_waiting()
-        _connections[self._from] -= 1
-        if not _connections[self._from]:
-            del _connections[self._from]
-        super().connection_lost(exc)
-
-    def _await_head(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._deadline = loop.call_later(_HEAD_SECONDS, self._expire)
-
-    def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _expire(self) -> None:
-        if not self.transport.is_closing():
-            self.transport.close()
 
 
 def _say_where(catalogue: Catalogue, door: Door, link_for: str | None) -> None:
@@ -196,8 +128,8 @@ class _Reloading:
             self._wanted.clear()
             if self._ended.is_set():
                 return
-            if self._reload("SIGHUP" if asked else "schedule") and asked:
-                self._rehearse()  # new totals do not change the laws
+            if self._reload("SIGHUP" if asked else "schedule"):
+                self._rehearse()  # or the time of an answer would tell who was the first to ask
 
     def _reload(self, why: str) -> bool:
         """Read everything again; if that fails, the previous state remains in force."""
@@ -231,14 +163,20 @@ class _JsonLines(logging.Formatter):
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         facts = getattr(record, "facts", {})
         return json.dumps(
-            {"at": at, "level": record.levelname.lower(), "event": record.msg, **facts}
+            {"at": at, "level": record.levelname.lower(), "event": _event(record), **facts}
         )
+
+
+def _event(record: logging.LogRecord) -> str:
+    """What happened. Messages of asyncio go on with objects and sources on further lines."""
+    return str(record.msg).partition("\n")[0]
 
 
 def _log_as_json() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines())
-    for name, level in (("hourglass.serve", logging.INFO), ("uvicorn", logging.WARNING)):
+    levels = {"hourglass.serve": logging.INFO, "uvicorn": logging.WARNING, "asyncio": logging.ERROR}
+    for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)

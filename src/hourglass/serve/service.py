@@ -13,17 +13,17 @@ from fractions import Fraction
 from typing import Any, Final
 
 from ..ask.run import is_failure, run
-from ..core.exact import exact_number
-from ..errors import OptionError, SourceError
+from ..errors import BudgetExceededError, OptionError, SourceError
 from ..ledger import Amount, Budget, Charge
 from ..ledger.values import shown_number
 from .accounts import Account, Standing, owner_of, prefix_of
 from .catalogue import BudgetEntry, Catalogue, Dataset, Grouping, Person
 from .client import restored
-from .failures import Failure, failure_of
+from .failures import Failure, exceeded, failure_of
 from .holdings import Choice, Holding, register
 from .journal import Journal
 from .pacing import Written
+from .refusals import chosen, no_dataset, price
 
 __all__ = ["Asked", "Found", "Service", "State", "load"]
 
@@ -103,7 +103,7 @@ class State:
         """A dataset that the person may use; others look as if they did not exist."""
         found = self.catalogue.datasets_of(person)
         if not isinstance(name, str) or name not in found:
-            raise Failure("no_such_dataset")
+            raise no_dataset(found)
         return found[name]
 
     def account(self, person: Person, budget: str, dataset: str = "") -> Account:
@@ -127,14 +127,10 @@ class State:
     ) -> Asked:
         """The question, if the catalogue allows it at this price."""
         found = self.dataset(person, dataset)
-        if not isinstance(columns, list | tuple) or not all(type(c) is str for c in columns):
-            raise Failure("bad_fields")
-        if not (isinstance(by, str) and isinstance(filter_, str) and isinstance(spread, bool)):
-            raise Failure("bad_fields")
-        choice = Choice(tuple(columns), by, filter_, spread)
+        choice = chosen(found, columns, by, filter_, spread)
         if choice not in self.holdings[found.name].menu:
             raise Failure("not_offered")
-        return Asked(found, choice, _epsilon(found, epsilon))
+        return Asked(found, choice, price(found, epsilon))
 
     def answer(self, person: Person, key: str, whose: str | None = None) -> Found:
         """A stored answer: the person's own, or anybody's for those who may read all."""
@@ -155,6 +151,16 @@ class State:
         """Whether a failure is stored under the person's key in place of an answer."""
         found = self.budgets[asked.dataset.budget].settled(prefix_of(person.name) + key)
         return found is not None and is_failure(found[1])
+
+    def used_elsewhere(self, person: Person, budget: str, key: str) -> bool:
+        """Whether the person's key has an answer in another budget, and none in this one.
+
+        A key leads to one answer, so a question under it would be charged and its answer not found.
+        """
+        request = prefix_of(person.name) + key
+        others = [name for name in self.catalogue.budgets_of(person) if name != budget]
+        found = any(self.budgets[name].settled(request) is not None for name in others)
+        return found and self.budgets[budget].settled(request) is None
 
     def history(self, person: Person, *, everyone: bool = False) -> list[tuple[str, Charge]]:
         """The charges of a person, or of all, each with its budget's name, the latest first."""
@@ -225,22 +231,19 @@ class Service:
         dataset = asked.dataset
         self.journal.write("ask", person.name, key=key, **asked.facts)
         try:
+            if state.used_elsewhere(person, dataset.budget, key):
+                raise Failure("key_reused")
             holding = state.holdings[dataset.name]
             paced = holding.paced(asked.choice, asked.epsilon)
             account: Any = state.account(person, dataset.budget, dataset.name)
             answer = run(paced, account, key)
         except Exception as error:
             failure = failure_of(error)
+            if isinstance(error, BudgetExceededError):  # by the budget, or by their part of it
+                failure = exceeded(asked.price.pair, account.standing().remaining.pair)
             if isinstance(error, SourceError) and state.failed_before(person, asked, key):
                 failure = Failure("failed_before")
             self.journal.write("refused", person.name, key=key, code=failure.code)
             raise failure from None
         self.journal.write("answered", person.name, key=key)
         return answer
-
-
-def _epsilon(dataset: Dataset, epsilon: Any) -> Fraction:
-    exact = exact_number(epsilon) if isinstance(epsilon, str | int | float) else None
-    if exact is None or exact not in dataset.epsilons:
-        raise Failure("bad_epsilon")
-    return exact

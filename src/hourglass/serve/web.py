@@ -116,7 +116,7 @@ class Call:
         if kind != "application/json":
             raise Failure("not_json")
         try:
-            found = json.loads(self.body)
+            found = json.loads(self.body, object_pairs_hook=_once)
         except (ValueError, RecursionError):
             raise Failure("not_json") from None
         if not isinstance(found, dict):
@@ -131,6 +131,14 @@ class Call:
         ):
             raise Failure("cross_site")
         return fields
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of two fields of one name, another program might read the other."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Failure("bad_fields", words="A field is given more than once; give each once.")
+    return found
 
 
 def _fields(body: bytes) -> dict[str, str]:

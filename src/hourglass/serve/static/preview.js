@@ -20,7 +20,8 @@
       } else {
         const note = document.createElement("p");
         note.className = "help";
-        note.textContent = "There is no preview for this choice: these columns, groups or numbers do not go together.";
+        const told = new DOMParser().parseFromString(text, "text/html").querySelector("[role=alert]");
+        note.textContent = told ? told.textContent : "There is no preview for this choice.";
         place.replaceChildren(note);
       }
     } catch {
