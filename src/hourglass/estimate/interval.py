@@ -36,7 +36,10 @@ from .point import each, sum_
 from .reach import CELLS, Reaches, count_reach, reaches_of, rung_below, sum_reach
 from .spread import spread_ends
 
-__all__ = ["Interval", "check_confidence", "interval", "mean_ends", "possible_sums", "sum_ends"]
+__all__ = [
+    "Interval", "check_confidence", "fresh_interval", "interval", "mean_ends", "possible_sums",
+    "sum_ends",
+]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
 
@@ -82,8 +85,7 @@ def check_confidence(confidence: float) -> None:
         )
 
 
-@lru_cache(maxsize=4096)
-def interval(
+def fresh_interval(
     mechanism: MeanMechanism,
     noisy: NoisyTotals,
     confidence: float,
@@ -105,6 +107,10 @@ def interval(
     low, high = kinds[of](mechanism, noisy, (1.0 - float(confidence)) / together)
     kind = "approximate" if of in ("variance", "std") else "exact"
     return Interval(min(low, estimate), max(high, estimate), float(confidence), of, kind)
+
+
+#: The same; the last ones are cached, so that a figure and its table do not compute them twice.
+interval = lru_cache(maxsize=4096)(fresh_interval)
 
 
 def mean_ends(

@@ -64,6 +64,9 @@ def not_among(key: Any, known: Collection[Any], what: str) -> str:
 class Presented:
     """Text, HTML and frames of an answer, from its columns, its table and its terms."""
 
+    #: The budget that a service charged for this answer, None if it was not asked there.
+    charged_to: str | None = None
+
     if not TYPE_CHECKING:  # a type checker would then accept any attribute
 
         def __getattr__(self, name: str) -> Any:

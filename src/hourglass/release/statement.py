@@ -319,7 +319,7 @@ def stated(
         threshold=answer.threshold,
         where=getattr(answer, "where", None),
         outside=rate * len(given) if rate is not None else None,
-        budget=budget.name if budget is not None else getattr(answer, "charged_to", None),
+        budget=budget.name if budget is not None else answer.charged_to,
         total=(spent.epsilon, spent.delta) if spent is not None else None,
         **details,
     )

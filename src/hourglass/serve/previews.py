@@ -14,7 +14,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from ..core.totals import NoisyTotals, Totals
-from ..estimate.interval import interval
+from ..estimate.interval import fresh_interval
 from ..ledger import Amount
 from ..mechanisms.base import MeanMechanism
 from ..noise.bits import SeededBits
@@ -156,7 +156,7 @@ def _simulated(
         exact = NoisyTotals(
             cells[place] * parts, (grid * records - cells[place]) * parts, grid, parts
         )
-        ends = interval.__wrapped__(law, exact, 0.95, "mean", mean)  # which keeps it for nobody
+        ends = fresh_interval(law, exact, 0.95, "mean", mean)
         found.append((max(ends.high - mean, mean - ends.low), tuple(answers)))
     return found
 
