@@ -119,6 +119,15 @@ CONDITIONS = [
     "CASE WHEN x > 0 THEN t ELSE u END LIKE 'A%'", "CASE WHEN x > 0 THEN flag ELSE NULL END",
     "CASE WHEN n > 1 THEN t = 'a' WHEN flag THEN NULL END",
 ]  # fmt: skip
+#: A whole number compares with each constant by itself: exactly if that is whole, too.
+CONDITIONS += [
+    template.format(*pair)
+    for template in ("n IN ({}, {})", "n NOT IN ({1}, {0})", "n BETWEEN {1} AND {0}",
+    "n NOT BETWEEN {0} AND {1}", "{0} BETWEEN n AND {1}", "{0} BETWEEN {1} AND n")
+    for pair in [("9007199254740993", "0.5"), ("9223372036854775807", "1e18"),
+    ("9007199254740992", "x"), ("9007199254740993", "9007199254740993.0")]
+    if "IN" not in template or "x" not in pair
+]  # fmt: skip
 DATED = [
     "YEAR(day)", "MONTH(day)", "DAY(day)", "WEEKDAY(day)", "YEAR(at)", "MONTH(at)", "DAY(at)",
     "WEEKDAY(at)", "HOUR(at)", "YEAR(zoned)", "DAY(zoned)", "HOUR(zoned)", "WEEKDAY(zoned)",

@@ -1,14 +1,19 @@
-"""Decimals of more digits than their type declares, which Arrow and Parquet files may hold.
+"""Decimals are rounded once, to the nearest double, wherever they are.
 
-No cell may make a question fail.
+Arrow and Parquet files may hold decimals of more digits than their type declares: no cell may make
+a question fail.
 """
 
 from __future__ import annotations
 
+import random
+from fractions import Fraction
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -55,6 +60,40 @@ def total(question: Any) -> tuple[int, int]:
     found = question.read().totals
     ((cells, count),) = zip(found.cells, found.count, strict=True)
     return cells, count
+
+
+def forms(column: pa.Array, folder: Path) -> dict[str, dict[str, Any]]:
+    """The column in memory, and in tables."""
+    series = column.to_pandas(types_mapper=pd.ArrowDtype)
+    alone = {
+        "array": column,
+        "chunks": pa.chunked_array([column[:9], column[9:]]),
+        "pandas": series,
+    }
+    alone |= {"polars": pl.Series(column), "list": column.to_pylist(), "objects": np.array(column)}
+    found: dict[str, dict[str, Any]] = {name: {"data": data} for name, data in alone.items()}
+    for where in PLACES:
+        found[f"{where} table"] = {"data": placed(where, column, folder), "column": "x"}
+    return found | {"datafusion": found["plain table"] | {"engine": "datafusion"}}
+
+
+@pytest.mark.property
+@pytest.mark.engine("datafusion")
+@pytest.mark.parametrize(("precision", "scale"), [*TYPES, (9, 3), (15, 15), (18, 4), (20, 13)])
+def test_decimals_are_rounded_once(precision: int, scale: int, tmp_path: Path) -> None:
+    """Of candidates that are the nearest doubles, each decimal is equal to its own."""
+    dice, most = random.Random(precision), 10**precision - 1
+    raw = [dice.randint(-most, most) // 10 ** dice.randrange(precision) for _ in range(200)]
+    numbers = [Fraction(value, 10**scale) for value in [most, -most, 0, *raw]]
+    scale_ = sorted({float(number) for number in numbers})
+    below = tuple(sum(float(number) < c for number in numbers) for c in scale_)
+    column = decimals([None, most, -most, 0, *raw], precision, scale)
+    wrong = {
+        name: form
+        for name, form in forms(column, tmp_path).items()
+        if bounds_question(**form, epsilon=1, scale=scale_).read().below != below
+    }
+    assert list(wrong) == []
 
 
 @pytest.mark.parametrize("where", PLACES)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
+from hourglass.ask.count import count_question
 from hourglass.ask.question import mean_question
 from hourglass.read.types import Kind, common
 
@@ -140,6 +141,64 @@ def test_every_pair_of_types_in_a_dataset(tmp_path: Path, format: str) -> None:
             held = [v for part in parts for v in part if v is not None and v == v]
             assert found.count.tolist() == [len(held)]
     assert answered >= 2 * len(TYPES)
+
+
+#: How Arrow may encode a column, by what it holds; indices of 8 bits have room for 128 values.
+SMALL_INDEX, INDEX = pa.int8(), pa.int32()
+ENCODED: dict[str, list[pa.DataType]] = {
+    "text": [
+        pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(SMALL_INDEX, pa.string()),
+        pa.dictionary(INDEX, pa.large_string()), pa.dictionary(INDEX, pa.string_view()),
+    ],
+    "integer": [pa.int64(), pa.int32(), pa.dictionary(SMALL_INDEX, pa.int64()), pa.null()],
+}  # fmt: skip
+
+
+def encoded(kind: pa.DataType, size: int, first: int) -> pa.Array:
+    """That many values, or one that is repeated if the type has no room for more."""
+    if kind == pa.null():
+        return pa.nulls(size)
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    whole = pa.types.is_integer(inner)
+    different = range(first, first + size) if kind == inner else [first] * size
+    values = pa.array([v if whole else str(v) for v in different], inner)
+    if kind == inner:
+        return values
+    return pa.DictionaryArray.from_arrays(pa.array([0] * size, kind.index_type), values[: size + 1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ENCODED)
+@pytest.mark.parametrize("files", ["arrow", "arrow dataset", "duckdb", "dataset", "datafusion"])
+def test_every_pair_of_encodings(tmp_path: Path, family: str, files: str) -> None:
+    """Whether a file has rows never decides whether there is an answer, and no column is read that
+    is not asked for."""
+    engine = "arrow" if "arrow" in files else files.replace("dataset", "duckdb")
+    for i, (one, two) in enumerate(product(ENCODED[family], repeat=2)):
+        told = []
+        for size in (0, 200):
+            tables = [
+                pa.table({"g": encoded(kind, rows, first), "x": [1.0] * rows})
+                for kind, rows, first in ((one, 100, 0), (two, size, 100))
+            ]
+            try:
+                placed = write(tmp_path / f"{i} {size}", engine, *tables)
+            except pa.ArrowNotImplementedError:
+                continue  # Parquet files hold no such column
+            if "dataset" in files:
+                paths = sorted(map(str, (tmp_path / f"{i} {size}").iterdir()))
+                format = "feather" if engine == "arrow" else "parquet"
+                placed = {"data": pyarrow.dataset.dataset(paths, format=format)}
+            assert count_question(**placed, epsilon=1).read().only.count == 100 + size
+            try:
+                question = count_question(**placed, epsilon=1, by="g", delta=1e-6)
+            except hg.DataError:
+                told.append("refused")
+                continue
+            named = sum(len(table) - table["g"].null_count for table in tables)
+            assert question.read().count.sum() == named, (one, two)
+            told.append("answered")
+        assert len(set(told)) <= 1, (one, two)
 
 
 def test_a_dataset_of_text_is_refused(tmp_path: Path) -> None:

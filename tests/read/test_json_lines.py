@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import hourglass as hg
+from hourglass.ask.count import count_question
 from hourglass.ask.question import mean_question
 
 ROW = '{"x": 7, "g": "b"}'
@@ -171,6 +172,41 @@ def test_names_of_members(read: Any, tmp_path: Path) -> None:
     for name in names:
         question = mean_question(path, name, bounds=(0, 9), epsilon=1, engine=engine)
         assert question.read().count.tolist() == [1], name
+
+
+#: Values that name groups, as they are written in JSON, and their names on every engine.
+NAMED = {text: text for text in ("0", "7", "-7", str(2**53 + 1), str(2**64), "9" * 30)} | {
+    "true": "true", '""': "", '"1.50"': "1.50", '"\\u00e9"': "é", '"a\\u0000"': "a\0", '"\\/"': "/"
+}  # fmt: skip
+#: Engines write other numbers in different ways.
+FRACTIONS = [
+    "-0", "0.10", "1e2", "1E+2", "1e16", "1e21", "1e-7", "0.00001", "12345678.9", "5e-324", "1e400"
+]  # fmt: skip
+SPECIAL = [
+    "a.b", "a/b", "~", "~1", "/", "//", "it's", 'q"', "\\", "$.g", "[0]", "*", "#", "\t", "é?"
+]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_name_of_a_member_does_not_change_how_others_are_read(
+    read: Any, tmp_path: Path
+) -> None:
+    """Members with special names are found, too, and do not change the spelling of a number."""
+    path, engine = tmp_path / "a.jsonl", read.engine.removesuffix(" alone")
+    values = [*NAMED, *FRACTIONS]
+
+    def names(member: str) -> dict[str, str | None]:
+        label = json.dumps(member)
+        lines = (f'{{"g": {text}, {label}: "{i}"}}' for i, text in enumerate(values))
+        path.write_text("\n".join(["[0, 1]", *lines]))
+        asked: dict[str, Any] = {"epsilon": 1, "by": ["g", member], "delta": 1e-6}
+        found = count_question(path, **asked, engine=engine).read()
+        return {values[int(place)]: name for name, place in found.keys}
+
+    plain = names("i")
+    assert {text: plain[text] for text in NAMED} == NAMED
+    special = SPECIAL if engine == "duckdb" else SPECIAL[:3]
+    assert {member for member in special if names(member) != plain} == set()
 
 
 def test_names_that_differ_in_case_alone_are_refused(read: Any, tmp_path: Path) -> None:

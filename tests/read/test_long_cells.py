@@ -72,6 +72,28 @@ def test_long_numbers(
     assert (found.cells, found.count) == (sum(numbers), len(numbers))
 
 
+@pytest.mark.parametrize("parse", ["real", "integer"])
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb", "duckdb alone", "duckdb csv", "spark"])
+def test_long_numbers_that_are_names_too(
+    engine: str, parse: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """As a name such a cell is NULL, as a number it is what it was, whoever counts."""
+    texts = [text for text, *_ in CELLS] + ["7"]
+    table = pa.table({"x": texts, "k": ["a"] * len(texts)})
+    ask = placed(engine.removesuffix(" alone"), table, request, tmp_path)
+    told = [real if parse == "real" else whole for _, real, whole in CELLS]
+    numbers = [number for number in told if number is not None]
+    more: dict[str, Any] = {"bounds": (0, 10), "epsilon": 1, "parse": parse, "grid": 10}
+    for by, nothing in (("x", None), (["x", "k"], (None, "a"))):
+        keys: list[Any] = [nothing, "7" if by == "x" else ("7", "a")]
+        for unit in (hg.per_row(), hg.per_person("k", rows=99, groups=2)):
+            question = mean_question(**ask, column="x", by=by, keys=keys, unit=unit, **more)
+            assert question.keys is not None
+            found = question.keys.pick(question.read())
+            assert list(found.cells) == [sum(numbers), 7]
+            assert list(found.count) == [len(numbers), 1]
+
+
 # --- LIKE on SQLite -------------------------------------------------------------------------------
 
 

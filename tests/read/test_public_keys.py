@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from datetime import date
+from itertools import combinations, product
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -93,6 +96,50 @@ def test_groups_that_are_not_public_take_no_place(
     assert {key: n for key, n in counts.items() if n} == Counter(
         public[i % len(public)] for i in range(36)
     )
+
+
+#: Two of these make up a key. Many keys have the same hash: NULL and the empty text differ in no
+#: character, and neither do ("a|", "a") and ("a", "|a").
+PARTS = [None, "", "|", "a", "a|", "|a"]
+
+
+def check_the_order_of_groups(place: Any, rows: int | None) -> None:
+    """For any two groups there is a person who has both and counts in one of them."""
+    keys = list(product(PARTS, PARTS))
+    persons = {f"p{i}": pair for i, pair in enumerate(combinations(keys, 2))}
+    found = [(*key, 1.0, person) for person, pair in persons.items() for key in pair]
+    names = ("a", "b", "x", PERSON)
+    table = pa.table(dict(zip(names, map(list, zip(*found, strict=True)), strict=True)))
+
+    def order(person: str, key: tuple[str | None, ...]) -> Any:
+        text = "|".join(["hourglass", person, *(part or "" for part in key)])
+        ties = [(part is None, part or "") for part in key]
+        return hashlib.md5(text.encode()).hexdigest(), ties
+
+    expected = Counter(
+        min(pair, key=lambda key: order(person, key)) for person, pair in persons.items()
+    )
+    unit = hg.per_person(PERSON, rows=rows)
+    asked: dict[str, Any] = {"bounds": (0, 4), "epsilon": 1, "by": ["a", "b"], "keys": keys}
+    totals = mean_question(**place(table), column="x", unit=unit, **asked).read()
+    counts = dict(zip(totals.keys, totals.totals.count, strict=True))
+    assert {key: n for key, n in counts.items() if n} == expected
+
+
+@pytest.mark.parametrize("rows", [None, 1])
+def test_groups_of_the_same_hash_have_one_order(engine_place: Any, rows: int | None) -> None:
+    check_the_order_of_groups(engine_place, rows)
+
+
+@pytest.mark.parametrize("rows", [None, 1])
+@pytest.mark.parametrize("order", ["ASC", "DESC"])
+@pytest.mark.parametrize("nulls", ["NULLS FIRST", "NULLS LAST"])
+def test_settings_do_not_change_the_order_of_groups(
+    order: str, nulls: str, rows: int | None
+) -> None:
+    connection = duckdb.connect()
+    connection.execute(f"SET default_order = '{order}'; SET default_null_order = '{nulls}'")
+    check_the_order_of_groups(lambda table: {"data": connection.from_arrow(table)}, rows)
 
 
 def test_too_many_combinations_are_tested_by_column() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import DataError, guarded_schema
@@ -31,11 +31,35 @@ def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any
         for name in wanted:
             kind = reconciled(name, list(groups.values()), columns)
             if kind is not None:
-                types = {t for group in groups for n, t in group if n == name}
-                target = types.pop() if len(types) == 1 else _type(kind)
+                types = {t: path for group, path in groups.items() for n, t in group if n == name}
+                target = next(iter(types)) if len(types) == 1 else _type(kind)
+                _check_converted(name, types, target)
                 at = schema.get_field_index(name)
                 schema = schema.set(at, schema.field(at).with_type(target))
     return pyarrow.dataset.dataset(list(files.absolute), schema=schema, format=format)
+
+
+def _check_converted(name: str, types: Mapping[Any, str], target: Any) -> None:
+    """Refuse a type that PyArrow cannot convert: reading would fail if the file has a row."""
+    for one, path in types.items():
+        if not _converts(one, target):
+            raise DataError(
+                f"column {name!r} is of type {one} in {path!r}, which cannot be read as {target}, "
+                "the type that holds what all files declare; store it as one type"
+            )
+
+
+def _converts(one: Any, target: Any) -> bool:
+    """Whether every value of a type can be converted; a dictionary has room for some only."""
+    import pyarrow
+
+    if one == target:
+        return True
+    try:
+        pyarrow.nulls(1, one).cast(target)
+    except pyarrow.ArrowException:
+        return False
+    return not pyarrow.types.is_dictionary(target)
 
 
 def check(dataset: Any, wanted: Sequence[str]) -> None:
@@ -64,7 +88,7 @@ def _check_types(fragment: Any, schema: Any, wanted: Sequence[str]) -> None:
             continue  # a file without the column: all its values are missing
         one, all_ = declared.field(name).type, schema.field(name).type
         both = common(_kind(one), _kind(all_))
-        if both is None or both.same != _kind(all_).same:
+        if both is None or both.same != _kind(all_).same or not _converts(one, all_):
             where = getattr(fragment, "path", "a part of it")
             raise DataError(
                 f"data: column {name!r} is of type {one} in {where!r} and of type {all_} in the "

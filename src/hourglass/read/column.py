@@ -260,8 +260,13 @@ def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Colum
 
 
 def _plain(piece: Any, kind: str, pyarrow: Any) -> Any:
-    """An Arrow array without dictionary encoding, as doubles if the column holds reals."""
+    """An Arrow array without dictionary encoding, as doubles if the column holds reals.
+
+    Decimals are cast through text, which rounds once; PyArrow's own cast can be a bit off.
+    """
     whole = piece.dictionary_decode() if pyarrow.types.is_dictionary(piece.type) else piece
+    if pyarrow.types.is_decimal(whole.type):
+        whole = whole.cast(pyarrow.large_string())
     return whole.cast(pyarrow.float64()) if kind == "real" else whole
 
 

@@ -16,6 +16,8 @@ from .objects import declared as declared_types
 
 __all__ = ["Frame", "apart", "frame_of", "is_frame", "unsound_times"]
 
+#: Rows per batch of a dataset whose rows are only counted.
+_BATCH: Final = 1 << 20
 _FRAMES: Final = {
     "pandas": ("DataFrame",),
     "polars": ("DataFrame", "LazyFrame"),
@@ -123,6 +125,10 @@ def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
     if dataset is not None and isinstance(data, dataset.Dataset):
         names = tuple(data.schema.names)
         known = _known(names, wanted)
+        if not set(known) & set(wanted):  # which has one type in all files, unlike any column
+            return Frame(
+                names, _rows(0, pyarrow).read_all(), lambda: _rows(data.count_rows(), pyarrow)
+            )
         with guarded_schema("data: a file of the dataset cannot be read"):
             check(data, known)
         types = data.schema.empty_table().select(known)
@@ -135,6 +141,14 @@ def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
     if isinstance(data, pyarrow.RecordBatchReader):
         return _later(data.schema, lambda: data, pyarrow)
     return None
+
+
+def _rows(count: int, pyarrow: Any) -> Any:
+    """A stream of rows that are only counted."""
+    schema = pyarrow.schema([("hourglass_row", pyarrow.bool_())])
+    sizes = (min(_BATCH, count - start) for start in range(0, count, _BATCH))
+    batches = (pyarrow.record_batch([pyarrow.nulls(n, pyarrow.bool_())], schema) for n in sizes)
+    return pyarrow.RecordBatchReader.from_batches(schema, batches)
 
 
 def _stream(data: Any, pyarrow: Any) -> Frame:

@@ -20,7 +20,7 @@ from ..files import FileSet
 from ..frames import apart, frame_of, is_frame, unsound_times
 from ..schema import Field, Schema
 from ..sql.cells import identifier
-from ..sql.dialects import with_source
+from ..sql.dialects import numbers_apart, with_source
 from ..sql.query import Question
 from .base import Source, register
 from .duckdb_answer import added_up, of_arrays
@@ -136,7 +136,8 @@ class DuckDB:
         return self._over(self._scans.first(query), query)
 
     def _over(self, scan: str, query: Question) -> str:
-        return _text(query, select(query, scan, by_group=_by_group(query)))
+        asked, renamed = numbers_apart(query)
+        return _text(asked, select(asked, scan, renamed, by_group=_by_group(asked)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query, and let go of the database."""
@@ -192,9 +193,10 @@ class DuckDBRelation:
         """The query over the relation; the optimiser settings of its connection are not changed."""
         # A column that is handed over is not compared with anything, except to choose rows.
         opaque = query.person is not None or _handed_over(query) is None
-        by_group = _by_group(query)
-        native = select(query, TABLE, by_group=by_group, collated=True, opaque=opaque)
-        return _text(query, native)
+        asked, renamed = numbers_apart(query)
+        by_group = _by_group(asked)
+        native = select(asked, TABLE, renamed, by_group=by_group, collated=True, opaque=opaque)
+        return _text(asked, native)
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query on the relation's connection."""

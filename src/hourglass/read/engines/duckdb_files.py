@@ -6,7 +6,6 @@ can lose lines at the end of a buffer. JSON lines are split in the same way as C
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,18 +86,23 @@ def _of_json(files: FileSet, wanted: tuple[str, ...]) -> Table:
     if not wanted:  # only lines are counted
         return Table(TABLE, stream=stream, text=declared)
     # A line that is not an object, or not JSON at all, has none of the columns.
-    if not all(map(_PLAIN.fullmatch, wanted)):
-        shape = literal(json.dumps(dict.fromkeys(wanted, "VARCHAR"), ensure_ascii=False))
-        members, of_line = f"json_transform(c0, {shape})", "struct_extract(line, {name})"
-    else:  # a third faster; possible if no name has a special meaning in a JSON path
-        paths = ", ".join(literal(f'$."{name}"') for name in wanted)
-        members, of_line = f"json_extract_string(c0, [{paths}])", "list_extract(line, {place})"
+    paths = ", ".join(literal(_member(name)) for name in wanted)
+    members = f"json_extract_string(c0, [{paths}])"
     listed = ", ".join(
-        f"{of_line.format(name=literal(name), place=place)} AS {identifier(name)}"
-        for place, name in enumerate(wanted, 1)
+        f"list_extract(line, {place}) AS {identifier(name)}" for place, name in enumerate(wanted, 1)
     )
     scan = f"(SELECT {listed} FROM (SELECT TRY({members}) AS line FROM {TABLE}) AS lines)"
     return Table(scan, stream=stream, text=declared)
+
+
+def _member(name: str) -> str:
+    """The path of a member of an object: a pointer if the name has characters special in a path.
+
+    A pointer could also name an element of an array, if it were a number.
+    """
+    if _PLAIN.fullmatch(name):
+        return f'$."{name}"'
+    return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
 def _lines(files: FileSet) -> Iterator[Views]:

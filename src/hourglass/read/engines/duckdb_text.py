@@ -9,7 +9,7 @@ exactly in the texts that are not UTF-8.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any, Final
@@ -143,16 +143,22 @@ def groups_suffice(query: Question) -> bool:
 
 
 def select(
-    query: Question, scan: str, *, by_group: bool, collated: bool = False, opaque: bool = False
+    query: Question,
+    scan: str,
+    renamed: Mapping[str, str],
+    *,
+    by_group: bool,
+    collated: bool = False,
+    opaque: bool = False,
 ) -> str:
     """Select the columns that a question needs; with ``by_group``, :func:`named` checks text later.
 
-    ``collated`` means that columns may have collations, ``opaque`` that no statistics are
-    propagated.
+    ``renamed`` has the columns whose names in the query are others. ``collated`` means that columns
+    may have collations, ``opaque`` that no statistics are propagated.
     """
     checked = set() if by_group else names(query)
     columns = (
-        _text(field, checked=field.name in checked, collated=collated)
+        _text(field, renamed, checked=field.name in checked, collated=collated)
         if field.kind.startswith("text")
         else _other(field, opaque)
         for field in query.fields
@@ -164,8 +170,9 @@ def select(
     return f"{found} WHERE {' AND '.join(tests)}" if tests else found
 
 
-def _text(field: Field, *, checked: bool, collated: bool) -> str:
-    name, text = identifier(field.name), _as_text(field)
+def _text(field: Field, renamed: Mapping[str, str], *, checked: bool, collated: bool) -> str:
+    name = identifier(field.name)
+    text = _as_text(replace(field, name=renamed.get(field.name, field.name)))
     if checked:
         text = f"CASE WHEN strlen({text}) <= {LONGEST} THEN TRY(decode(encode({text}))) END"
     if collated:

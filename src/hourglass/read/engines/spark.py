@@ -15,7 +15,7 @@ from ...core.totals import Groups
 from ...errors import guarded, guarded_schema
 from ..files import FileSet
 from ..schema import Field, Schema
-from ..sql.dialects import Dialect, names, with_fields, with_source
+from ..sql.dialects import Dialect, names, numbers_apart, with_fields, with_source
 from ..sql.expression.words import SPARK, expanded
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Question
@@ -128,9 +128,10 @@ class Spark:
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over a view of the DataFrame."""
         texts = names(query)
+        query, read = numbers_apart(query)
         asked = with_fields(query, lambda field: replace(field, name=_renamed(field.name)))
         columns = columns_of(
-            _column(new, named=old.name in texts)
+            _column(new, _renamed(read.get(old.name, old.name)), named=old.name in texts)
             for old, new in zip(query.fields, asked.fields, strict=True)
         )
         inputs = "".join(f", {_input(i.field)} AS {_quoted(i.alias)}" for i in asked.inputs)
@@ -187,15 +188,15 @@ def _renamed(name: str) -> str:
     return f"hourglass_{name.encode().hex()}" if _VARIABLE in name else name
 
 
-def _column(field: Field, *, named: bool) -> str:
-    """A column; text as bytes and, if it names groups or persons, NULL unless it is UTF-8."""
-    column = _quoted(field.name)
+def _column(field: Field, read: str, *, named: bool) -> str:
+    """A column of that name; text as bytes and, if it names something, NULL unless it is UTF-8."""
+    column = _quoted(read)
     if not field.kind.startswith("text"):
         return column
     text = column if field.exact else f"{column} COLLATE UTF8_BINARY"
     if named:
         text = f"CASE WHEN octet_length({text}) <= {LONGEST} THEN try_validate_utf8({text}) END"
-    return text if text == column else f"{text} AS {column}"
+    return text if text == _quoted(field.name) else f"{text} AS {_quoted(field.name)}"
 
 
 def _input(field: Field) -> str:

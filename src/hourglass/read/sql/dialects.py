@@ -21,6 +21,7 @@ from .query import Query, Question
 
 __all__ = [
     "Dialect", "exact_real", "integer_division", "names", "number_fields", "number_names",
+    "numbers_apart",
     "with_fields", "with_source",
 ]  # fmt: skip
 
@@ -121,6 +122,27 @@ def with_fields(
     )
     by = tuple(map(changed, query.by))
     return replace(query, values=values, by=by, person=person, asked=asked)
+
+
+def numbers_apart(query: Question) -> tuple[Question, dict[str, str]]:
+    """The query with new names for numbers in text that names groups, too; and their columns.
+
+    A text that is too long for a name is NULL as a key, and may still be a number. That matters
+    only if NULL is among the public keys: otherwise the row is left out.
+    """
+    found: dict[str, str] = {}
+    if isinstance(query, Query) and any(query.nulls):
+        taken = {field.name.casefold() for field in query.fields}
+        for name in sorted(names(query) & number_fields(query).keys()):
+            alias = f"{name} as a number"
+            while alias.casefold() in taken:
+                alias += "_"
+            taken.add(alias.casefold())
+            found[name] = alias
+    if not found:
+        return query, {}
+    renamed = with_fields(query, lambda f: f, lambda f: replace(f, name=found.get(f.name, f.name)))
+    return renamed, {alias: name for name, alias in found.items()}
 
 
 def number_fields(query: Question) -> dict[str, Field]:

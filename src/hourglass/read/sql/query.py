@@ -40,7 +40,7 @@ from .steps import (
     checked_names,
     complete_rows,
     complete_test,
-    group_hash,
+    group_order,
     halves,
     is_listed,
     kept_rows,
@@ -314,15 +314,14 @@ class Query:
             if not self.by:
                 return [("persons", persons)]
             cells = ", ".join([*self._cells, *self._sides])
-            hashed = group_hash(self.by, self.keys)
-            order = f"PARTITION BY person ORDER BY {hashed} ASC{by_keys}"
+            order = group_order(self.by, self.keys)
             ranked = f"SELECT {keys}{cells}, ROW_NUMBER() OVER ({order}) AS g FROM persons"
             chosen = f"SELECT {keys}{cells} FROM ranked WHERE g <= {self.unit.groups}"
             return [("persons", persons), ("ranked", ranked), ("chosen", chosen)]
-        hashed = group_hash(self.by, self.keys) if self.by else ""
+        order = group_order(self.by, self.keys) if self.by else ""
         carried = [*self._cells, *self._sides]
         assert self.person is not None
-        return kept_rows(self.unit.rows, self.person, carried, self.keys, self.unit.groups, hashed)
+        return kept_rows(self.unit.rows, self.person, carried, self.keys, self.unit.groups, order)
 
     # --- aggregate --------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from .expression.writing import Writer
 
 __all__ = [
     "ROW", "Asked", "Input", "are_listed", "checked_names", "columns_of", "complete_rows",
-    "complete_test", "group_hash", "halves", "hash_of", "inputs_of", "is_listed", "is_ours",
+    "complete_test", "group_order", "halves", "hash_of", "inputs_of", "is_listed", "is_ours",
     "kept_rows", "key_column", "plain_input", "rounded_mean", "value_alias", "with_steps",
 ]  # fmt: skip
 
@@ -132,14 +132,14 @@ def kept_rows(
     cells: Sequence[str] = ("t",),
     keys: Sequence[str] = (),
     groups: int = 1,
-    group_hash: str = "",
+    group_order: str = "",
 ) -> list[tuple[str, str]]:
     """The steps that keep up to ``rows`` rows of a person in each of up to ``groups`` groups.
 
     They read ``quantised``: person, keys and cells. Of a person's n rows in a group, in the order
     of their cells, k evenly spaced ones are kept: row r = 0, 1, ... if (s + r * k) % n < k. That
     holds for exactly min(k, n) rows. The start s is a hash of the person, so every row has the same
-    chance. Groups are kept in the order of a hash.
+    chance. Groups are kept in the order of a hash: see :func:`group_order`.
     """
     t, present = ", ".join(cells), " AND ".join(f"{t} IS NOT NULL" for t in cells)
     listed, by_keys = "".join(f"{k}, " for k in keys), "".join(f", {k}" for k in keys)
@@ -152,8 +152,7 @@ def kept_rows(
     )
     test = f"({start} + (CAST(r AS BIGINT) - 1) * {whole(rows)}) % n < {rows}"
     if keys:
-        order = f"PARTITION BY person ORDER BY {group_hash} ASC{by_keys}"
-        ranked += f", DENSE_RANK() OVER ({order}) AS g"
+        ranked += f", DENSE_RANK() OVER ({group_order}) AS g"
         test += f" AND g <= {groups}"
     chosen = f"SELECT {listed}{t} FROM ranked WHERE {test}"
     return [("ranked", f"{ranked} FROM quantised WHERE {present}"), ("chosen", chosen)]
@@ -287,15 +286,20 @@ def hash_of(*parts: str) -> str:
     return f"MD5('hourglass|' || {joined})"
 
 
-def group_hash(by: Sequence[Field], keys: Sequence[str]) -> str:
-    """What a person's groups are ordered by: a hash of the person and the group."""
+def group_order(by: Sequence[Field], keys: Sequence[str]) -> str:
+    """The order of a person's groups: by a hash of the person and the group.
+
+    Groups such as NULL and the empty text have the same hash. Settings of a connection could change
+    their order, so it is written out.
+    """
     parts = []
     for field, key in zip(by, keys, strict=True):
         if field.kind == "boolean":
             parts.append(f"CASE WHEN {key} THEN '1' WHEN NOT {key} THEN '0' ELSE '' END")
         else:
             parts.append(f"COALESCE({as_text(key)}, '')")
-    return hash_of(as_text("person"), *parts)
+    ordered = "".join(f", {key} ASC NULLS LAST" for key in keys)
+    return f"PARTITION BY person ORDER BY {hash_of(as_text('person'), *parts)} ASC{ordered}"
 
 
 def rounded_mean(t: str, sums: str) -> str:

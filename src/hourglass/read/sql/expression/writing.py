@@ -140,12 +140,26 @@ class Writer:
             case nodes.Compare():
                 left, right = self.alike([node.left, node.right])
                 return f"({left} {node.sign} {right})"
+            case nodes.Between() if self._mixed(node.operand, (node.low, node.high)):
+                above = nodes.Compare(">=", node.operand, node.low)
+                below = nodes.Compare("<=", node.operand, node.high)
+                return self.condition(nodes.All((above, below)))
+            case nodes.In() if self._mixed(node.operand, node.items):
+                wholes = tuple(filter(self._is_whole, node.items))
+                others = tuple(item for item in node.items if not self._is_whole(item))
+                parts = nodes.In(node.operand, wholes), nodes.In(node.operand, others)
+                return self.condition(nodes.Any(parts))
             case nodes.Between():
                 operand, low, high = self.alike([node.operand, node.low, node.high])
                 return f"({operand} BETWEEN {low} AND {high})"
         assert isinstance(node, nodes.In)
         operand, *items = self.alike([node.operand, *node.items])
         return f"({operand} IN ({', '.join(items)}))"
+
+    def _mixed(self, operand: Node, others: tuple[Node, ...]) -> bool:
+        """Whether a whole number is compared with some as integers, with others as doubles."""
+        wholes = sum(map(self._is_whole, others))
+        return self._is_whole(operand) and 0 < wholes < len(others)
 
     def alike(self, parts: list[Node]) -> list[str]:
         """Parts that are compared, converted to one type."""
