@@ -21,8 +21,7 @@ from .query import Query, Question
 
 __all__ = [
     "Dialect", "exact_real", "integer_division", "names", "number_fields", "number_names",
-    "numbers_apart",
-    "with_fields", "with_source",
+    "numbers_apart", "with_fields", "with_source",
 ]  # fmt: skip
 
 Mend = Callable[[Any, Any], Any]
