@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,16 @@ def test_every_pair_of_types(tmp_path: Path, engine: str) -> None:
         elif one in alone:
             (a, n), (b, m) = alone[one], alone[two]
             assert total(placed) == (a + b, n + m), (one, two)
+
+
+def test_pairs_of_integers_have_the_same_grid_everywhere(tmp_path: Path, engine: str) -> None:
+    """Their own, unless 64 bits do not hold both: then that of reals."""
+    for one, two in combinations(WHOLE, 2):
+        tables = columns(one, swapped=False), columns(two, swapped=False)
+        placed = write(tmp_path / f"{one} {two}", engine, *tables)
+        question = mean_question(column="x", **placed, bounds=(0, 10), epsilon=1)
+        together = "uint64" in (one, two) and not all(kind.startswith("u") for kind in (one, two))
+        assert question.mechanism.grid.own is not together, (one, two)
 
 
 @pytest.mark.slow

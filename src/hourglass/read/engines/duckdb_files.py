@@ -231,7 +231,7 @@ def _type(kind: Kind) -> str:
         return "DOUBLE"
     if kind.low >= -(2**63) and kind.high < 2**63:
         return "BIGINT"
-    return "UBIGINT" if kind.low >= 0 and kind.high < 2**64 else "HUGEINT"
+    return "UBIGINT" if kind.low >= 0 else "DECIMAL(20, 0)"  # as for Arrow files and on Spark
 
 
 # --- Arrow ----------------------------------------------------------------------------------

@@ -218,7 +218,7 @@ def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str
     if not all(targets.values()):  # with the schema of any file the check below raises the error
         return Spark(frames[0])
     with guarded_schema(_WHAT):
-        return Spark(_union(frames, targets), converted=converted)
+        return Spark(_union(frames, targets), converted=converted, unsigned=unsigned)
 
 
 def _alike(
@@ -227,12 +227,13 @@ def _alike(
     """Files grouped by the declared types of the wanted columns, with the name of one of each.
 
     Also returns the columns that Spark converts as it reads them, to microseconds or to decimals
-    of more than 18 digits, and the unsigned 64-bit integers.
+    of more than 18 digits, and the unsigned integers that need 64 bits.
     """
     import pyarrow.parquet
 
     converted: set[str] = set()
     unsigned: set[str] = set()
+    others: set[str] = set()
     groups: dict[Any, tuple[list[str], str]] = {}
     for path, full, name in zip(paths, files.absolute, files.paths, strict=True):
         with guarded_schema(f"{name!r}: is it a whole Parquet file? Spark cannot read the columns"):
@@ -244,7 +245,9 @@ def _alike(
         decimals = (f for f in schema if pyarrow.types.is_decimal(f.type))
         converted |= {f.name for f in decimals if f.type.precision > 18}
         unsigned |= {f.name for f in schema if f.type == pyarrow.uint64()}
-    return list(groups.values()), converted, unsigned
+        signed = (f for f in schema if not pyarrow.types.is_unsigned_integer(f.type))
+        others |= {f.name for f in signed if not pyarrow.types.is_null(f.type)}
+    return list(groups.values()), converted, unsigned - others
 
 
 def _union(frames: list[Any], targets: dict[str, Kind | None]) -> Any:
