@@ -161,13 +161,14 @@ def test_a_trusted_select_is_run_unchecked(database: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", ["mean", "bounds"])
-def test_the_command(database: str, asked: str) -> None:
+def test_the_command(database: str, asked: str, tmp_path: Path) -> None:
     more = ["--bounds", 0, 100] if asked == "mean" else []
     line = [asked, database, "x", "--epsilon", 1, "--table", "SELECT x FROM t LIMIT 5", *more]
     told = command(*line)
     assert told.code == 2
     assert "--trusted" in told.err
     assert command(*line, "--trusted").code == 0
-    told = command(asked, "x.csv", "x", "--epsilon", 1, "--trusted", *more)
+    (tmp_path / "x.csv").write_text("x\n1\n", encoding="utf-8")
+    told = command(asked, tmp_path / "x.csv", "x", "--epsilon", 1, "--trusted", *more)
     assert told.code == 2
     assert "--table" in told.err
