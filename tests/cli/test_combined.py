@@ -143,6 +143,18 @@ def test_every_comparison_is_answered(visits: Path) -> None:
     assert [len(each) for each in json.loads(several.stdout)["difference"].values()] == [3, 3]
 
 
+def test_comparisons_share_a_table_and_a_note(visits: Path) -> None:
+    pairs = ["--difference", "b", "a", "--difference", "c", "a", "--ratio", "c", "b"]
+    found = run("mean", visits, "x", *ASK, "--by", "site", "--keys", "a,b,c", "--total", *pairs)
+    below = found.stdout[found.stdout.index("total of 3 groups") :]
+    assert below.count("estimate") == 2  # one table for the total, one for all the others
+    assert below.count("Intervals are for these records") == 1
+    lines = below.splitlines()
+    first = next(at for at, line in enumerate(lines) if line.startswith("mean of b minus"))
+    assert lines[first + 1].startswith("mean of c minus mean of a")
+    assert lines[first + 2].startswith("mean of c / mean of b")
+
+
 def test_of_sums(visits: Path) -> None:
     words = ["--by", "site", "--keys", "a,b,c", "--difference", "b", "a"]
     printed = run("sum", visits, "x", *ASK, *words).stdout

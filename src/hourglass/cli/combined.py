@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..errors import OptionError
 from ..release.columns import Columns
+from ..release.derived import text_of
 from ..release.rendering import label
 from .command import values_of
 
@@ -139,11 +141,14 @@ class Combined:
         return self.answer.groups
 
     def text(self, confidence: float, *, fewest: int = 1) -> str:
-        """The answer's table, with the other figures below it."""
+        """The answer's table, with the other figures below it; of several columns, one by one."""
         parts = [self.answer.text(confidence, fewest=fewest)]
-        for _, name, found in self._found():
-            heading = f"{name}:\n" if name else ""
-            parts.append(heading + (found if isinstance(found, str) else found.text(confidence)))
+        for name, each in groupby(self._found(), key=itemgetter(1)):
+            found = [figure for _, _, figure in each]
+            told = [sentence for sentence in found if isinstance(sentence, str)]
+            if figures := [figure for figure in found if not isinstance(figure, str)]:
+                told.append(text_of(figures, confidence))
+            parts.append((f"{name}:\n" if name else "") + "\n\n".join(told))
         return "\n\n".join(parts)
 
     def to_dict(self, confidence: float | None, *, fewest: int = 1) -> dict[str, Any]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Derived", "chosen_of", "finite", "key_name", "pair_of", "places_of", "plain_key", "stored",
+    "text_of",
 ]  # fmt: skip
 
 #: What the printed intervals cover.
@@ -69,8 +70,7 @@ class Derived:
 
     def text(self, confidence: float = 0.95) -> str:
         """A printable table."""
-        table = text_table(self._head(confidence), self._rows(confidence))
-        return f"{table}\n\n{paragraphs(self._notes())}"
+        return text_of([self], confidence)
 
     def __str__(self) -> str:
         return self.text()
@@ -82,6 +82,17 @@ class Derived:
     def _repr_html_(self) -> str:
         table = html_table(self._head(0.95), self._rows(0.95), self._subject)
         return table + html_paragraphs(self._notes())
+
+
+def text_of(figures: Sequence[Derived], confidence: float = 0.95) -> str:
+    """Printable tables of several figures: one for those with the same head, and each note once."""
+    rows: dict[tuple[str, ...], list[list[str]]] = {}
+    for figure in figures:
+        rows.setdefault(tuple(figure._head(confidence)), []).extend(figure._rows(confidence))
+    notes = dict.fromkeys(note for figure in figures for note in figure._notes())
+    return "\n\n".join(
+        [*(text_table([*head], each) for head, each in rows.items()), paragraphs([*notes])]
+    )
 
 
 def place_of(answer: Releases | Counts, key: Any) -> int:
