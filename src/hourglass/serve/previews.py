@@ -15,6 +15,7 @@ from zlib import crc32
 
 from ..core.totals import NoisyTotals, Totals
 from ..estimate.interval import fresh_interval
+from ..estimate.point import each
 from ..ledger import Amount
 from ..mechanisms.base import MeanMechanism
 from ..noise.bits import SeededBits
@@ -141,16 +142,13 @@ def _simulated(
     if mechanism.statistic == "spread":
         more = [_squares(laws[0], first, records)]
     # Equal questions have equal previews, and different questions different ones.
-    base = SIMULATED * crc32(f"{mechanism.epsilon} {records} {means}".encode())
-    noisy = [
-        mechanism.noise(Totals(first, records, tuple(more)), bits=SeededBits(base + number))
-        for number in range(SIMULATED)
-    ]
+    bits = SeededBits(crc32(f"{mechanism.epsilon} {records} {means}".encode()))
+    noisy = mechanism.noise(Totals(first, records, tuple(more)), bits=bits, size=SIMULATED)
     found = []
     for place, (law, mean) in enumerate(zip(laws, means, strict=True)):
-        drawn = [each.columns[place] if len(laws) > 1 else each for each in noisy]
+        drawn = noisy.columns[place] if len(laws) > 1 else noisy
         answers = [
-            Release.of(law, each, estimator="projected", private=False).mean for each in drawn
+            Release.of(law, one, estimator="projected", private=False).mean for one in each(drawn)
         ]
         grid, parts = law.grid.cells, law.parts
         exact = NoisyTotals(
