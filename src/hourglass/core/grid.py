@@ -89,7 +89,7 @@ class Bounds:
         lower, upper = _bound("lower", self.lower), _bound("upper", self.upper)
         if not lower < upper:
             relation = "equal to" if lower == upper else "above"
-            remedy = "a larger one" if lower == upper else "the smaller number first"
+            remedy = "a larger upper bound" if lower == upper else "the smaller number first"
             raise BoundsError(
                 f"bounds=({lower}, {upper}): the lower bound is {relation} the upper one; give "
                 f"{remedy}"
