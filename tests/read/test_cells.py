@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
+from hourglass.ask.question import mean_question
 from hourglass.core.grid import Bounds, Grid
+from hourglass.core.totals import HALF, Groups, Sum
 from hourglass.errors import HourglassError
+from hourglass.read.engines import spark
 from hourglass.read.schema import Field
-from hourglass.read.sql.cells import cell, clamped, scaled
+from hourglass.read.sql.cells import Value, cell, clamped, scaled
+from hourglass.read.sql.query import Query
+from hourglass.read.sql.steps import MOST_IN_DOUBLES
 from tests.read.test_text import CELLS as NUMBERS
 from tests.read.test_text import EXPECTED
 from tests.tools import command, everything
@@ -75,16 +81,76 @@ def test_sqlite_reads_whole_numbers(tmp_path: Path) -> None:
     "bounds", [(0.0, 1.0), (-0.3, 0.1), (2.0**40, 2.0**40 + 1), (-1e308, 1e308)]
 )
 def test_the_doubles_next_to_the_bounds_have_the_cells_of_the_rule(bounds: Any) -> None:
-    """In both forms of the query. Far from zero, neighbouring doubles lie many cells apart."""
+    """In all forms of the query. Far from zero, neighbouring doubles lie many cells apart."""
     grid = Grid(Bounds(*bounds), 2**32)
     ends = [grid.first_above, grid.last_below, grid.lower, grid.upper, 0.0]
     near = [e for end in ends for e in (end, *(np.nextafter(end, to) for to in (-INF, INF)))]
     x = pa.table({"x": [float(value) for value in near]})
     wanted = [grid.cell(float(value)) for value in near]
     field = Field("x", "real")
-    for form in (cell(field, grid), clamped(grid, f"({scaled(field, grid)})")):
+    forms = [cell(field, grid), clamped(grid, f"({scaled(field, grid)})")]
+    for form in (*forms, scaled(field, grid, clamp=True)):
         rows = duckdb.from_arrow(x).project(form).fetchall()
         assert [found for (found,) in rows] == wanted
+
+
+#: Values on and around all ends of the rule, and what is no value.
+NASTY = [
+    0.0, -0.0, 5e-324, -5e-324, 0.5, 1 / 3, 1.0, np.nextafter(1.0, 0), np.nextafter(1.0, 2),
+    2.0**-33,
+    3 * 2.0**-33, 2.0**-17, 2.0**-17 + 2.0**-32, 1 - 2.0**-33, 2.0**51, -(2.0**51), 2.0**53 + 2,
+    2.0**84, 1e300, -1e300, INF, -INF, float("nan"), None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fills", [(None, None, None), (None, 7, None), (1, 2, 3)])
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-0.3, 0.1), (-1e308, 1e308), (0.0, 3e-290)])
+def test_halves_in_doubles_add_up_to_the_sums_of_integers(bounds: Any, fills: Any) -> None:
+    """One column and three, one of them of integers, with values outside counted beside them.
+
+    Catches: a low half that is not what the high half leaves, a rounding to another multiple, a
+    missing value that counts as a bound.
+    """
+    dice = np.random.default_rng(8)
+    columns = {name: [NASTY[i] for i in dice.integers(0, len(NASTY), 3000)] for name in "xyz"}
+    whole = [None if cell is None else i for i, cell in enumerate(columns["z"])]
+    table = pa.table(columns | {"z": whole, "g": [i % 3 for i in range(3000)]})
+    connection = duckdb.connect()
+    connection.register("source", table)
+    fields = [Field("x", "real"), Field("y", "real"), Field("z", "integer")]
+    grids = [Grid(Bounds(*bounds), 2**32), Grid(Bounds(-1.5, 2.25), 1000)]
+    grids.append(Grid(Bounds(0, 1000), 1000, own=True))
+    values = tuple(map(Value, fields, grids, fills))
+    outside = tuple(Sum(column=1, side=side) for side in (-1, 1))
+    plain = tuple(Sum(column=i) for i in range(3))
+    forms = [Query(values[:1]), Query(values), Query(values, sums=plain + outside)]
+    for query in [*forms, *(replace(each, by=(Field("g", "integer"),)) for each in forms)]:
+        found = []
+        for sums in ("halves", "doubles"):
+            rows = connection.execute(query.text(sums)).fetchall()
+            found.append(Groups.of_rows(rows, len(query.by), len(query.sums)))
+        assert "6755399441055744.0" in query.text("doubles")
+        assert _summed(found[0]) == _summed(found[1])
+
+
+def _summed(groups: Groups) -> list[tuple[int, ...]]:
+    """The totals of each group, in the order of the keys."""
+    found = groups.take(groups.keys.order()).totals if len(groups.keys) else groups.totals
+    return list(zip(found.count.tolist(), *(sum_.tolist() for sum_ in found.sums), strict=True))
+
+
+@pytest.mark.enumeration
+def test_sums_of_halves_stay_exact_in_doubles() -> None:
+    """The largest number of records, all with the same cell: neither half is rounded."""
+    round_to = 1.5 * 2.0**52 * HALF
+    for cell_ in [*range(0, 2**18, 1021), 2**31, 2**31 + 2**15, 2**32 - 2**15, 2**32 - 1, 2**32]:
+        high = (float(cell_) + round_to) - round_to
+        low = cell_ - high
+        assert high % HALF == 0
+        assert abs(low) <= HALF // 2
+        assert high + low == cell_
+        for part, unit in ((high, HALF), (low, 1)):
+            assert abs(MOST_IN_DOUBLES * int(part)) <= 2**53 * unit
 
 
 @pytest.mark.parametrize("engine", ["postgres", "datafusion"])
@@ -129,6 +195,28 @@ def test_spark_puts_no_setting_into_a_name(spark_session: Any, tmp_path: Path) -
                     assert [release.count for release in found.values()] == [1] * len(asked)
         finally:
             spark_session.conf.unset(setting)
+
+
+def test_spark_adds_up_integers_beyond_what_doubles_hold(
+    spark_session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit is lowered, since no test has 2^37 rows; each step is seen in the plan."""
+    ran: list[str] = []
+    pq.write_table(pa.table({"x": [0.25, 0.5, None], "g": ["a", "a", "b"]}), tmp_path / "t.parquet")
+    frame = spark_session.read.parquet(str(tmp_path / "t.parquet"))
+    sql = type(spark_session).sql
+
+    def seen(session: Any, text: str) -> Any:
+        ran.append(text)
+        return sql(session, text)
+
+    monkeypatch.setattr(type(spark_session), "sql", seen)
+    for limit, runs in ((2, 1), (1, 2)):
+        ran.clear()
+        monkeypatch.setattr(spark, "MOST_IN_DOUBLES", limit)
+        found = mean_question(frame, "x", by="g", delta=1e-6, **ASK).read()
+        assert _summed(found) == [(2, 3 * 2**30), (0, 0)]
+        assert ["SHIFTRIGHT" in text for text in ran] == [False, True][:runs]
 
 
 # --- PostgreSQL -----------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.scale import Scale
 from hourglass.core.totals import Sum
 from hourglass.read import kernel, several
+from hourglass.read.column import Column
 from hourglass.read.open import columns_in_memory, open_source
 from hourglass.read.schema import Field
 from hourglass.read.sql.histogram import Histogram
@@ -338,11 +339,11 @@ def test_chunks_and_threads_change_nothing(threads: int, rows: int) -> None:
             Grid(Bounds(-(2**15), 2**15), 2**16, True), 5, (Sum(2), Sum(1), Sum(side=1))
         ),
     ]
-
-    def part(start: int, stop: int) -> list[kernel.Part]:
-        return [(reals[start:stop], None), (whole[start:stop], absent[start:stop])]
-
-    sums, count = several.totals_of_columns(part, rows, targets, threads)
+    columns = [
+        Column("real", part=lambda start, stop: (reals[start:stop], None), rows=rows),
+        Column("integer", part=lambda start, stop: (whole[start:stop], absent[start:stop])),
+    ]
+    sums, count = several.totals_of_columns(columns, targets, threads)
     kept = ~np.isnan(reals)
     cells = np.rint((np.clip(reals, -1.5, 2.25)[kept] + 1.5) * (2**32 / 3.75))
     other = np.where(absent, 5, np.clip(whole, -(2**15), 2**15) + 2**15)[kept]

@@ -7,9 +7,10 @@ the kernel for one column.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,17 @@ from .sides import filled, powers_of, side_names, sides_of
 __all__ = ["Target", "either", "quantised", "totals_of_blocks", "totals_of_columns"]
 
 
+class Column(Protocol):
+    """A column that is in memory as a whole."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+
+    def between(self, start: int, stop: int) -> Part:
+        """The numbers between two rows."""
+
+
 @dataclass(frozen=True)
 class Target:
     """How to add up one column: its grid, the cell of a missing value, the sums to compute."""
@@ -47,22 +59,20 @@ class Target:
 
 
 def totals_of_columns(
-    part: Callable[[int, int], Sequence[Part]],
-    rows: int,
-    targets: Sequence[Target],
-    threads: int | None = None,
+    columns: Sequence[Column], targets: Sequence[Target], threads: int | None = None
 ) -> tuple[list[list[int]], int]:
     """The sums of each column, one of each power, and the number of complete rows.
 
-    ``part`` returns the columns between two rows. A row is complete if every column has a value or
-    a cell for missing values.
+    A row is complete if every column has a value or a cell for missing values.
     """
+    rows = columns[0].rows
     threads = threads_for(rows) if threads is None else threads
     chunk = min(CHUNK, max(1, rows))
 
     def total(start: int, stop: int) -> tuple[list[list[int]], int]:
-        starts = range(start, stop, chunk)
-        return totals_of_blocks((part(at, min(at + chunk, stop)) for at in starts), targets, chunk)
+        ends = ((at, min(at + chunk, stop)) for at in range(start, stop, chunk))
+        blocks = ([column.between(*part) for column in columns] for part in ends)
+        return totals_of_blocks(blocks, targets, chunk)
 
     if threads == 1:
         return total(0, rows)

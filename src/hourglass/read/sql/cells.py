@@ -171,9 +171,15 @@ def nearest(y: str) -> str:
     return f"(({y} + {double(NEAREST)}) - {double(NEAREST)})"
 
 
-def scaled(field: Field, grid: Grid) -> str:
-    """The integer nearest to (x - lower) * s; outside the bounds it is outside 0..G."""
+def scaled(field: Field, grid: Grid, *, clamp: bool = False) -> str:
+    """The integer nearest to (x - lower) * s; outside the bounds it is outside 0..G.
+
+    With ``clamp`` it is the cell, as a double. NaN and NULL must not get here then: LEAST and
+    GREATEST take them for a bound.
+    """
     x, lower = as_double(field), grid.lower
+    if clamp:
+        x = f"LEAST(GREATEST({x}, {double(lower)}), {double(grid.upper)})"
     if grid.shrink != 1.0:
         x, lower = f"{x} * {double(grid.shrink)}", lower * grid.shrink
     if lower != 0.0:
@@ -257,6 +263,14 @@ class Value:
     def cell(self) -> str:
         """Its cell as SQL; NULL if it is missing and not replaced."""
         return _or(cell(self.field, self.grid), self.missing)
+
+    def in_doubles(self, *, complete: bool) -> str:
+        """Its cell as a double; ``complete`` if rows that lack a value are already left out."""
+        cell = scaled(self.field, self.grid, clamp=True)
+        if complete and self.missing is None:
+            return cell
+        other = "" if self.missing is None else f" ELSE {double(float(self.missing))}"
+        return f"CASE WHEN {self.there} THEN {cell}{other} END"
 
     @property
     def there(self) -> str | None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...core.keys import Places
 from ...core.totals import Groups, Sum, Totals
 from ...core.unit import Unit
-from ..kernel import Part, total_of_array, total_of_chunks
+from ..kernel import total_of_array, total_of_chunks
 from ..schema import Field
 from ..several import Target, totals_of_columns
 from .cells import Value, scaled
@@ -179,7 +179,8 @@ class Query:
         """The query; ``sums`` is the type of SUM of 64-bit integers on the engine.
 
         "huge" for a 128-bit integer (DuckDB), "numeric" for a number of any length (PostgreSQL),
-        otherwise "halves": SUM could overflow, so high and low halves are summed separately.
+        otherwise "halves": SUM could overflow, so high and low halves are summed separately;
+        "doubles" (Spark) does so in doubles where it can: see :func:`.steps.halves`.
         """
         rest = self._person_steps(sums) if self.person else self._complete_steps(sums)
         steps = [*self.first_steps(words), *self._quantised(sums), *rest]
@@ -187,22 +188,13 @@ class Query:
 
     def of_columns(self, columns: Mapping[str, Column]) -> Groups:
         """The totals of columns in memory, by the kernel."""
-        if len(self.values) > 1:
-            return self._of_rows(columns)
-        (value,) = self.values
-        column = columns[value.field.name]
-        grid, missing = value.grid, value.missing
+        column, *others = (columns[value.field.name] for value in self.values)
+        if others:
+            return self.of_sums(*totals_of_columns([column, *others], self.targets))
+        grid, missing = self.values[0].grid, self.values[0].missing
         if column.array is not None:
             return Groups.of_total(total_of_array(column.array, grid, missing, sums=self.sums))
         return Groups.of_total(total_of_chunks(column.each_chunk(), grid, missing, self.sums))
-
-    def _of_rows(self, columns: Mapping[str, Column]) -> Groups:
-        chosen = [columns[value.field.name] for value in self.values]
-
-        def part(start: int, stop: int) -> list[Part]:
-            return [column.between(start, stop) for column in chosen]
-
-        return self.of_sums(*totals_of_columns(part, chosen[0].rows, self.targets))
 
     @property
     def targets(self) -> list[Target]:
@@ -234,10 +226,13 @@ class Query:
         where = self._where(sums)
         source = f"FROM {self._source}{f' WHERE {where}' if where else ''}"
         if sums != "huge" or all(value.grid.own for value in self.values):
-            cells = [value.cell for value in self.values] or [ROW]
+            complete = bool(self._complete(sums))
+            cells = [
+                value.in_doubles(complete=complete) if self._doubles(i, sums) else value.cell
+                for i, value in enumerate(self.values)
+            ] or [ROW]
             columns += [f"{cell} AS {t}" for cell, t in zip(cells, self._cells, strict=True)]
-            several = len(self.values) > 1 and not self._complete(sums)
-            fence = " OFFSET 0" if sums == "numeric" and several else ""
+            fence = " OFFSET 0" if sums == "numeric" and len(cells) > 1 and not complete else ""
             return [("quantised", f"SELECT {', '.join(columns)} {source}{fence}")]
         cells = [*self.keys, *(["person"] if self.person else []), *self._sides]
         for i, (value, t) in enumerate(zip(self.values, self._cells, strict=True)):
@@ -248,11 +243,16 @@ class Query:
                 y = t.replace("t", "y")
                 columns.append(f"{scaled(value.field, value.grid)} AS {y}")
                 cells.append(f"{value.clamped(y, balanced=self._balanced(i))} AS {t}")
-        test = f" WHERE {complete}" if (complete := self._complete(sums)) else ""
+        test = f" WHERE {every}" if (every := self._complete(sums)) else ""
         return [
             ("scaled", f"SELECT {', '.join(columns)} {source}"),
             ("quantised", f"SELECT {', '.join(cells)} FROM scaled{test}"),
         ]
+
+    def _doubles(self, column: int, sums: str) -> bool:
+        """Whether the cells of a column stay doubles: only their sum is needed."""
+        plain = sums == "doubles" and self._balanced(column) and not self._complete_steps(sums)
+        return plain and self.values[column].there is not None
 
     def _complete_steps(self, sums: str) -> list[tuple[str, str]]:
         needed = self._needed
@@ -333,7 +333,8 @@ class Query:
             term = " * ".join([t] * each.power)
             if each.side:
                 term = side_count(t, t.replace("t", "o"), each.side)
-            hi, lo = halves(term, sums)
+            doubles = not each.side and self._doubles(each.column, sums)
+            hi, lo = halves(term, "halves" if sums == "doubles" and not doubles else sums)
             columns += f", CAST({hi} AS BIGINT) AS hi{i}, CAST({lo} AS BIGINT) AS lo{i}"
         counted = "*" if self._complete(sums) else self._cells[0]
         select = f"SELECT {keys}COUNT({counted}) AS n{columns} FROM {table}"

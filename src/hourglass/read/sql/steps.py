@@ -15,6 +15,7 @@ from datetime import date
 from functools import cached_property
 from typing import Any, Final
 
+from ...core.grid import NEAREST
 from ...core.totals import HALF
 from ..schema import Field
 from .cells import Value, as_double, as_integer, as_text, double, identifier, literal, whole
@@ -24,9 +25,10 @@ from .expression.words import Words
 from .expression.writing import Writer
 
 __all__ = [
-    "ROW", "Asked", "Input", "are_listed", "checked_names", "columns_of", "complete_rows",
-    "complete_test", "group_order", "halves", "hash_of", "inputs_of", "is_listed", "is_ours",
-    "kept_rows", "key_column", "plain_input", "rounded_mean", "value_alias", "with_steps",
+    "MOST_IN_DOUBLES", "ROW", "Asked", "Input", "are_listed", "checked_names", "columns_of",
+    "complete_rows", "complete_test", "group_order", "halves", "hash_of", "inputs_of", "is_listed",
+    "is_ours", "kept_rows", "key_column", "plain_input", "rounded_mean", "value_alias",
+    "with_steps",
 ]  # fmt: skip
 
 #: The prefix of names that hourglass adds to a query.
@@ -42,6 +44,11 @@ MOST_KEYS: Final = 10_000
 MOST_COMBINED: Final = 100
 
 _SHIFT: Final = HALF.bit_length() - 1
+
+#: Adding it to a cell rounds the cell to the nearest multiple of HALF.
+_ROUND: Final = NEAREST * HALF
+#: Up to this many records, the sum of doubles is exact: 2^32 * 2^37 = 2^53 * HALF.
+MOST_IN_DOUBLES: Final = 2**37
 
 #: A prime: products of two remainders fit into 64 bits.
 _PRIME: Final = 2**31 - 1
@@ -271,7 +278,15 @@ def checked_names(fields: Mapping[str, Field | None]) -> list[str]:
 
 
 def halves(term: str, sums: str) -> tuple[str, str]:
-    """The high and low halves of the sum of a term."""
+    """The high and low halves of the sum of a term.
+
+    Of "doubles", integers up to 2^32, the high half is the nearest multiple of HALF, and the low
+    half what is left. Both sums are exact in doubles for up to MOST_IN_DOUBLES records: one adds up
+    multiples of 2^16 to at most 2^69, the other integers to at most 2^52.
+    """
+    if sums == "doubles":
+        high = f"(({term} + {double(_ROUND)}) - {double(_ROUND)})"
+        return f"SUM({high}) * {double(1.0 / HALF)}", f"SUM({term} - {high})"
     if sums == "huge":
         return f"SUM({term}) >> {_SHIFT}", f"SUM({term}) & {HALF - 1}"
     if sums == "numeric":
@@ -314,6 +329,6 @@ def rounded_mean(t: str, sums: str) -> str:
             f"ELSE CAST({whole} AS BIGINT) END"
         )
     # With SUM(t) = HALF * h + l: divide h first, then the remainder together with l.
-    (h, low), n = halves(t, sums), f"COUNT({t})"
+    (h, low), n = halves(t, "halves"), f"COUNT({t})"
     rest = f"(2 * {HALF} * ({h} % {n}) + 2 * {low} + {n}) // (2 * {n})"
     return f"{HALF} * ({h} // {n}) + {rest}"
