@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from hourglass.noise.bits import Words
+from hourglass.noise.bits import SECURE, SecureBits, Words
 from hourglass.read.engines import duckdb as duckdb_engine
+from tests.rare import Rare
 from tests.read import places
 
 #: Outputs contain the time, so it is fixed for all tests that compare them.
@@ -212,6 +214,8 @@ def _place(request: pytest.FixtureRequest, folder: Path) -> Any:
 ENGINES = list(dict.fromkeys(PLACES.values()))
 #: The engines that the running test needs.
 NEEDED = pytest.StashKey[set[str]]()
+#: What makes a word of a test rare, if that was asked for.
+RARE = pytest.StashKey[Rare]()
 ARROW_IS_HERE = duckdb_engine._arrow_is_here
 #: Fixtures that start an engine.
 STARTED = {
@@ -232,8 +236,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         + ", ".join(ENGINES),
     )
 
+    parser.addoption("--rare", action="store_true", help="see tests/rare.py")
+
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--rare"):
+        rare = config.stash[RARE] = Rare(partial(SecureBits.words, SECURE))
+        SecureBits.words = lambda self, size: rare.words(size)  # type: ignore[method-assign]
     for name in config.getoption("--engine"):
         if name not in ENGINES:
             raise pytest.UsageError(f"--engine {name}: not one of {', '.join(ENGINES)}")
@@ -255,6 +264,8 @@ def engines_of(item: pytest.Item) -> set[str]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     item.config.stash[NEEDED] = engines_of(item)
+    if rare := item.config.stash.get(RARE, None):
+        rare.begin()
     # "duckdb alone" is DuckDB without PyArrow, through which it would hand columns over to NumPy.
     # Places last for a session, and other tests run in between.
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()

@@ -190,12 +190,16 @@ def test_bad_options_are_refused_before_the_charge(
 
 @pytest.mark.slow
 def test_as_many_columns_as_one_question_takes() -> None:
-    """Intermediate numbers exceed the range of doubles, but none of them reaches the answer."""
+    """Intermediate numbers exceed the range of doubles, but none of them reaches the answer.
+
+    Noise of level 1 moves a mean by up to 0.015 and has a probability of a hundredth; that of
+    level 2 is below 1e-11.
+    """
     columns = np.ones((100, 64)) * np.linspace(0, 1, 64)
     answer = hg.mean(columns, [str(i) for i in range(64)], bounds=(0, 1), epsilon=50)
     for i in range(64):
-        assert answer[str(i)].mean == pytest.approx(i / 63, abs=0.01)
-        assert i / 63 in answer[str(i)].interval(0.999999)
+        assert answer[str(i)].mean == pytest.approx(i / 63, abs=0.02)
+        assert i / 63 in answer[str(i)].interval(0.999999, simultaneous=True)
 
 
 def test_bounds_are_found_for_one_column_at_a_time() -> None:

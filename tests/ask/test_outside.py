@@ -332,7 +332,7 @@ def test_the_story_of_the_flights(tmp_path: Path) -> None:
     assert head.split()[-2:] == ["above", "60"]
     assert "clamped to [-60, 60]." in str(months)
     assert all(one.interval(0.999999).high < true for one in months.values())
-    assert all(one.outside.above.interval(0.9999).low > 0 for one in months.values())
+    assert all(one.outside.above.interval(0.999999).low > 0 for one in months.values())
     path = tmp_path / "flights.parquet"
     pq.write_table(pa.Table.from_pandas(flights), path)
     ask = ("--bounds", -60, 60, "--epsilon", 1, "--outside", "1/10")

@@ -237,7 +237,7 @@ def test_tables_named_like_the_steps_of_a_query(tmp_path: Path, name: str) -> No
         for table in (name, f"main.{name}", f"SELECT * FROM main.{name}", f"SELECT * FROM {name}"):
             data = hg.sql(url_of(tmp_path / "t.db", "sqlite"), table)
             try:
-                found = hg.mean(data, "x", epsilon=20, unit=unit, **ask)
+                found = hg.mean(data, "x", epsilon=60, unit=unit, **ask)
             except hg.DataError:
                 assert table.endswith(f"FROM {name}")
                 with pytest.raises(hg.DataError, match="SQLite cannot prepare the query"):
