@@ -44,7 +44,7 @@ def spark(path: Path, turns: int) -> Iterator[Figure]:
         return lambda: session.sql(text).toArrow()
 
     yield from ratio_to_avg(path, "spark", average, turns)
-    yield from columns(path, "spark", average, turns)
+    yield from columns(path, "spark", average, 3 * turns)  # which Java compiles meanwhile
     session.stop()
 
 

@@ -21,14 +21,11 @@ from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from ..errors import BoundsError, shown
 from .grid import Bounds
 from .keys import Public, is_column
 
-__all__ = ["Counts", "Scale", "counts_from_histogram", "doubles_around", "histogram_of_chunks"]
+__all__ = ["Counts", "Scale", "counts_from_histogram", "doubles_around"]
 
 #: 2^(0/4) to 2^(3/4) as the nearest doubles: four candidates per doubling.
 _QUARTERS: Final = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)
@@ -139,61 +136,6 @@ def counts_from_histogram(scale: Scale, records: Mapping[int, int]) -> Counts:
         tuple(cumulated[1:buckets:2]),
         tuple(cumulated[-1] - part for part in cumulated[2:buckets:2]),
     )
-
-
-def histogram_of_chunks(
-    scale: Scale, chunks: Iterable[tuple[npt.NDArray[Any], int]]
-) -> npt.NDArray[np.int64]:
-    """How many records of arrays of numbers fall into each bucket; NaN is left out."""
-    found = np.zeros(2 * len(scale.candidates) + 1, dtype=np.int64)
-    for chunk, _ in chunks:
-        part = np.sort(_plain(chunk))
-        cut, size = _thresholds(scale, part.dtype), len(part)
-        below = np.where(cut.past, size, np.searchsorted(part, cut.up, side="left"))
-        within = np.where(cut.short, 0, np.searchsorted(part, cut.down, side="right"))
-        # Strictly below c_0, up to c_0, strictly below c_1, ...: each bucket is a difference.
-        cumulated = np.stack([below, within], axis=1).ravel()
-        found += np.diff(cumulated, prepend=0, append=size)
-    return found
-
-
-def _plain(chunk: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Doubles without NaN, or integers in the machine's byte order."""
-    if chunk.dtype.kind == "f":
-        with np.errstate(
-            all="ignore"
-        ):  # a warning about overflow or a signalling NaN would reveal a value
-            doubles = chunk.astype(np.float64, copy=False)
-        return doubles[~np.isnan(doubles)]
-    return chunk.astype(chunk.dtype.newbyteorder("="), copy=False)
-
-
-@dataclass(frozen=True)
-class _Thresholds:
-    """The candidates in an array's own type: x < c is x < up, x > c is x > down.
-
-    ``past`` marks the candidates above every value of the type, ``short`` those below every value.
-    """
-
-    down: npt.NDArray[Any]
-    up: npt.NDArray[Any]
-    short: npt.NDArray[np.bool_]
-    past: npt.NDArray[np.bool_]
-
-
-@lru_cache(maxsize=16)
-def _thresholds(scale: Scale, dtype: np.dtype[Any]) -> _Thresholds:
-    if dtype.kind == "f":
-        pairs = [doubles_around(c) for c in scale.candidates]
-        short = past = np.zeros(len(pairs), dtype=np.bool_)
-    else:
-        pairs = [(math.floor(c), math.ceil(c)) for c in scale.candidates]
-        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-        short = np.array([down < low for down, _ in pairs])
-        past = np.array([up > high for _, up in pairs])
-        pairs = [(min(max(d, low), high), min(max(u, low), high)) for d, u in pairs]
-    downs, ups = (np.array(side, dtype=dtype) for side in zip(*pairs, strict=True))
-    return _Thresholds(downs, ups, short, past)
 
 
 def doubles_around(c: int | float) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from ..sql.query import Query, Question
 
 __all__ = ["added_up", "of_arrays"]
 
-#: Rows per batch: so few that the batch is still in the cache when the kernel gets it. Measured with
+#: Rows per batch: so few that a batch is still in the cache when the kernel gets it. Measured for
 #: two columns: 2^14 rows take an eighth longer, 2^17 a third.
 _BATCH: Final = 1 << 15
 

@@ -24,15 +24,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...core.columns import KeyColumn, Keys
-from ...core.scale import (
-    Counts,
-    Scale,
-    counts_from_histogram,
-    histogram_of_chunks,
-)
+from ...core.scale import Counts, Scale, counts_from_histogram
 from ...core.totals import CELLS, Groups, Sum
 from ...core.unit import Unit
 from ...errors import BoundsError
+from ..bucket_counts import histogram_of_chunks
 from ..schema import TEXT_REACH, Field
 from .buckets import Thresholds, of_doubles, of_integers
 from .cells import as_double, as_integer, double, is_number, whole, widened
