@@ -406,11 +406,29 @@ def test_every_option_is_documented() -> None:
             assert f"`{shown}" in section, f"{name}: {shown} is not in docs/command-line.md"
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--bounds-of", "x", "9", "0", "--bounds-of", "u", "0", "9"], "--bounds-of 'x' 9 0:"),
+        (["--bounds", "9", "0", "--bounds-of", "u", "0", "9"], "--bounds 9 0:"),
+        (["--bounds", "9", "0"], "--bounds 9 0:"),
+    ],
+)
+def test_reversed_bounds_are_told_by_their_option(
+    words: list[str], told: str, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"x": [1.0], "u": [2.0]}), tmp_path / "t.parquet")
+    found = run("mean", tmp_path / "t.parquet", "x", "u", "--epsilon", "1", *words)
+    assert found.returncode == 2
+    assert f"hourglass: {told} the lower bound is above the upper one" in found.stderr
+
+
 def test_errors_name_command_line_options() -> None:
     for message, told in (
         ("name the column with by=", "name the column with --by"),
         ("by= takes one of keys= (x), delta=.", "--by takes one of --keys (x), --delta."),
         ("bounds=(5, -3.5): lower", "--bounds 5 -3.5: lower"),
+        ("column 'a b': bounds=(5, -3.5): lower", "--bounds-of 'a b' 5 -3.5: lower"),
         ("epsilon='-1' is outside", "--epsilon '-1' is outside"),
         ("column='by': no such column", "COLUMN 'by': no such column"),
         ("--output='x' cannot be written", "--output='x' cannot be written"),

@@ -14,6 +14,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
+from ..core.grid import Bounds
 from ..errors import OptionError, RequestError
 from ..read.sql.expression.given import Expression, expression
 from ..release.found import FoundBounds
@@ -104,7 +105,7 @@ def bounds_of(
         return ends
     if len(columns) == 1:
         raise OptionError("--bounds-of needs several columns; use --bounds LOWER UPPER")
-    of_all = dict.fromkeys(columns, ends) if ends is not None else {}
+    of_all = dict.fromkeys(columns, Bounds.of(ends)) if ends is not None else {}
     _check_names("--bounds-of", each, columns)
     given_names = [name for name, *_ in each]
     for name in columns if ends is None else ():

@@ -34,6 +34,8 @@ def as_options(message: str) -> str:
     """A message of the library in terms of command-line options: bounds=(0, 9) as --bounds 0 9."""
     # Only a file has bounds that were found.
     message = re.sub("^bounds(?=: these were found)", "--bounds-from", message)
+    pair = r"bounds=\(([^(),]+), ([^(),]+)\)"
+    message = re.sub(rf"""^column ('[^']*'|"[^"]*"): {pair}""", r"--bounds-of \1 \2 \3", message)
     parts = _QUOTED.split(message)
     for place in range(1, len(parts), 2):  # hg.expression("x > 1") as --expression "x > 1"
         if parts[place - 1].endswith("hg.expression(") and parts[place + 1].startswith(")"):
