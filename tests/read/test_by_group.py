@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hourglass as hg
@@ -22,7 +24,7 @@ from hourglass.read import by_group
 from hourglass.read.keys import LISTED, public_keys
 from hourglass.read.open import open_source
 from hourglass.read.several import Target
-from hourglass.read.sql.query import Query, Value
+from hourglass.read.sql.query import MOST_LISTED, Query, Value
 from tests.read.corpus import reference_of_columns
 
 #: Types of the key, and a value at each end, which must not be mistaken for a key in the table.
@@ -50,8 +52,18 @@ def tables(draw: st.DrawFn) -> Any:
     return KEYS[kind][0], keys, rows, draw(FILLS), draw(FILLS)
 
 
+@pytest.fixture(params=["few", "many"])
+def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to add up, whatever the number of groups."""
+    if request.param == "many":
+        monkeypatch.setattr(by_group, "_FEW", 0)
+
+
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@pytest.mark.usefixtures("ways")
 @given(tables())
 def test_totals_are_those_of_the_reference(made: Any) -> None:
     kind, keys, rows, *fills = made
@@ -82,12 +94,19 @@ def test_totals_are_those_of_the_reference(made: Any) -> None:
     known = reference_of_columns(marked, grids, missing=fills)
     named = ["NULL" if key is None else key for key in keys]
     assert got == [known.get(key, ((0, 0), 0)) for key in named]
+    # The same by SQL, which leaves out what is beyond the public keys.
+    turned = replace(query, sums=query.sums[::-1])
+    assert "BETWEEN" in turned.text()
+    again = open_source(table, ("k", "x", "i"), None)
+    assert again.schema() == schema
+    sums = public.padded(again.run(again.sql(turned, Bounds(0, 1)), turned)).totals
+    assert got == list(zip(zip(*sums.sums[::-1], strict=True), sums.count, strict=True))
 
 
 def test_it_is_used_for_many_public_keys_only() -> None:
     """The choice depends on the keys and the schema, never on the rows."""
     table = pa.table({"k": [1, None, 2**40], "x": [0.5, math.nan, 1.0], "t": ["a", "b", "c"]})
-    many = list(range(LISTED + 1))
+    many = list(range(MOST_LISTED + 1))
 
     def handed_over(**more: Any) -> bool:
         asked: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "by": "k", "keys": many} | more
@@ -104,6 +123,22 @@ def test_it_is_used_for_many_public_keys_only() -> None:
     assert not handed_over(keys=None, delta=1e-6)
 
 
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.uint64()])
+def test_keys_beyond_what_a_column_holds(kind: Any, tmp_path: Path) -> None:
+    """They are groups without rows; the range of the others is still compared in the column's type.
+
+    Catches: a literal that the type cannot hold, which fails in the query or drops rows.
+    """
+    table = pa.table({"k": pa.array([0, 1, 100, None], kind), "x": [0.5] * 4})
+    pq.write_table(table, tmp_path / "t.parquet")
+    far = [key * 10**12 for key in range(1, MOST_LISTED + 1)]
+    for keys, counts in ([0, 100, *far], [1, 1]), ([-5, 1, *far], [0, 1]), (far, [0, 0]):
+        for engine in ("duckdb", "datafusion"):
+            ask: dict[str, Any] = {"bounds": (0, 1), "by": "k", "keys": keys, "engine": engine}
+            found = hg.mean(tmp_path / "t.parquet", "x", epsilon=60, **ask)
+            assert [one.count for one in list(found.values())[:2]] == counts
+
+
 def test_filters_computed_columns_and_counts() -> None:
     rows = 5000
     table = pa.table({"k": np.arange(rows) % 97, "x": np.arange(rows) % 13})
@@ -118,6 +153,7 @@ def test_filters_computed_columns_and_counts() -> None:
     assert np.mean(hg.count(table, where=where, **many).counts == counts) > 0.999
 
 
+@pytest.mark.usefixtures("ways")
 def test_sums_never_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are emptied in time: the same totals whether that happens once or in every block."""
     grid = Grid(Bounds(0, 2**32), 2**32, own=True)
@@ -143,6 +179,7 @@ def test_sums_never_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found.count.tolist() == [9, 18]
 
 
+@pytest.mark.usefixtures("ways")
 def test_a_type_that_starts_above_the_lower_bound() -> None:
     """Its cells are counted from the lower bound all the same, and so is a filled one."""
     places = Places(Keys([KeyColumn.of([0, 1])]))

@@ -42,6 +42,7 @@ from .steps import (
     complete_test,
     group_order,
     halves,
+    is_between,
     is_listed,
     kept_rows,
     key_column,
@@ -104,9 +105,9 @@ class Query:
         computed = {v.field.name: v.expression for v in self.values if v.expression is not None}
         return [self.asked.step(self.fields, computed, words)] if self.asked else []
 
-    @property
-    def _source(self) -> str:
-        return "asked" if self.asked else "source"
+    def _from(self, sums: str) -> str:
+        where = self._where(sums)
+        return f"FROM {'asked' if self.asked else 'source'}{f' WHERE {where}' if where else ''}"
 
     def handed_over(self) -> str | None:
         """A DuckDB query that returns the key, if any, and the values of each row as numbers.
@@ -115,9 +116,8 @@ class Query:
         """
         if self.numbers is None:
             return None
-        columns = [*map(key_column, self.by), *self.numbers]
-        last = f"SELECT {', '.join(columns)} FROM {self._source}"
-        return with_steps(self.first_steps(DUCKDB), last)
+        columns = ", ".join([*map(key_column, self.by), *self.numbers])
+        return with_steps(self.first_steps(DUCKDB), f"SELECT {columns} {self._from('huge')}")
 
     @property
     def numbers(self) -> tuple[str, ...] | None:
@@ -134,10 +134,10 @@ class Query:
     def in_table(self) -> bool:
         """Whether the kernel can look up each row's group in a table.
 
-        That is faster than GROUP BY if there are many groups. It takes a key that is one integer,
+        That is faster than GROUP BY for more keys than a query lists. It takes one key, an integer,
         and one sum of cells per column.
         """
-        if self.places is None or not self.places.direct or self.allowed != (None,):
+        if self.places is None or not self.places.direct or self.listed(0, "huge") is not None:
             return False
         (key,) = self.by
         plain = self.sums == tuple(Sum(column=column) for column in range(len(self.values)))
@@ -214,17 +214,15 @@ class Query:
     # --- quantise ---------------------------------------------------------------------------
 
     def _quantised(self, sums: str) -> list[tuple[str, str]]:
-        columns = [
-            f"{key_column(field)} AS {name}" for field, name in zip(self.by, self.keys, strict=True)
-        ]
+        pairs = zip(self.by, self.keys, strict=True)
+        columns = [f"{key_column(field)} AS {name}" for field, name in pairs]
         if self.person:
             columns.append(f"{key_column(self.person)} AS person")
         columns += [
             f"{side_of(self.values[i].field, self.values[i].grid, sums)} AS {o}"
             for i, o in zip(self.outside, self._sides, strict=True)
         ]
-        where = self._where(sums)
-        source = f"FROM {self._source}{f' WHERE {where}' if where else ''}"
+        source = self._from(sums)
         if sums != "huge" or all(value.grid.own for value in self.values):
             complete = bool(self._complete(sums))
             cells = [
@@ -280,18 +278,20 @@ class Query:
         """Only rows that can count; without persons, NULL keys are dropped by group, see below."""
         tests = []
         for i, key in enumerate(self.by):
-            nulls = bool(self.nulls and self.nulls[i])
+            nulls = self.nulls[i] if self.nulls else False
             if (listed := self.listed(i, sums)) is not None:
                 tests.append(is_listed(key, listed, nulls))
             elif self.person and not nulls:
                 tests.append(f"{key_column(key)} IS NOT NULL")
+            elif self.places and not self.person:
+                tests.append(is_between(key, self.places.keys.columns[i], nulls))
         if self.person and len(self.by) > 1 and self.places and None not in self.allowed:
             tests = are_listed(self.by, self.places.keys) or tests
         if self.person:
             tests.append(f"{key_column(self.person)} IS NOT NULL")
         if sums != "huge" and (complete := self._complete(sums)):
             tests.append(complete)
-        return " AND ".join(tests)
+        return " AND ".join(filter(None, tests))
 
     # --- what counts for a person -------------------------------------------------------------
 

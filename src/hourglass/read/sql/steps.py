@@ -15,6 +15,7 @@ from datetime import date
 from functools import cached_property
 from typing import Any, Final
 
+from ...core.columns import KeyColumn
 from ...core.grid import NEAREST
 from ...core.totals import HALF
 from ..schema import Field
@@ -26,9 +27,9 @@ from .expression.writing import Writer
 
 __all__ = [
     "MOST_IN_DOUBLES", "ROW", "Asked", "Input", "are_listed", "checked_names", "columns_of",
-    "complete_rows", "complete_test", "group_order", "halves", "hash_of", "inputs_of", "is_listed",
-    "is_ours", "kept_rows", "key_column", "plain_input", "rounded_mean", "value_alias",
-    "with_steps",
+    "complete_rows", "complete_test", "group_order", "halves", "hash_of", "inputs_of",
+    "is_between", "is_listed", "is_ours", "kept_rows", "key_column", "plain_input", "rounded_mean",
+    "value_alias", "with_steps",
 ]  # fmt: skip
 
 #: The prefix of names that hourglass adds to a query.
@@ -207,6 +208,17 @@ def is_listed(field: Field, allowed: Iterable[object], nulls: bool) -> str:
     tests = [f"{column} IN ({listed})"] if listed else []
     tests += [f"{column} IS NULL"] if nulls else []
     return f"({' OR '.join(tests)})" if len(tests) > 1 else tests[0] if tests else "FALSE"
+
+
+def is_between(field: Field, public: KeyColumn, nulls: bool) -> str:
+    """A test for the range of public keys that are integers and not listed; empty for others."""
+    if field.kind != "integer" or not public.whole:
+        return ""
+    column, values = key_column(field), public.values
+    values = values if public.absent is None else values[~public.absent]
+    low, high = max(field.reach[0], int(values.min())), min(field.reach[1], int(values.max()))
+    test = f"{column} BETWEEN {literal(low, field.wide)} AND {literal(high, field.wide)}"
+    return f"({test} OR {column} IS NULL)" if nulls else test
 
 
 def are_listed(by: Sequence[Field], keys: Collection[tuple[Any, ...]]) -> list[str]:
