@@ -235,8 +235,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="leave out tests that need an engine other than this one; may be given again: "
         + ", ".join(ENGINES),
     )
-
-    parser.addoption("--rare", action="store_true", help="see tests/rare.py")
+    parser.addoption(
+        "--rare",
+        action="store_true",
+        help="draw noise that is one in a million, to find tests that fail by chance",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -23,8 +23,10 @@ from hourglass.core.totals import Sum
 from hourglass.read import by_group
 from hourglass.read.keys import LISTED, public_keys
 from hourglass.read.open import open_source
+from hourglass.read.schema import Field
 from hourglass.read.several import Target
 from hourglass.read.sql.query import MOST_LISTED, Query, Value
+from hourglass.read.sql.steps import is_between
 from tests.read.corpus import reference_of_columns
 
 #: Types of the key, and a value at each end, which must not be mistaken for a key in the table.
@@ -132,11 +134,36 @@ def test_keys_beyond_what_a_column_holds(kind: Any, tmp_path: Path) -> None:
     table = pa.table({"k": pa.array([0, 1, 100, None], kind), "x": [0.5] * 4})
     pq.write_table(table, tmp_path / "t.parquet")
     far = [key * 10**12 for key in range(1, MOST_LISTED + 1)]
-    for keys, counts in ([0, 100, *far], [1, 1]), ([-5, 1, *far], [0, 1]), (far, [0, 0]):
+    below = list(range(-MOST_LISTED - 1, 0))
+    some = ([0, 100, *far], [1, 1]), ([-5, 1, *far], [0, 1]), (far, [0, 0]), (below, [0, 0])
+    for keys, counts in some:
         for engine in ("duckdb", "datafusion"):
             ask: dict[str, Any] = {"bounds": (0, 1), "by": "k", "keys": keys, "engine": engine}
             found = hg.mean(tmp_path / "t.parquet", "x", epsilon=60, **ask)
             assert [one.count for one in list(found.values())[:2]] == counts
+
+
+def test_no_literal_is_beyond_what_a_column_holds() -> None:
+    """An engine could fail at it, if there is a row to compare it with."""
+    field = Field("k", "integer", reach=(0, 2**64 - 1), wide="UBIGINT")
+    assert is_between(field, KeyColumn.of([-5, -1]), False) == "FALSE"
+    assert is_between(field, KeyColumn.of([-5, None]), True) == '(FALSE OR "k" IS NULL)'
+    assert is_between(field, KeyColumn.of([-5, 7]), False) == '"k" BETWEEN 0 AND 7'
+
+
+@pytest.mark.slow
+def test_more_keys_than_any_query_lists(engine_place: Any) -> None:
+    """The range of the keys is compared on every engine; NULL counts if it is a key.
+
+    Catches: an end of the range that is left out, NULL that is dropped by the comparison.
+    """
+    held = [-4, -3, -3, 0, LISTED, LISTED + 1, 2**62, None, None]
+    placed = engine_place(pa.table({"k": pa.array(held, pa.int64()), "x": [0.5] * len(held)}))
+    for last in ([], [None]):
+        keys = [*range(-3, LISTED + 1), *last]
+        found = hg.mean(**placed, column="x", bounds=(0, 1), epsilon=60, by="k", keys=keys)
+        shown = [found[key].count for key in (-3, -2, 0, LISTED, *last)]
+        assert shown == [2, 0, 1, 1, *([2] if last else [])]
 
 
 def test_filters_computed_columns_and_counts() -> None:

@@ -1,9 +1,9 @@
 """How many numbers in memory fall into each bucket of a :class:`~hourglass.core.scale.Scale`.
 
 The first 16 bits of a double (its sign, its exponent and four digits) say between which two numbers
-it lies: in which of 65,536 cells. If a cell contains one candidate at most, a table has the buckets
-below it, and one comparison with the candidate decides the rest. The time does not depend on the
-numbers. A scale with several candidates in a cell is compared with sorted numbers instead.
+it lies: in which of 65,536 cells. If no cell contains more than one candidate, a table has the
+bucket below it, and comparing the number with the candidate decides the rest, in the same steps
+for every number. For a scale with several candidates in a cell, the numbers are sorted instead.
 
 An integer lies in the cell of the double nearest to it, and is itself compared.
 """
@@ -36,9 +36,8 @@ def histogram_of_chunks(scale: Scale, chunks: Iterable[tuple[Array, int]]) -> np
     """How many records of arrays of numbers fall into each bucket; NaN is left out."""
     found = np.zeros(2 * len(scale.candidates) + 1, dtype=np.int64)
     for chunk, _ in chunks:
-        with np.errstate(
-            all="ignore"
-        ):  # a warning about overflow or a signalling NaN would reveal a value
+        # A warning about overflow or a signalling NaN would reveal a value.
+        with np.errstate(all="ignore"):
             numbers = _plain(chunk)
             cells = _cells(scale, numbers.dtype)
             if cells is None:

@@ -211,13 +211,17 @@ def is_listed(field: Field, allowed: Iterable[object], nulls: bool) -> str:
 
 
 def is_between(field: Field, public: KeyColumn, nulls: bool) -> str:
-    """A test for the range of public keys that are integers and not listed; empty for others."""
+    """A test for the range of public keys that are integers and not listed; empty for others.
+
+    It is cut to what the column can hold, for the reason given in :func:`is_listed`.
+    """
     if field.kind != "integer" or not public.whole:
         return ""
     column, values = key_column(field), public.values
     values = values if public.absent is None else values[~public.absent]
     low, high = max(field.reach[0], int(values.min())), min(field.reach[1], int(values.max()))
     test = f"{column} BETWEEN {literal(low, field.wide)} AND {literal(high, field.wide)}"
+    test = test if low <= high else "FALSE"
     return f"({test} OR {column} IS NULL)" if nulls else test
 
 
