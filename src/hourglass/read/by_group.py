@@ -94,7 +94,7 @@ class _Sums:
         place = np.minimum(at.view(np.uint64), np.uint64(groups)).view(np.int64)  # -1 is large
         self._count += np.bincount(place, minlength=groups + 1)
         for sums, column in zip(self._sums, cells, strict=True):
-            # CHUNK cells add up to at most 2^49. NaN is only at the last place, which is dropped.
+            # CHUNK cells add up to at most 2^50. NaN is only at the last place, which is dropped.
             added = np.bincount(place, column, groups + 1)
             sums[:groups] += added[:groups].astype(np.int64)
 

@@ -1,16 +1,14 @@
 """Exact totals of numbers in memory: clamp, quantise, sum, in chunks.
 
-Quantising is bit-identical to the rule of :mod:`hourglass.core.grid`. A chunk of 2^17 cells sums to
-at most 2^49, which a double represents exactly, so the fast float sum is exact; chunks are added as
+Quantising is bit-identical to the rule of :mod:`hourglass.core.grid`. A chunk of 2^18 cells sums to
+at most 2^50, which a double represents exactly, so the fast float sum is exact; chunks are added as
 Python integers. Memory use is one chunk-sized buffer per column, whatever the number of rows.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
@@ -19,10 +17,11 @@ import numpy.typing as npt
 from ..core.grid import Grid
 from ..core.totals import CELLS, Sum, Totals
 from .sides import filled, powers_of, side_names, sides_of
+from .threads import in_threads, threads_for
 
 __all__ = [
     "CHUNK", "Array", "Chunk", "Part", "Sums", "aligned", "integer_cells", "power_sums",
-    "real_cells", "slices", "threads_for", "total_of_array", "total_of_chunks", "whole_sums",
+    "real_cells", "slices", "total_of_array", "total_of_chunks", "whole_sums",
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
@@ -32,13 +31,10 @@ Chunk = tuple[Array, int]
 Part = tuple[Array, Array | None]
 Sums = tuple[Sum, ...]
 
-#: Rows per chunk, or per block of several columns: one megabyte of doubles, which stays in a core's
-#: own cache from the clamp to the sum. Measured: 2^15 rows take a tenth longer, 2^19 half as long
-#: again.
-CHUNK: Final = 1 << 17
-#: Arrays of at least this many rows are divided among threads (NumPy releases the GIL).
-THREADED_ROWS: Final = 1 << 21
-MAX_THREADS: Final = 8
+#: Rows per chunk, or per block of several columns: two megabytes of doubles, which stay in a cache
+#: from the clamp to the sum. Measured with two threads: 2^17 rows take a third longer, since each
+#: call to NumPy needs the GIL; 2^19 rows take a fourth longer for a table of three columns.
+CHUNK: Final = 1 << 18
 
 
 def total_of_array(
@@ -51,21 +47,15 @@ def total_of_array(
 ) -> Totals:
     """The totals of a one-dimensional numeric array."""
     threads = threads_for(len(values)) if threads is None else threads
+
+    def total(start: int, stop: int) -> Totals:
+        part = slices(values[start:stop])
+        return _total(part, grid, missing, sums, min(stop - start, CHUNK))
+
     if threads == 1:
-        return _total(slices(values), grid, missing, sums, min(len(values), CHUNK))
-    share = max(1, -(-len(values) // threads))
-    parts = [values[start : start + share] for start in range(0, len(values), share)]
-    with ThreadPoolExecutor(threads) as pool:
-        totals = pool.map(lambda part: total_of_chunks(slices(part), grid, missing, sums), parts)
-        return sum(totals, Totals(0, 0, (0,) * (len(sums) - 1)))
-
-
-def threads_for(rows: int) -> int:
-    """How many threads add up so many rows."""
-    if rows < THREADED_ROWS:
-        return 1
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    return min(MAX_THREADS, cores)
+        return total(0, len(values))
+    parts = in_threads(total, len(values), threads)
+    return sum(parts, Totals(0, 0, (0,) * (len(sums) - 1)))
 
 
 def total_of_chunks(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,10 +24,10 @@ from .kernel import (
     integer_cells,
     power_sums,
     real_cells,
-    threads_for,
     whole_sums,
 )
 from .sides import filled, powers_of, side_names, sides_of
+from .threads import in_threads, threads_for
 
 __all__ = ["Target", "either", "quantised", "totals_of_blocks", "totals_of_columns"]
 
@@ -76,12 +75,9 @@ def totals_of_columns(
 
     if threads == 1:
         return total(0, rows)
-    share = max(1, -(-rows // threads))
-    with ThreadPoolExecutor(threads) as pool:
-        shares = pool.map(lambda at: total(at, min(at + share, rows)), range(0, rows, share))
-        found, count = [[0] * len(target.sums) for target in targets], 0
-        for sums, records in shares:
-            found, count = _added(found, sums), count + records
+    found, count = [[0] * len(target.sums) for target in targets], 0
+    for sums, records in in_threads(total, rows, threads):
+        found, count = _added(found, sums), count + records
     return found, count
 
 

@@ -1,0 +1,75 @@
+"""Rows divided among threads: every row once, also where no thread can be started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from hourglass.read.threads import THREADED_ROWS, in_threads, threads_for
+
+#: A release of so many rows that they are divided; its count at this epsilon is the number of rows.
+RELEASE = f"""
+import os, sys
+import numpy as np
+import hourglass as hg
+from hourglass.read import threads
+
+threads.threads_for = lambda rows: 2  # on a machine with one core, too
+import hourglass.read.kernel, hourglass.read.several
+hourglass.read.kernel.threads_for = hourglass.read.several.threads_for = threads.threads_for
+column = np.arange({THREADED_ROWS}.0) % 7
+
+def answer():
+    one = hg.mean(column, bounds=(0, 6), epsilon=100)
+    both = hg.mean([column, column], bounds=(0, 6), epsilon=100)
+    print(round(one.count), round(both["0"].count), flush=True)
+"""
+
+
+def run(program: str) -> list[str]:
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", RELEASE + program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert not found.stderr
+    return found.stdout.splitlines()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8, 20])
+@pytest.mark.parametrize("rows", range(12))
+def test_every_row_is_in_one_part(rows: int, threads: int) -> None:
+    parts = in_threads(lambda start, stop: list(range(start, stop)), rows, threads)
+    assert [row for part in parts for row in part] == list(range(rows))
+    assert 1 <= len(parts) <= threads
+
+
+def test_few_rows_need_no_thread() -> None:
+    assert threads_for(0) == threads_for(THREADED_ROWS - 1) == 1
+    assert 1 <= threads_for(THREADED_ROWS) <= 8
+
+
+def test_while_the_interpreter_shuts_down() -> None:
+    """Then no thread can be started any more, whether or not there was one before."""
+    told = f"{THREADED_ROWS} {THREADED_ROWS}"
+    assert run("import atexit; atexit.register(answer)") == [told]
+    assert run("import atexit; atexit.register(answer); answer()") == [told, told]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork on this system")
+def test_a_forked_process_starts_its_own() -> None:
+    """It would wait for ever for the threads of its parent."""
+    program = """
+answer()
+if os.fork() == 0:
+    answer()
+    os._exit(0)
+os.wait()
+"""
+    assert run(program) == [f"{THREADED_ROWS} {THREADED_ROWS}"] * 2
