@@ -16,10 +16,11 @@ def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any
     """The files as one PyArrow dataset in which each wanted column has one type."""
     import pyarrow.dataset
 
-    what = "Arrow" if format == "ipc" else "Parquet"
+    # PyArrow makes no dataset of a file in which any name is repeated.
+    what = f"{'Arrow' if format == 'ipc' else 'Parquet'} file, or has two columns of one name"
     schemas = []
     for path, shown in zip(files.absolute, files.paths, strict=True):
-        with guarded_schema(f"{shown!r} is not a complete {what} file"):
+        with guarded_schema(f"{shown!r} is not a complete {what}"):
             schemas.append(pyarrow.dataset.dataset(path, format=format).schema)
     groups: dict[Any, str] = {}
     for path, schema in zip(files.paths, schemas, strict=True):

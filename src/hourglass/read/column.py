@@ -30,7 +30,7 @@ from .schema import Field, Schema
 if TYPE_CHECKING:
     from .sql.query import Question
 
-__all__ = ["Column", "chunk_of_arrow", "column"]
+__all__ = ["Column", "arrow_later", "chunk_of_arrow", "column"]
 
 Array = npt.NDArray[Any]
 
@@ -278,6 +278,14 @@ def chunk_of_arrow(numbers: Any) -> Chunk:
 
 def _arrow_capsule(values: Any) -> Column:
     """An Arrow array or stream of any library; before the charge only its type is requested."""
+    kind, load = arrow_later(values)
+    import pyarrow
+
+    return _arrow_column(kind, load, pyarrow)
+
+
+def arrow_later(values: Any) -> tuple[Any, Callable[[], Any]]:
+    """The type of Arrow data of any library, and a function that loads it; a table in batches."""
     name = type(values).__name__
     try:
         import pyarrow
@@ -288,7 +296,9 @@ def _arrow_capsule(values: Any) -> Column:
     try:
         if hasattr(values, "__arrow_c_stream__"):
             field, later = declared(values)
-            kind, load = field.type, lambda: pyarrow.chunked_array(later)
+            table = pyarrow.types.is_struct(field.type)
+            read = pyarrow.RecordBatchReader.from_stream if table else pyarrow.chunked_array
+            kind, load = field.type, lambda: read(later)
         elif hasattr(values, "__arrow_c_schema__"):
             kind, load = pyarrow.field(values).type, lambda: pyarrow.array(values)
         else:  # an array, which is in memory anyway
@@ -296,8 +306,7 @@ def _arrow_capsule(values: Any) -> Column:
             kind, load = array.type, lambda: array
     except (pyarrow.ArrowException, TypeError, ValueError):
         raise DataError(f"values of type {name} are not an Arrow column; {_REMEDY}") from None
-    failed = f"values of type {name} could not be read"
-    return _arrow_column(kind, partial(_loaded, failed, load), pyarrow)
+    return kind, partial(_loaded, f"values of type {name} could not be read", load)
 
 
 def _loaded(failed: str, load: Callable[[], Any]) -> Any:

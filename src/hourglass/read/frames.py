@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,6 +12,7 @@ from .arrow_stream import declared
 from .arrow_types import check
 from .objects import clean
 from .objects import declared as declared_types
+from .schema import check_names
 
 __all__ = ["Frame", "apart", "frame_of", "is_frame", "unsound_times"]
 
@@ -68,7 +68,7 @@ def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
             "without a column name"
         )
         with guarded_schema(what):
-            return _stream(data, pyarrow)
+            return _stream(data, pyarrow, wanted)
     return None
 
 
@@ -124,6 +124,7 @@ def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
     dataset = sys.modules.get("pyarrow.dataset")
     if dataset is not None and isinstance(data, dataset.Dataset):
         names = tuple(data.schema.names)
+        check_names(names, names, "the dataset", folds=False)  # PyArrow would not even count rows
         known = _known(names, wanted)
         if not set(known) & set(wanted):  # which has one type in all files, unlike any column
             return Frame(
@@ -137,9 +138,9 @@ def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
         return Frame(names, _widened(types, pyarrow), filled)
     if isinstance(data, pyarrow.Table):
         names = tuple(data.schema.names)
-        return Frame(names, _widened(data.select(_known(names, wanted)), pyarrow))
+        return Frame(names, _widened(data.select(_places(names, wanted)), pyarrow))
     if isinstance(data, pyarrow.RecordBatchReader):
-        return _later(data.schema, lambda: data, pyarrow)
+        return _later(data.schema, lambda: data, pyarrow, wanted)
     return None
 
 
@@ -151,16 +152,24 @@ def _rows(count: int, pyarrow: Any) -> Any:
     return pyarrow.RecordBatchReader.from_batches(schema, batches)
 
 
-def _stream(data: Any, pyarrow: Any) -> Frame:
+def _stream(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame:
     """An Arrow stream of any library: read after the charge, and if possible not opened before."""
     field, later = declared(data)
     schema = pyarrow.schema(list(field.type))  # a table is a struct
-    return _later(schema, lambda: pyarrow.RecordBatchReader.from_stream(later), pyarrow)
+    return _later(schema, lambda: pyarrow.RecordBatchReader.from_stream(later), pyarrow, wanted)
 
 
-def _later(schema: Any, opened: Callable[[], Any], pyarrow: Any) -> Frame:
-    types = _widened(schema.empty_table(), pyarrow)
-    return Frame(tuple(schema.names), types, lambda: _widened(opened(), pyarrow))
+def _later(schema: Any, opened: Callable[[], Any], pyarrow: Any, wanted: tuple[str, ...]) -> Frame:
+    """The wanted columns of a stream, which is opened when it is read."""
+    names = tuple(schema.names)
+    places = _places(names, wanted)
+    types = schema.empty_table().select(places)
+
+    def filled() -> Any:
+        batches = (batch.select(places) for batch in opened())
+        return _widened(pyarrow.RecordBatchReader.from_batches(types.schema, batches), pyarrow)
+
+    return Frame(names, _widened(types, pyarrow), filled)
 
 
 def _widened(data: Any, pyarrow: Any) -> Any:
@@ -197,12 +206,15 @@ def _unit(dtype: Any) -> str | None:
     return f"Arrow's {unit}" if inner is not dtype and unit not in (None, "us") else unit
 
 
+def _places(names: tuple[str, ...], wanted: tuple[str, ...]) -> list[int]:
+    """Where the wanted columns are; if none is, the first column, whose name may be repeated."""
+    return [names.index(name) for name in _known(names, wanted)]
+
+
 def _known(names: tuple[Any, ...], wanted: tuple[str, ...]) -> list[str]:
-    """The wanted names that exist, each once; a duplicate name is an error."""
-    counts = Counter(names)
-    for name in wanted:
-        if counts[name] > 1:
-            raise DataError(f"column {name!r}: the table has {counts[name]} columns of that name")
-    return [name for name in dict.fromkeys(wanted) if name in counts] or [
-        n for n in names if isinstance(n, str)
-    ][:1]
+    """The wanted names that exist, each once; two that DuckDB cannot tell apart are an error."""
+    texts = [name for name in names if isinstance(name, str)]
+    check_names(texts, wanted, "the table", folds=False)
+    known = [name for name in dict.fromkeys(wanted) if name in texts]
+    check_names(known, known, "the table")
+    return known or texts[:1]

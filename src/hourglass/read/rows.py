@@ -6,14 +6,14 @@ type of one element would decide how all others are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..core.grid import Bounds
 from ..core.totals import Groups, Totals
 from ..errors import DataError, guarded
-from .column import column
+from .column import arrow_later
 from .engines.base import Source
 from .open import is_table, open_table
 from .schema import Schema
@@ -24,9 +24,13 @@ __all__ = ["Rows", "open_rows"]
 
 @dataclass(frozen=True)
 class Rows:
-    """Data in memory whose elements are rows; nothing is read before the charge."""
+    """Data in memory whose elements are rows; nothing is read before the charge.
+
+    Arrow data of another library is loaded to count it.
+    """
 
     data: Any = field(repr=False)
+    load: Callable[[], Any] | None = None
 
     name: ClassVar[str] = "memory"
     parse: ClassVar[str | None] = None
@@ -45,11 +49,10 @@ class Rows:
             return Groups.of_total(Totals(0, self._count()))
 
     def _count(self) -> int:
-        if isinstance(self.data, Sized):
-            return len(self.data)
-        if isinstance(self.data, Iterable):
-            return sum(1 for _ in self.data)
-        return sum(len(numbers) + absent for numbers, absent in column(self.data).each_chunk())
+        found = self.data if self.load is None else self.load()
+        if isinstance(found, Sized):
+            return len(found)
+        return sum(1 if self.load is None else len(batch) for batch in found)
 
 
 def open_rows(data: Any, wanted: tuple[str, ...], engine: str | None) -> Source:
@@ -60,10 +63,12 @@ def open_rows(data: Any, wanted: tuple[str, ...], engine: str | None) -> Source:
     if is_table(data) or wanted or engine is not None:
         return open_table(data, wanted, engine)
     no_rows = isinstance(data, str | bytes | bytearray | memoryview | dict)
-    arrow = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
-    if no_rows or getattr(data, "shape", None) == () or not (isinstance(data, Iterable) or arrow):
-        raise DataError(
-            f"data of type {type(data).__name__} has no rows; give a table, a list, an array or "
-            "an iterator"
-        )
-    return Rows(data)
+    if not no_rows and getattr(data, "shape", None) != ():
+        if isinstance(data, Iterable):
+            return Rows(data)
+        if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+            return Rows(data, arrow_later(data)[1])
+    raise DataError(
+        f"data of type {type(data).__name__} has no rows; give a table, a list, an array or "
+        "an iterator"
+    )

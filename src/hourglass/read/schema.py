@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ..core.grid import DEFAULT_GRID, Bounds, Grid
 from ..errors import BoundsError, DataError, shown
 
-__all__ = ["INT64", "TEXT_REACH", "Field", "Schema"]
+__all__ = ["INT64", "TEXT_REACH", "Field", "Schema", "check_names"]
 
 #: The range of a 64-bit integer.
 INT64: Final = (-(2**63), 2**63 - 1)
@@ -108,6 +109,29 @@ _AS_KEY: Final = {
 _COMPUTED: Final = re.compile(r"[<>=+*/]|\s-\s")
 
 
+def check_names(
+    names: Sequence[str],
+    wanted: Iterable[str],
+    where: str,
+    *,
+    folds: bool = True,
+    role: str = "column",
+) -> None:
+    """Check that no wanted name is that of two columns; with ``folds``, whatever its case is."""
+    for name in wanted:
+        alike = [n for n in names if n == name or (folds and n.casefold() == name.casefold())]
+        if name not in alike or len(alike) == 1:
+            continue
+        if set(alike) == {name}:
+            told = f"{where} has {len(alike)} columns of that name"
+        else:
+            told = (
+                f"the columns {', '.join(alike)} of {where} have names that differ only in case, "
+                "which this engine ignores"
+            )
+        raise DataError(f"{role}={name!r}: {told}; rename one")
+
+
 @dataclass(frozen=True)
 class Schema:
     """The columns of a table in order; ``folds`` if names that differ only in case are equal.
@@ -141,10 +165,7 @@ class Schema:
         if not isinstance(name, str):
             raise DataError(f"{role}={shown(name)} is not the name of a column; give it as text")
         found = [field for field in self.fields if field.name == name]
-        if len(found) > 1:
-            raise DataError(
-                f"{role}={name!r}: the table has {len(found)} columns of that name; rename one"
-            )
+        check_names([f.name for f in found], [name], "the table", role=role)
         if not found:
             computed = role == "column" and _COMPUTED.search(name) is not None
             raise DataError(
@@ -152,12 +173,7 @@ class Schema:
                 + ("; for a computed column, use hg.expression (--expression)" * computed)
             )
         if self.folds:
-            alike = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
-            if len(alike) > 1:
-                raise DataError(
-                    f"{role}={name!r}: the names of the columns {', '.join(alike)} differ only "
-                    "in case, which this engine ignores; rename one"
-                )
+            check_names([f.name for f in self.fields], [name], "the table", role=role)
         return found[0]
 
     def _near(self, name: str) -> list[str]:

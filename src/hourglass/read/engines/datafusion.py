@@ -13,7 +13,7 @@ from ...core.totals import Groups
 from ...errors import OptionError, SourceError, guarded, guarded_schema
 from ..arrow_types import unified_dataset
 from ..files import FileSet
-from ..schema import Field, Schema
+from ..schema import Field, Schema, check_names
 from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, names, with_fields, with_source
 from ..sql.expression.arithmetic import VECTORS
@@ -194,8 +194,11 @@ def _define_functions(context: Any) -> None:
 def _registered(context: Any, files: FileSet, wanted: tuple[str, ...]) -> Any:
     """Register the files as a table of the context, and return their schema."""
     import pyarrow.dataset
+    import pyarrow.parquet
 
     if len(files.paths) == 1 and files.absolute[0].isprintable():
+        names = pyarrow.parquet.read_schema(files.absolute[0]).names
+        check_names(names, wanted, "the table", folds=False)
         path = Path(files.absolute[0])  # as a URL, because a path would be treated as a glob
         context.register_parquet(_TABLE, path.as_uri(), file_extension=path.suffix)
         return context.table(_TABLE).schema()

@@ -113,7 +113,7 @@ class DuckDB:
         return {name for (name,) in self._connection.execute(told).fetchall()} if told else set()
 
     def _own_names(self, names: list[str]) -> list[str]:
-        """The column names as a Parquet file has them; DuckDB appends _1 to a duplicate."""
+        """The column names as a Parquet file has them; DuckDB appends _1 to one that it knows."""
         if self._footer is None or not any(_RENAMED.search(name) for name in names):
             return names
         told = self._connection.execute(
@@ -126,7 +126,7 @@ class DuckDB:
             own.append(name)
             while inside:
                 inside += rest.pop(0)[1] - 1
-        return [*own, *names[columns:]] if len(set(own)) < len(own) else names
+        return [*own, *names[columns:]] if len({n.casefold() for n in own}) < len(own) else names
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the scan, with the columns that it needs."""

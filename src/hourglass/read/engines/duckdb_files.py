@@ -18,7 +18,7 @@ from ..blocks import ahead, blocks
 from ..files import FileSet, check_case, text_schema
 from ..frames import Frame, frame_of
 from ..lines import Views, records
-from ..schema import Schema
+from ..schema import Schema, check_names
 from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
 from .duckdb_own import OwnDatabase
@@ -187,16 +187,10 @@ def _alike(paths: Mapping[str, str], wanted: tuple[str, ...]) -> list[tuple[list
                 inside += rows[row][1] - 1
                 row += 1
         found = tuple(sorted({c for c in columns if c[0] in wanted}))
-        _once_each([name for name, _ in columns if name in wanted], shown)
+        check_names([name for name, _ in columns], wanted, repr(shown))
         groups.setdefault(found, []).append(path)
     database.close(keep=True)
     return [(group, found) for found, group in groups.items()]
-
-
-def _once_each(names: list[str], path: str) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise DataError(f"column {name!r}: {path!r} has {names.count(name)} of that name")
 
 
 def _kind(declared: str) -> Kind:

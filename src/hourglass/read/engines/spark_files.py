@@ -8,6 +8,7 @@ their meaning.
 
 from __future__ import annotations
 
+import json
 from functools import reduce
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -17,7 +18,7 @@ from ...errors import DataError, OptionError, guarded_schema
 from ..blocks import LONGEST, MOST
 from ..files import FileSet, check_case, text_schema
 from ..lines import JSON_MARKS
-from ..schema import Schema
+from ..schema import Schema, check_names
 from ..types import Kind, reconciled
 from .spark import Spark, session
 
@@ -26,6 +27,20 @@ __all__ = ["of_files"]
 _WHAT: Final = "data: Spark cannot read the files"
 _BITS: Final = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _BOM: Final = "\ufeff"
+#: The entry of a footer in which Spark declares the types of the columns that it wrote.
+_OWN_TYPES: Final = b"org.apache.spark.sql.parquet.row.metadata"
+#: The Spark types of plain numbers, by how Parquet stores them.
+_STORED: Final = {
+    ("BOOLEAN", "NONE"): "boolean",
+    ("INT32", "NONE"): "integer",
+    ("INT32", "INT_8"): "byte",
+    ("INT32", "INT_16"): "short",
+    ("INT32", "INT_32"): "integer",
+    ("INT64", "NONE"): "long",
+    ("INT64", "INT_64"): "long",
+    ("FLOAT", "NONE"): "float",
+    ("DOUBLE", "NONE"): "double",
+}
 #: Lines of this many bytes or more, including their ends, are skipped without holding them in
 #: memory.
 _LONGEST_OPTION: Final = "mapreduce.input.linerecordreader.line.maxlength"
@@ -209,11 +224,11 @@ def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str
             return Spark(frame, converted=set(frame.columns))
     groups, converted, unsigned = _alike(files, paths, wanted)
     with guarded_schema(_WHAT):
-        frames = [reader.parquet(*group) for group, _ in groups]
+        frames = [_frame(group, plain) for group, _, plain in groups]
     if len(frames) == 1:
         return Spark(frames[0], converted=converted, unsigned=unsigned)
     kinds = [{f.name: _kind(f.dataType) for f in frame.schema.fields} for frame in frames]
-    first = [name for _, name in groups]
+    first = [name for _, name, _ in groups]
     targets = {name: reconciled(name, first, kinds) for name in wanted}
     if not all(targets.values()):  # with the schema of any file the check below raises the error
         return Spark(frames[0])
@@ -224,22 +239,26 @@ def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str
 def _alike(
     files: FileSet, paths: list[str], wanted: tuple[str, ...]
 ) -> tuple[list[Any], set[str], set[str]]:
-    """Files grouped by the declared types of the wanted columns, with the name of one of each.
+    """Files grouped by the declared types of the wanted columns.
 
-    Also returns the columns that Spark converts as it reads them, to microseconds or to decimals
-    of more than 18 digits, and the unsigned integers that need 64 bits.
+    Each group has the name of one of its files, and the types that :func:`_plain` finds. Also
+    returns the columns that Spark converts as it reads them, to microseconds or to decimals of more
+    than 18 digits, and the unsigned integers that need 64 bits.
     """
     import pyarrow.parquet
 
     converted: set[str] = set()
     unsigned: set[str] = set()
     others: set[str] = set()
-    groups: dict[Any, tuple[list[str], str]] = {}
+    groups: dict[Any, tuple[list[str], str, dict[str, str] | None]] = {}
     for path, full, name in zip(paths, files.absolute, files.paths, strict=True):
-        with guarded_schema(f"{name!r}: is it a whole Parquet file? Spark cannot read the columns"):
-            schema = pyarrow.parquet.read_schema(full)
+        what = f"{name!r}: is it a whole Parquet file? Spark cannot read the columns"
+        with guarded_schema(what), pyarrow.parquet.ParquetFile(full) as file:
+            schema, plain = file.schema_arrow, _plain(file, wanted)
+        check_names(schema.names, wanted, repr(name))
         found = tuple(sorted((f.name, str(f.type)) for f in schema if f.name in wanted))
-        groups.setdefault(found, ([], name))[0].append(path)
+        stored = None if plain is None else tuple(plain.items())
+        groups.setdefault((found, stored), ([], name, plain))[0].append(path)
         times = (f for f in schema if pyarrow.types.is_timestamp(f.type))
         converted |= {f.name for f in times if f.type.unit != "us"}
         decimals = (f for f in schema if pyarrow.types.is_decimal(f.type))
@@ -248,6 +267,39 @@ def _alike(
         signed = (f for f in schema if not pyarrow.types.is_unsigned_integer(f.type))
         others |= {f.name for f in signed if not pyarrow.types.is_null(f.type)}
     return list(groups.values()), converted, unsigned - others
+
+
+def _plain(file: Any, wanted: tuple[str, ...]) -> dict[str, str] | None:
+    """The Spark types of the wanted columns; None if any is not stored as a plain number.
+
+    Spark would find the same types, for which it starts a job. A file that Spark wrote may declare
+    another type for what is stored as a number, such as an interval.
+    """
+    own = (file.metadata.metadata or {}).get(_OWN_TYPES)
+    declared = {f["name"]: f["type"] for f in json.loads(own)["fields"]} if own else None
+    found = {}
+    for column in map(file.schema.column, range(len(file.schema))):
+        whole = column.name == column.path and column.max_repetition_level == 0
+        plain = whole and column.logical_type.type in ("NONE", "INT")
+        stored = _STORED.get((column.physical_type, column.converted_type)) if plain else None
+        if stored and (declared is None or declared.get(column.name) == stored):
+            found[column.name] = stored
+    if not wanted or any(name not in found for name in wanted):
+        return None
+    return {name: found[name] for name in wanted}
+
+
+def _frame(paths: list[str], plain: dict[str, str] | None) -> Any:
+    """A DataFrame of files that declare the same types."""
+    reader = session().read  # one that was given a schema would keep it
+    if plain is None:
+        return reader.parquet(*paths)
+    from pyspark.sql.types import StructType
+
+    declared = StructType()
+    for name, text in plain.items():
+        declared = declared.add(name, text)
+    return reader.schema(declared).parquet(*paths)
 
 
 def _union(frames: list[Any], targets: dict[str, Kind | None]) -> Any:
