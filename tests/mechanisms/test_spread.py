@@ -98,8 +98,10 @@ def every_upper(law: hg.HourglassTriangle, k: int, x: Any) -> Any:
         sides = np.arange(-t, p + 1)
         u0, u2 = sides[:, None], sides[None, :]
         u1 = W * k - u0 - u2
-        sums = np.sort((u1 + 2 * u2)[(u1 >= -t) & (u1 <= p)])
-        total += math.exp(-float(law.epsilon) * L) * (len(sums) - np.searchsorted(sums, x))
+        sums = (u1 + 2 * u2)[(u1 >= -t) & (u1 <= p)]
+        low, places = sums.min(), np.bincount(sums - sums.min())
+        above = np.append(np.cumsum(places[::-1])[::-1], 0)  # how many are at least low + i
+        total += math.exp(-float(law.epsilon) * L) * above[np.clip(x - low, 0, len(places))]
     return total / float(law.normaliser())
 
 
