@@ -478,6 +478,35 @@ def commands() -> dict[str, Any]:
     return {**root.commands, **{f"budget {name}": each for name, each in inner.commands.items()}}
 
 
+@pytest.mark.parametrize("name", ["", "budget", *sorted({*commands()} - {"audit", "paper"})])
+def test_without_any_argument(name: str) -> None:
+    """The help, or what is missing. (An audit and the paper need no argument.)"""
+    told = run(*name.split())
+    assert told.returncode in (0, 2), told.stderr
+    assert "Usage: " in told.stdout + told.stderr
+
+
+@pytest.mark.parametrize(
+    ("keys", "names"),
+    [
+        ("n,s", ["n", "s"]),
+        (" n , s ", ["n", "s"]),
+        ('n,"R&D, Lab"', ["n", "R&D, Lab"]),
+        ('5" pipe,"say ""n"""', ['5" pipe', 'say "n"']),
+    ],
+)
+def test_names_with_commas(visits: Path, keys: str, names: list[str]) -> None:
+    told = run("mean", visits, "x", *ASK, "--by", "g", "--keys", keys, "--format", "json")
+    assert [group["g"] for group in json.loads(told.stdout)["groups"]] == names
+
+
+@pytest.mark.parametrize("keys", ['n,"s', '"n"s', "n\ns", "n,,s", ""])
+def test_lists_of_names_that_are_none(visits: Path, keys: str) -> None:
+    told = run("mean", visits, "x", *ASK, "--by", "g", "--keys", keys)
+    assert told.returncode == 2
+    assert "use --keys-from" in told.stderr
+
+
 @pytest.mark.parametrize("name", commands())
 def test_help_is_for_people(name: str) -> None:
     told = run(*name.split(), "--help").stdout

@@ -13,6 +13,7 @@ from codecs import register_error
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from glob import glob
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
@@ -103,8 +104,7 @@ def _plain_text(error: UnicodeError) -> str:
 
 def wants_json(words: Sequence[str]) -> bool:
     """Whether the answer is asked for as JSON."""
-    pairs = zip(words, [*words[1:], ""], strict=True)
-    return "--format=json" in words or ("--format", "json") in pairs
+    return "--format=json" in words or ("--format", "json") in pairwise(words)
 
 
 def tell_line(error: BaseException, message: str, code: int) -> NoReturn:

@@ -6,6 +6,7 @@ see :func:`.command.spread_out`.
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -109,8 +110,8 @@ class Groups:
                 f"--keys lists the groups of one column, but --by names {len(self.by)}; give the "
                 f"groups with --keys-from FILE, a table with the columns {' and '.join(self.by)}"
             )
-        names = [key.strip() for key in keys.split(",")]
-        if "" in names:
+        names = _listed(keys)
+        if not names or "" in names:
             raise OptionError(
                 f"--keys {keys!r} contains an empty name; if that is intended, use --keys-from"
             )
@@ -120,6 +121,18 @@ class Groups:
     def asked(self) -> dict[str, Any]:
         """These options as keyword arguments of the library."""
         return {"by": self.by or None, "keys": self.public, "delta": self.delta}
+
+
+def _listed(keys: str) -> list[str]:
+    """Names between commas; one that contains a comma is in quotes, as in a CSV file."""
+    try:
+        (names,) = csv.reader([keys], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):
+        raise OptionError(
+            f"--keys {keys!r} has a quote that is not closed, or a line break; write a name that "
+            "contains a comma as in 'Sales,\"R&D, Lab\"', or use --keys-from"
+        ) from None
+    return [name.strip() for name in names]
 
 
 @dataclass(frozen=True)

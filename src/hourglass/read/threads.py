@@ -27,7 +27,8 @@ def threads_for(rows: int) -> int:
     """How many threads add up so many rows."""
     if rows < THREADED_ROWS:
         return 1
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    known = hasattr(os, "sched_getaffinity")  # as on Linux
+    cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
     return min(MAX_THREADS, cores)
 
 
