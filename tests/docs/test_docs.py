@@ -42,6 +42,16 @@ def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Mon
         exec(compile(block, str(page), "exec"), namespace)
 
 
+def test_the_balance_is_printed_as_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = ROOT / "docs" / "budget.md"
+    (block,) = blocks(page, "python")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, str(page), "exec"), {})
+    assert f"\n    {capsys.readouterr().out}\n" in page.read_text()
+
+
 def test_shell_examples_of_the_readme_run(tmp_path: Path) -> None:
     """Every ``hourglass`` command of the README, one after the other, in one folder."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")

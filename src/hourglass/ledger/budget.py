@@ -220,10 +220,11 @@ class Budget:
 
     def _check_same(self, standing: Charge, question: str, amount: Amount) -> None:
         if (standing.question, standing.amount) != (question, amount):
+            told = f", {standing.description}" if standing.description else ""
             raise RequestReusedError(
                 f"request={standing.request!r} was used in budget {self.name!r} for another "
-                f"question (charge {standing.number}); ask that question again unchanged, or "
-                "choose another key"
+                f"question (charge {standing.number}{told}); ask that question again unchanged, "
+                "down to the spelling of its path, or choose another key"
             )
 
     def _check_own(self, standing: Charge, caller: Caller) -> None:

@@ -178,6 +178,13 @@ class Balance:
         """What may still be spent."""
         return self.terms.limit - self.spent
 
+    def __str__(self) -> str:
+        made = f"{self.charges} charge{'' if self.charges == 1 else 's'}"
+        return (
+            f"budget {self.terms.name}: {self.spent.words} of {self.terms.limit.words} spent in "
+            f"{made}, {self.remaining.words} left"
+        )
+
 
 @dataclass(frozen=True)
 class StoredAnswer:
