@@ -478,3 +478,13 @@ def test_a_ratio_to_nothing_is_no_number_in_json() -> None:
             assert ratio.to_dict()["ratio"] is None
             return
     pytest.fail("no group without records had a mean of zero")
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_total_says_that_persons_may_count_several_times(groups: int) -> None:
+    table = pa.table({"id": [1, 1, 2], "g": ["a", "b", "b"], "x": [1.0, 2.0, 3.0]})
+    more: dict[str, Any] = {"by": "g", "keys": ["a", "b"], "epsilon": 1}
+    more["unit"] = hg.per_person("id", groups=groups)
+    for answer in (hg.mean(table, "x", bounds=(0, 5), **more), hg.count(table, **more)):
+        told = "A person in several groups counts in each of them." in str(answer.total())
+        assert told == (groups > 1)

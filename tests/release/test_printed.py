@@ -97,7 +97,7 @@ def test_the_terms_of_an_answer() -> None:
 def test_a_person_in_several_groups_counts_once_in_each() -> None:
     told = hidden(str(per_person("id", groups=2)))
     assert told == (
-        "one person (each id counts once per group, with the mean of its rows, in up to 2 groups)"
+        "one person (each id counts once per group, with the mean of their rows, in up to 2 groups)"
     )
     assert hidden(str(per_person("id")), averaged=False) == "one person (each id counts once)"
 
@@ -202,7 +202,7 @@ def test_the_statement_says_what_is_public_and_what_is_not_covered() -> None:
         "Not protected: the bounds, the grid, the request and the names of the groups (g), all of "
         "which are public. Nothing else is released unprotected.",
         "how long the database takes",
-        "releases not charged to the budget.",
+        "and other releases on the same data.",
     ):
         assert said in str(words)
     assert "privacy unit: row" in words.yaml

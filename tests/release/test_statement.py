@@ -39,6 +39,32 @@ def grouped(**changes: Any) -> hg.Releases:
     return found
 
 
+def test_the_first_sentence_says_what_was_released(tmp_path: Any) -> None:
+    ask: dict[str, Any] = {"bounds": (0, 5), "epsilon": 1}
+    both = FRAME.assign(y=1.0)
+    released = {
+        "The mean, the sum and the count of a column were released.": hg.mean([1.0], **ask),
+        "The mean, the sum and the count of x were released.": hg.mean(FRAME, "x", **ask),
+        "The mean, the standard deviation, the sum and the count of x were released.": hg.mean(
+            FRAME, "x", spread=True, **ask
+        ),
+        "The mean, the sum and the count of x were released, for each group of g.": grouped(
+            keys=["a"]
+        ),
+        "The means of 2 columns (x, y) were released together, with the one count that they share, "
+        "for one epsilon.": hg.mean(both, ["x", "y"], **ask),
+        "The number of records was released.": hg.count(FRAME, epsilon=1),
+        "The number of records was released, for each group of g.": hg.count(
+            FRAME, epsilon=1, by="g", keys=["a"]
+        ),
+    }
+    for sentence, answer in released.items():
+        assert str(answer.statement()).splitlines()[0] == sentence
+    budget = hg.create_budget(tmp_path / "ledger.db", "b", epsilon=1)
+    charged = str(hg.mean(FRAME, "x", budget=budget, **ask).statement(budget=budget))
+    assert charged.endswith("and releases not charged to budget b.")
+
+
 def test_yaml_has_every_field_that_a_claim_must_state() -> None:
     statement = hg.mean([0.5], bounds=(0, 1), epsilon="0.1").statement()
     document = yaml.safe_load(statement.yaml)["deployment"]
@@ -58,6 +84,16 @@ def test_secret_keys_make_it_approximate_and_say_the_threshold() -> None:
     assert document["privacy_loss"]["privacy_parameters"]["delta"] == 1e-7
     assert "noisy count is at least" in at(document, NIST["mechanism"])
     assert "names of the groups" not in at(document, NIST["what is not protected"])
+
+
+def test_whose_presence_is_hidden_is_said_once() -> None:
+    words = str(grouped(keys=["a"], unit=hg.per_person("id")).statement())
+    assert words.count("counted once in one group") == 1
+    assert "any one person (id: counted once in one group), with all that it contributes." in words
+    assert "A group was published only if" not in words
+    secret = grouped(delta=1e-6)
+    told = f"A group was published only if its noisy count is at least {secret.threshold};"
+    assert told in str(secret.statement())
 
 
 def test_public_keys_are_said_to_be_public() -> None:

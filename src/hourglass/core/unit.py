@@ -63,6 +63,12 @@ def counts_persons(unit: str) -> bool:
     return found is not None and found["rows"] is None
 
 
+def in_several_groups(unit: str) -> bool:
+    """Whether a person may count in several groups, from the text of a unit."""
+    found = _PERSON.fullmatch(unit)
+    return found is not None and found["groups"] is not None
+
+
 def limited(unit: str, *, by_group: bool) -> str:
     """The text of a unit; of a person who counts in one group only, it says so."""
     found = _PERSON.fullmatch(unit)
@@ -84,7 +90,7 @@ def hidden(unit: str, *, averaged: bool = True, by_group: bool = False) -> str:
     if rows is None:
         once = "once per group" if found["groups"] else "once"
         words = f"each {column} counts {once}"
-        words += alone + (", with the mean of its rows" if averaged else "")
+        words += alone + (", with the mean of their rows" if averaged else "")
     else:
         words = f"up to {rows} {'row' if rows == '1' else 'rows'} of each {column} count{alone}"
     if found["groups"]:

@@ -110,7 +110,9 @@ class Answer(Presented):
     @cached_property
     def _variance(self) -> Any:
         if not self._spread:
-            raise AttributeError("this answer has no variance; ask with spread=True")
+            raise AttributeError(
+                "this answer has no variance and no standard deviation; ask with spread=True"
+            )
         return variance(self.noisy_totals, self._algorithm)  # type: ignore[arg-type]
 
     @cached_property

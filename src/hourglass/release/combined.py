@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.exact import to_double
 from ..core.totals import NoisyTotals
+from ..core.unit import in_several_groups
 from ..errors import OptionError, shown
 from ..estimate import point
 from ..estimate.interval import (
@@ -28,7 +29,7 @@ from ..estimate.interval import (
 from ..estimate.lines import count_reach, sums_reach
 from ..estimate.population import Seen, population, records_mean
 from ..mechanisms.base import MeanMechanism
-from .derived import Derived, chosen_of, places_of, plain_key, stored
+from .derived import IN_EACH, Derived, chosen_of, places_of, plain_key, stored
 from .presented import UNKNOWN
 from .rendering import counted, decimals_for, marked, number
 
@@ -42,7 +43,8 @@ __all__ = ["Total", "total_of"]
 class Total(Derived):
     """Several groups combined: the mean, the sum and the count of all their records.
 
-    Each noisy total is the sum of those of the groups. A record in several groups counts in each.
+    Each noisy total is the sum of those of the groups. With ``overlap`` a person may be in several
+    groups, and counts in each.
     """
 
     keys: tuple[Any, ...]
@@ -50,6 +52,7 @@ class Total(Derived):
     _algorithm: MeanMechanism
     private: bool = True
     asked: str = "mean"
+    overlap: bool = False
 
     _shown: ClassVar[tuple[str, ...]] = ("mean", "sum", "count", "keys", "private")
 
@@ -115,6 +118,9 @@ class Total(Derived):
     def _head(self, confidence: float) -> list[str]:
         return [self._subject, *super()._head(confidence)[1:]]
 
+    def _notes(self) -> list[str]:
+        return [*([IN_EACH] if self.overlap else []), *super()._notes()]
+
     def _rows(self, confidence: float) -> list[list[str]]:
         rows = []
         for of in ("mean", "sum", "count"):
@@ -153,7 +159,10 @@ def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
     noisy = releases.noisy_totals.take(np.array(places_of(releases, chosen)))
     cells, rest = (sum(int(v) for v in part) for part in (noisy.cells, noisy.rest))
     whole = NoisyTotals(cells, rest, noisy.grid, noisy.parts)
-    return Total(tuple(chosen), whole, releases._algorithm, releases.private, releases.asked)
+    overlap = in_several_groups(releases.unit)
+    return Total(
+        tuple(chosen), whole, releases._algorithm, releases.private, releases.asked, overlap
+    )
 
 
 def _valid(low: float, high: float, like: Interval) -> Interval:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from .releases import Releases
 
 __all__ = [
-    "Derived", "chosen_of", "finite", "key_name", "pair_of", "places_of", "plain_key", "stored",
-    "text_of",
+    "IN_EACH", "Derived", "chosen_of", "finite", "key_name", "pair_of", "places_of", "plain_key",
+    "stored", "text_of",
 ]  # fmt: skip
 
 #: What the printed intervals cover.
@@ -33,6 +33,10 @@ _OF_RECORDS: Final = (
     "Intervals are for these records, clamped to the bounds; they cover the noise, not sampling "
     "error."
 )
+
+
+#: What the total of several groups is not: a number of different persons.
+IN_EACH: Final = "A person in several groups counts in each of them."
 
 
 class Derived:

@@ -72,6 +72,7 @@ class Statement:
     outside: Fraction | None = None
     budget: str | None = None
     total: tuple[Fraction, Fraction] | None = None
+    spread: bool = False
     name: str = FILL_IN
     curator: str = FILL_IN
     purpose: str = FILL_IN
@@ -235,12 +236,31 @@ class Statement:
         return found | ({"delta": float(delta)} if delta else {})
 
     def _about(self) -> list[str]:
-        if len(self.ranges) < 2:
-            return []
+        by = f", for each group of {listed([named(name) for name in self.by])}" if self.by else ""
+        if not self.ranges:
+            return [f"The number of records was released{by}."]
+        if len(self.ranges) == 1:
+            (column,) = (each.column for each in self.ranges)
+            of = "a column" if column is None else named(column)
+            spread = "the standard deviation, " if self.spread else ""
+            return [f"The mean, {spread}the sum and the count of {of} were released{by}."]
         names = ", ".join(named(str(each.column)) for each in self.ranges)
         return [
-            f"The means of {len(self.ranges)} columns ({names}) were released together, with the "
-            "one count that they share, for one epsilon."
+            f"The means of {len(self.ranges)} columns ({names}) were released together{by}, with "
+            "the one count that they share, for one epsilon."
+        ]
+
+    def _hidden(self) -> str:
+        if self.adjacency == "swap":
+            return f"It hides the content of any one {self._unit}, replaced by any other."
+        return f"It hides the presence of any one {self._unit}, with all that it contributes."
+
+    def _published(self) -> list[str]:
+        if self.threshold is None:
+            return []
+        return [
+            f"A group was published only if its noisy count is at least {self.threshold}; the "
+            "names of all other groups stay hidden."
         ]
 
     def _filtered(self) -> list[str]:
@@ -274,10 +294,14 @@ class Statement:
         if self.delta:
             loss += f", delta = {decimal(self.delta)}"
         bounds = "bounds chosen by looking at the data, " if self.ranges else ""
+        others = "other releases on the same data"
+        if self.budget is not None:
+            others = f"releases not charged to budget {self.budget}"
         lines = [
             *self._about(),
             f"This release is differentially private ({self._variant}) with {loss}.",
-            f"It hides the presence of any one {self._unit}: {self._adjacent}.",
+            self._hidden(),
+            *self._published(),
             *self._filtered(),
             *replaced(self.ranges),
             *self._clamping(),
@@ -286,7 +310,7 @@ class Statement:
             f"Not protected: {self._unprotected}. Nothing else is released unprotected.",
             f"Composition: {self._composition}.",
             f"Not covered: who can read the raw data, how long the database takes, {bounds}and "
-            "releases not charged to the budget.",
+            f"{others}.",
         ]
         if not self.private:
             lines.insert(0, "NOT PRIVATE: the noise came from a seeded source of bits.")
@@ -321,5 +345,6 @@ def stated(
         outside=rate * len(given) if rate is not None else None,
         budget=budget.name if budget is not None else answer.charged_to,
         total=(spent.epsilon, spent.delta) if spent is not None else None,
+        spread=getattr(mechanism, "statistic", "") == "spread",
         **details,
     )

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..core.unit import in_several_groups
 from ..estimate.interval import Interval, check_confidence
 from ..estimate.lines import count_reach
 from ..estimate.outside import count_ends
 from ..mechanisms.count import LaplaceCount
-from .derived import Derived, chosen_of, key_name, pair_of, places_of, plain_key, stored
+from .derived import IN_EACH, Derived, chosen_of, key_name, pair_of, places_of, plain_key, stored
 from .rendering import NOT_PRIVATE, counted, marked, number
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ __all__ = ["CountDifference", "CountTotal", "count_difference", "count_total"]
 
 @dataclass(frozen=True, repr=False)
 class _Tally(Derived):
-    """A figure of the counts of several groups. ``noisy`` is the same sum of the noisy counts."""
+    """A figure of the counts of several groups. ``noisy`` is the same sum of the noisy counts.
+
+    ``overlap`` is whether a person may be in several of the groups that are added up.
+    """
 
     keys: tuple[Any, ...]
     value: int
@@ -34,6 +38,7 @@ class _Tally(Derived):
     what: str
     _algorithm: LaplaceCount
     private: bool = True
+    overlap: bool = False
 
     #: The figure's name.
     _of: ClassVar[str]
@@ -60,7 +65,11 @@ class _Tally(Derived):
 
     def _notes(self) -> list[str]:
         sampling = "Intervals cover the noise, not sampling error."
-        return [sampling, *([] if self.private else [NOT_PRIVATE])]
+        return [
+            *([IN_EACH] if self.overlap else []),
+            sampling,
+            *([] if self.private else [NOT_PRIVATE]),
+        ]
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
         """The figure and its interval as JSON values."""
@@ -129,8 +138,15 @@ def count_total(counts: Counts, keys: Sequence[Any] | None) -> CountTotal:
     """The total of the groups with these keys, or of all."""
     chosen = chosen_of(counts, keys)
     noisy = sum(int(counts.noisy_totals.counts[place]) for place in places_of(counts, chosen))
+    overlap = in_several_groups(counts.unit)
     return CountTotal(
-        tuple(chosen), max(0, noisy), noisy, counts._what, counts._algorithm, counts.private
+        tuple(chosen),
+        max(0, noisy),
+        noisy,
+        counts._what,
+        counts._algorithm,
+        counts.private,
+        overlap,
     )
 
 
