@@ -176,6 +176,7 @@ def test_the_text_states_price_and_bias() -> None:
 def test_hardly_any_records(nothing: Any) -> None:
     found = hg.find_bounds(nothing, epsilon=1, bits=SeededBits(1))
     assert found.lower <= 0 <= found.upper
+    assert "Both bounds are next to zero" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from ..core.grid import Bounds
 from ..core.scale import Scale
@@ -24,6 +24,9 @@ from .rendering import (
 )
 
 __all__ = ["FoundBounds"]
+
+#: Numbers below this are seldom meant; a search that meets no records ends there.
+_NOTHING: Final = 1e-15
 
 
 @dataclass(frozen=True)
@@ -186,6 +189,11 @@ class FoundBounds:
         ]
         if self.where is not None:
             notes.append(f"Rows where {label([self.where])}.")
+        if max(abs(self.lower), abs(self.upper)) < _NOTHING:
+            notes.append(
+                "Both bounds are next to zero: unless all numbers are, there are too few of them "
+                "for this epsilon, or none, and the bounds are of no use."
+            )
         for edge, end in zip(self.edges, self.bounds, strict=True):
             if edge:
                 notes.append(f"{bound(end)} is where the scale ends: more may lie beyond.")
