@@ -363,7 +363,7 @@ def test_plan() -> None:
     assert run("plan", "--bounds", "0", "120").returncode == 2
     both = run("plan", "--bounds", "0", "9", "--records", "9", "--epsilon", "1", "--error", "0.5")
     assert (both.returncode, both.stdout) == (2, "")
-    assert "--error with one of --epsilon and --records" in both.stderr
+    assert "--error with either --epsilon or --records" in both.stderr
     assert run("plan", "--bounds", "0", "1.5", "--records", "5", "--epsilon", "1",
                "--whole").returncode == 2  # fmt: skip
 

@@ -184,7 +184,7 @@ def test_it_works_without_javascript(browser: Any, place: Place) -> None:
 def test_the_preview_says_why_there_is_none(browser: Any, place: Place) -> None:
     page = page_of(browser, place)
     page.goto(f"{place.url}/ask/clinic")
-    page.get_by_text("What the preview pretends").click()
+    page.get_by_text("What the preview assumes").click()
     page.get_by_label("Mean, about").fill("61")
     page.get_by_text("mean: takes a number between the bounds, 0 and 60.").wait_for()
     page.get_by_label("Mean, about").fill("40")

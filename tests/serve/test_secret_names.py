@@ -162,7 +162,7 @@ def test_delta_is_charged_and_told(running: Place) -> None:
     assert (plan["delta"], plan["groups"]) == ("1e-9", 2)
     assert plan["shown_with_probability"] > 0.999
     assert 20 < plan["threshold"] < 30  # log(1e9) = 20.7
-    assert plan["columns"][0]["pretended_records"] == 150
+    assert plan["columns"][0]["assumed_records"] == 150
 
 
 def test_a_plan_says_when_groups_will_be_missing(running: Place) -> None:

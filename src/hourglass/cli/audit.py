@@ -266,12 +266,13 @@ def _loaded(name: str) -> Callable[[Any], Any]:
         found = getattr(import_module(module), function)
     except (ImportError, AttributeError, ValueError):
         raise OptionError(
-            f"release={name!r} does not name a function; give MODULE:FUNCTION"
+            f"--release {name!r}: no such function can be imported; give MODULE:FUNCTION, with the "
+            "module in this folder or installed"
         ) from None
     finally:
         sys.path.remove("")
     if not callable(found):
-        raise OptionError(f"release={name!r} is not a function")
+        raise OptionError(f"--release {name!r} is not a function; give MODULE:FUNCTION")
     result: Callable[[Any], Any] = found
     return result
 

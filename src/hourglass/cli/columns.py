@@ -61,7 +61,9 @@ def number_of(name: str, text: str) -> int | float:
             return kind(text)
         except ValueError:
             continue
-    raise OptionError(f"{name}: {text!r} is not a number")
+    bare = text.replace(",", "").replace("_", "").strip("$€£% ")
+    hint = f"; write {bare}" if bare.lstrip("-").replace(".", "", 1).isdecimal() else ""
+    raise OptionError(f"{name}: {text!r} is not a number{hint}")
 
 
 def _replacement(text: str) -> int | float:
@@ -92,14 +94,14 @@ def bounds_of(
     """The public range of the values: the same for all columns, or a dict by column."""
     if bounds_from is not None:
         if bounds is not None or each:
-            raise OptionError("give one of --bounds LOWER UPPER and --bounds-from FILE")
+            raise OptionError("give either --bounds LOWER UPPER or --bounds-from FILE")
         return _found(bounds_from)
     ends = tuple(number_of("--bounds", end) for end in bounds) if bounds else None
     if not each:
         if ends is None:
             of_each = ", or --bounds-of COLUMN LOWER UPPER for each column"
             raise OptionError(
-                "give one of --bounds LOWER UPPER and --bounds-from FILE"
+                "give either --bounds LOWER UPPER or --bounds-from FILE"
                 f"{of_each if len(columns) > 1 else ''}"
             )
         return ends

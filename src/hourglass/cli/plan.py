@@ -87,7 +87,7 @@ def plan(
     if error is not None:
         if (epsilon is None) == (records is None):
             raise OptionError(
-                "give --error with one of --epsilon and --records, not both; plan finds the other"
+                "give --error with either --epsilon or --records; plan finds the other"
             )
         found = planned(
             range_, error, epsilon=epsilon, records=records, mean=at_mean, grid=grid,

@@ -36,6 +36,9 @@ def as_options(message: str) -> str:
     message = re.sub("^bounds(?=: these were found)", "--bounds-from", message)
     pair = r"bounds=\(([^(),]+), ([^(),]+)\)"
     message = re.sub(rf"""^column ('[^']*'|"[^"]*"): {pair}""", r"--bounds-of \1 \2 \3", message)
+    message = message.replace(
+        "declare that with keys=hg.public(...)", "copy them into a file of their own"
+    )
     parts = _QUOTED.split(message)
     for place in range(1, len(parts), 2):  # hg.expression("x > 1") as --expression "x > 1"
         if parts[place - 1].endswith("hg.expression(") and parts[place + 1].startswith(")"):

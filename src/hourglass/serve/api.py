@@ -58,8 +58,8 @@ def plan(call: Call) -> Response:
             "columns": [
                 {
                     "column": each.column,
-                    "pretended_mean": each.mean,
-                    "pretended_records": each.records,
+                    "assumed_mean": each.mean,
+                    "assumed_records": each.records,
                     "plus_minus": each.margin,
                     "confidence": 0.95,
                     "simulated": list(each.answers),

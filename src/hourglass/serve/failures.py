@@ -57,10 +57,13 @@ FAILURES: Final[dict[str, tuple[int, str]]] = {
     ),
     "not_offered": (422, "These columns and groups are not offered together; see /datasets."),
     "bad_epsilon": (422, "This epsilon is not one of those offered; see /datasets."),
-    "bad_pretence": (422, "The pretended number of records or mean is not usable."),
+    "bad_assumption": (
+        422,
+        "The number of records or the mean that the preview is to assume is not usable.",
+    ),
     "budget_exceeded": (
         402,
-        "The budget, or your part of it, does not hold that much any more. Nothing was charged.",
+        "Less than this epsilon is left of the budget or of your allowance. Nothing was charged.",
     ),
     "too_fast": (429, "Too many requests. Wait a little and try again."),
     "ledger_busy": (503, "The budget is in use. Try again with the same request key."),

@@ -42,7 +42,7 @@ _PARAMETERS: Final = {
     "filter": (False, "a filter of the dataset, by its name"),
     "spread": (False, "true for the standard deviation as well"),
     "epsilon": (True, "one of the dataset's prices"),
-    "records": (False, "about how many records there are"),
+    "records": (False, "about how many records there are; persons, if they are the unit"),
     "mean": (False, "where the mean of the first column may lie"),
 }
 
@@ -72,7 +72,7 @@ def _paths() -> dict[str, Any]:
             "get": _operation(
                 "What a question costs and is worth; no data is touched. Where names of groups are "
                 "secret, threshold is the noisy count from which on a group is shown, and "
-                "shown_with_probability what a group of the pretended size can expect.",
+                "shown_with_probability what a group of the assumed size can expect.",
                 plan,
             )
         },

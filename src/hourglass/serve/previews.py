@@ -180,7 +180,7 @@ def _records(records: Any) -> int:
     except (TypeError, ValueError, OverflowError):
         found = 0
     if isinstance(records, bool) or not 1 <= found <= _MOST:
-        raise _pretence("records", f"takes a whole number from 1 to {_MOST:,}")
+        raise _assumption("records", f"takes a whole number from 1 to {_MOST:,}")
     return found
 
 
@@ -190,9 +190,9 @@ def _mean(mean: Any, low: float, high: float) -> float:
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not math.isfinite(found) or not low <= found <= high:
-        raise _pretence("mean", f"takes a number between the bounds, {low} and {high}")
+        raise _assumption("mean", f"takes a number between the bounds, {low} and {high}")
     return found
 
 
-def _pretence(argument: str, words: str) -> Failure:
-    return Failure("bad_pretence", words=f"{argument}: {words}.", argument=argument)
+def _assumption(argument: str, words: str) -> Failure:
+    return Failure("bad_assumption", words=f"{argument}: {words}.", argument=argument)
