@@ -83,7 +83,7 @@ def test_bounds_go_from_one_command_to_the_next(visits: Path, tmp_path: Path) ->
     neither = run("mean", visits, "x", "--epsilon", "1")
     both = run("mean", visits, "x", *ASK, "--bounds-from", found)
     assert (neither.returncode, both.returncode) == (2, 2)
-    assert "one of --bounds LOWER UPPER and --bounds-from FILE" in neither.stderr
+    assert "either --bounds LOWER UPPER or --bounds-from FILE" in neither.stderr
     assert neither.stderr == both.stderr
     other = run("mean", visits, "x", "--epsilon", "1", "--bounds-from", claim)
     assert other.returncode == 2
