@@ -21,9 +21,10 @@ from hourglass.core.totals import HALF, Groups, Sum
 from hourglass.errors import HourglassError
 from hourglass.read.engines import spark
 from hourglass.read.schema import Field
-from hourglass.read.sql.cells import Value, cell, clamped, scaled
+from hourglass.read.sql.cells import Value, cell, scaled
+from hourglass.read.sql.clamping import clamped_steps
 from hourglass.read.sql.query import Query
-from hourglass.read.sql.steps import MOST_IN_DOUBLES
+from hourglass.read.sql.steps import MOST_IN_DOUBLES, with_steps
 from tests.read.test_text import CELLS as NUMBERS
 from tests.read.test_text import EXPECTED
 from tests.tools import command, everything
@@ -85,13 +86,18 @@ def test_the_doubles_next_to_the_bounds_have_the_cells_of_the_rule(bounds: Any) 
     grid = Grid(Bounds(*bounds), 2**32)
     ends = [grid.first_above, grid.last_below, grid.lower, grid.upper, 0.0]
     near = [e for end in ends for e in (end, *(np.nextafter(end, to) for to in (-INF, INF)))]
-    x = pa.table({"x": [float(value) for value in near]})
+    connection = duckdb.connect()
+    connection.register("x", pa.table({"x": [float(value) for value in near]}))
     wanted = [grid.cell(float(value)) for value in near]
     field = Field("x", "real")
-    forms = [cell(field, grid), clamped(grid, f"({scaled(field, grid)})")]
-    for form in (*forms, scaled(field, grid, clamp=True)):
-        rows = duckdb.from_arrow(x).project(form).fetchall()
-        assert [found for (found,) in rows] == wanted
+    forms = [
+        f"SELECT {cell(field, grid)} FROM x",
+        f"SELECT {scaled(field, grid, clamp=True)} FROM x",
+    ]
+    first = ("scaled", f"SELECT {scaled(field, grid)} AS y FROM x")
+    steps = clamped_steps({"t": Value(field, grid)}, (), (), whole=False)
+    for form in (*forms, with_steps([first, *steps], "SELECT t FROM quantised")):
+        assert [found for (found,) in connection.execute(form).fetchall()] == wanted
 
 
 #: Values on and around all ends of the rule, and what is no value.
@@ -105,11 +111,12 @@ NASTY = [
 
 @pytest.mark.parametrize("fills", [(None, None, None), (None, 7, None), (1, 2, 3)])
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-0.3, 0.1), (-1e308, 1e308), (0.0, 3e-290)])
-def test_halves_in_doubles_add_up_to_the_sums_of_integers(bounds: Any, fills: Any) -> None:
-    """One column and three, one of them of integers, with values outside counted beside them.
+def test_every_form_of_the_query_has_the_same_totals(bounds: Any, fills: Any) -> None:
+    """Cells by CASE, clamped in doubles, and clamped without branches, for one to three columns.
 
-    Catches: a low half that is not what the high half leaves, a rounding to another multiple, a
-    missing value that counts as a bound.
+    The third is of integers, and values outside are counted beside them. Catches: a low half that
+    is not what the high half leaves, a rounding to another multiple, a missing value that counts as
+    a bound, a row that lacks a value and still counts in one of the columns.
     """
     dice = np.random.default_rng(8)
     columns = {name: [NASTY[i] for i in dice.integers(0, len(NASTY), 3000)] for name in "xyz"}
@@ -123,14 +130,18 @@ def test_halves_in_doubles_add_up_to_the_sums_of_integers(bounds: Any, fills: An
     values = tuple(map(Value, fields, grids, fills))
     outside = tuple(Sum(column=1, side=side) for side in (-1, 1))
     plain = tuple(Sum(column=i) for i in range(3))
-    forms = [Query(values[:1]), Query(values), Query(values, sums=plain + outside)]
+    forms = [Query(values[: i + 1]) for i in range(3)]
+    forms += [Query(values[:2], sums=plain[:2] + outside), Query(values, sums=plain + outside)]
     for query in [*forms, *(replace(each, by=(Field("g", "integer"),)) for each in forms)]:
         found = []
         for sums in ("halves", "doubles"):
             rows = connection.execute(query.text(sums)).fetchall()
             found.append(Groups.of_rows(rows, len(query.by), len(query.sums)))
+        wide = connection.sql(query.text()).to_arrow_table()
+        found.append(Groups.of_arrow(wide, len(query.by), query.balance))
         assert "6755399441055744.0" in query.text("doubles")
-        assert _summed(found[0]) == _summed(found[1])
+        assert "FROM apart" in query.text()
+        assert _summed(found[0]) == _summed(found[1]) == _summed(found[2])
 
 
 def _summed(groups: Groups) -> list[tuple[int, ...]]:

@@ -26,7 +26,6 @@ __all__ = [
     "as_integer",
     "as_text",
     "cell",
-    "clamped",
     "double",
     "identifier",
     "is_number",
@@ -187,32 +186,8 @@ def scaled(field: Field, grid: Grid, *, clamp: bool = False) -> str:
     return nearest(f"{x} * {double(grid.scale)}")
 
 
-def clamped(grid: Grid, y: str = "y", *, balanced: bool = False) -> str:
-    """y clamped to 0..G: the same cells, without a branch for each row.
-
-    |y| - |y - G| is exactly 2t - G for the clamped y = t, as long as y was rounded to an integer;
-    in DuckDB, a CASE whose first branch takes whole vectors costs less than one that
-    divides them. With ``balanced`` the result is 2t - G, and the sum is corrected once at the end.
-
-    NaN becomes NULL by arithmetic, not by a comparison: in each branch it makes NaN, which
-    TRY_CAST turns into NULL. (If |y| > 2^51, then 1 / y does not change the integer that is cast,
-    not even at infinity.) This is a second safeguard; the first is that DuckDB does not fold
-    expressions with a file's statistics: see :mod:`..engines.duckdb`.
-    """
-    top = double(float(grid.cells))
-    inner, low = f"ABS({y}) - ABS({y} - {top})", double(float(-grid.cells))
-    if not balanced:
-        inner, low = f"({inner} + {top}) * {double(0.5)}", double(0.0)
-    tiny = f"{double(1.0)} / {y}"
-    return (
-        f"CASE WHEN ABS({y}) <= {double(2.0**51)} THEN TRY_CAST({inner} AS BIGINT) "
-        f"WHEN {y} < {double(0.0)} THEN TRY_CAST({tiny} + {low} AS BIGINT) "
-        f"ELSE TRY_CAST({tiny} + {top} AS BIGINT) END"
-    )
-
-
 def is_number(x: str) -> str:
-    """Whether a double is neither NULL nor NaN, by arithmetic as in :func:`clamped`."""
+    """Whether a double is neither NULL nor NaN, by arithmetic as in :mod:`.clamping`."""
     return f"TRY_CAST({double(1.0)} / (ABS({x}) + {double(1.0)}) AS BIGINT) IS NOT NULL"
 
 
@@ -293,12 +268,12 @@ class Value:
         wide = widened(self.field, int(lower), int(upper))
         return None if wide.wide else as_integer(wide)
 
-    def clamped(self, y: str, *, balanced: bool) -> str:
-        """The cell t of y as SQL; or 2t - G."""
+    def filled(self, cell: str, *, balanced: bool) -> str:
+        """A cell t as SQL, or 2t - G, with that of a missing value if it is replaced."""
         missing = self.missing
         if balanced and missing is not None:
             missing = 2 * missing - self.grid.cells
-        return _or(clamped(self.grid, y, balanced=balanced), missing)
+        return _or(cell, missing)
 
 
 def _or(cell: str, missing: int | None) -> str:

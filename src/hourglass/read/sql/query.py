@@ -13,7 +13,7 @@ on, so every engine returns the same totals, bit for bit.
     (last)      COUNT(t), and each sum that the statistic needs as 65536 * hi + lo, by group
 
 With several columns the cells are t1, t2, ... On DuckDB 2t - G replaces t if only its sum is
-needed: see :func:`.cells.clamped`.
+needed: see :mod:`.clamping`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ..kernel import total_of_array, total_of_chunks
 from ..schema import Field
 from ..several import Target, totals_of_columns
 from .cells import Value, scaled
+from .clamping import clamped_steps
 from .expression.words import DUCKDB, Words
 from .question import Question
 from .sides import person_side, side_count, side_of
@@ -232,20 +233,19 @@ class Query:
             columns += [f"{cell} AS {t}" for cell, t in zip(cells, self._cells, strict=True)]
             fence = " OFFSET 0" if sums == "numeric" and len(cells) > 1 and not complete else ""
             return [("quantised", f"SELECT {', '.join(columns)} {source}{fence}")]
-        cells = [*self.keys, *(["person"] if self.person else []), *self._sides]
-        for i, (value, t) in enumerate(zip(self.values, self._cells, strict=True)):
-            if value.grid.own:
-                columns.append(f"{value.cell} AS {t}")
-                cells.append(t)
-            else:
-                y = t.replace("t", "y")
-                columns.append(f"{scaled(value.field, value.grid)} AS {y}")
-                cells.append(f"{value.clamped(y, balanced=self._balanced(i))} AS {t}")
-        test = f" WHERE {every}" if (every := self._complete(sums)) else ""
-        return [
-            ("scaled", f"SELECT {', '.join(columns)} {source}"),
-            ("quantised", f"SELECT {', '.join(cells)} FROM scaled{test}"),
-        ]
+        carried = [*self.keys, *(["person"] if self.person else []), *self._sides]
+        values = dict(zip(self._cells, self.values, strict=True))
+        for t, v in values.items():
+            y = "" if v.grid.own else f"{scaled(v.field, v.grid)} AS {t.replace('t', 'y')}"
+            columns.append(y or f"{v.cell} AS {t}")
+        balanced = [t for i, t in enumerate(self._cells) if self._balanced(i)]
+        first = ("scaled", f"SELECT {', '.join(columns)} {source}")
+        return [first, *clamped_steps(values, balanced, carried, whole=self._packed(sums))]
+
+    def _packed(self, sums: str) -> bool:
+        """Whether rows that lack a value are left out as DuckDB computes the cells."""
+        reals = not any(value.grid.own for value in self._needed.values())
+        return sums == "huge" and bool(self._needed) and reals and not self.person
 
     def _doubles(self, column: int, sums: str) -> bool:
         """Whether the cells of a column stay doubles: only their sum is needed."""
@@ -253,10 +253,9 @@ class Query:
         return plain and self.values[column].there is not None
 
     def _complete_steps(self, sums: str) -> list[tuple[str, str]]:
-        needed = self._needed
-        if not needed or self._complete(sums):
+        if not self._needed or self._complete(sums) or self._packed(sums):
             return []
-        return complete_rows(self._cells, list(needed), self.keys, self._sides, sums)
+        return complete_rows(self._cells, list(self._needed), self.keys, self._sides, sums)
 
     @property
     def _needed(self) -> dict[str, Value]:
@@ -266,7 +265,9 @@ class Query:
 
     def _complete(self, sums: str) -> str:
         """The test for complete rows, if it is made before the cells."""
-        return "" if self.person or not self._needed else complete_test(self._needed, sums)
+        if self.person or not self._needed or sums == "huge":
+            return ""
+        return complete_test(self._needed)
 
     def listed(self, i: int, sums: str) -> tuple[Any, ...] | None:
         """The public values of a key, if the query lists them: DuckDB is slow to read many."""
@@ -289,8 +290,7 @@ class Query:
             tests = are_listed(self.by, self.places.keys) or tests
         if self.person:
             tests.append(f"{key_column(self.person)} IS NOT NULL")
-        if sums != "huge" and (complete := self._complete(sums)):
-            tests.append(complete)
+        tests.append(self._complete(sums))
         return " AND ".join(filter(None, tests))
 
     # --- what counts for a person -------------------------------------------------------------
