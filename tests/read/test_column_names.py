@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -124,3 +125,52 @@ def test_two_columns_that_duckdb_cannot_tell_apart(kind: str) -> None:
     whole = pa.table({"x": [3.0], "X": ["a"]})
     with pytest.raises(hg.DataError, match=r"the columns x, X of the table .* only in case"):
         total(data=FRAMES[kind](whole), by="X", delta=1e-6)
+
+
+#: Tables with names that DuckDB makes up for others: of x and X, the second becomes X_1.
+NUMBERED = [
+    *product(["x", "X", "x_1", "X_1"], repeat=3),
+    ("x", "X", "x_2", "x_1"), ("x_1", "x", "X_1", "x_1_1"), ("x", "x_1", "X", "x_1_1"),
+]  # fmt: skip
+
+
+def numbered(place: str, names: tuple[str, ...], folder: Path) -> Any:
+    """A table with one row, 10, 20, ..., in a file, in the second of two files, or a relation."""
+    if place == "relation":
+        columns = (f'CAST({10 * i} AS DOUBLE) AS "{name}"' for i, name in enumerate(names, 1))
+        return duckdb.connect().sql(f"SELECT {', '.join(columns)}")
+    row = [pa.array([10.0 * i]) for i in range(1, len(names) + 1)]
+    pq.write_table(pa.Table.from_arrays(row, names=list(names)), folder / "b.parquet")
+    if place == "file":
+        return str(folder / "b.parquet")
+    other = pa.Table.from_arrays([part.slice(0, 0) for part in row], names=sorted(names))
+    pq.write_table(other, folder / "a.parquet")
+    return str(folder / "*.parquet")
+
+
+@pytest.mark.enumeration
+@pytest.mark.parametrize("place", ["file", "files", "relation"])
+def test_names_that_duckdb_makes_up(place: str, tmp_path: Path) -> None:
+    """Catches: a second column that is renamed to the name of a third, and read in its place."""
+    for names in NUMBERED:
+        data = numbered(place, names, tmp_path)
+        for name in {n for n in names if names.count(n) == 1}:
+            asked: dict[str, Any] = {"bounds": (0.0, 100.0), "epsilon": 1, "grid": 100}
+            wanted, answers = 10 * (names.index(name) + 1), []
+            for column in (name, hg.expression(f'"{name}" + 0')):
+                try:
+                    found = mean_question(data=data, column=column, **asked).read()
+                except hg.DataError:
+                    continue
+                answers.append(int(found.totals.cells[0]))
+            assert answers in ([], [wanted] * 2), (names, name)
+            if len({n.casefold() for n in names}) == len(names):
+                assert answers, (names, name)
+
+
+@pytest.mark.parametrize("place", ["file", "files", "relation"])
+def test_groups_and_persons_have_no_name_that_duckdb_makes_up(place: str, tmp_path: Path) -> None:
+    data = numbered(place, ("x", "X", "x_1"), tmp_path)
+    for ask in ({"by": "x_1", "delta": 1e-6}, {"unit": hg.per_person("x_1")}, {"where": "x_1 > 0"}):
+        with pytest.raises(hg.DataError, match="may call 'x_1' as well"):
+            hg.count(data, epsilon=1, **ask)

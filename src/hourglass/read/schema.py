@@ -72,8 +72,8 @@ class Field:
         if self.kind == "boolean" and (bounds.lower, bounds.upper) != (0, 1):
             named = f" ({self.name!r})" if self.name else ""
             raise BoundsError(
-                f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of booleans{named}; "
-                "give bounds=(0, 1)"
+                f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of yes/no values"
+                f"{named}; give bounds=(0, 1)"
             )
         integers = self.kind in ("integer", "boolean", "text as integer")
         own = integers and not averaged
@@ -109,6 +109,10 @@ _AS_KEY: Final = {
 _COMPUTED: Final = re.compile(r"[<>=+*/]|\s-\s")
 
 
+#: What DuckDB appends to a name that is taken.
+_NUMBERED: Final = re.compile(r"_[0-9]+$")
+
+
 def check_names(
     names: Sequence[str],
     wanted: Iterable[str],
@@ -117,8 +121,17 @@ def check_names(
     folds: bool = True,
     role: str = "column",
 ) -> None:
-    """Check that no wanted name is that of two columns; with ``folds``, whatever its case is."""
+    """Check that no wanted name is that of two columns; with ``folds``, whatever its case is.
+
+    Of two such columns DuckDB renames the second: x and X become x and X_1, even beside a column
+    x_1, which is then read in place of the right one. So x_1 is refused, too.
+    """
     for name in wanted:
+        if folds and name in names and (stem := _renamed(name, names)):
+            raise DataError(
+                f"{role}={name!r}: {where} has several columns named {stem!r} apart from case, one "
+                f"of which the engine may call {name!r} as well; rename them"
+            )
         alike = [n for n in names if n == name or (folds and n.casefold() == name.casefold())]
         if name not in alike or len(alike) == 1:
             continue
@@ -130,6 +143,16 @@ def check_names(
                 "which this engine ignores"
             )
         raise DataError(f"{role}={name!r}: {told}; rename one")
+
+
+def _renamed(name: str, names: Sequence[str]) -> str | None:
+    """The repeated name from which an engine may make this one, by appending numbers."""
+    known, stem = [each.casefold() for each in names], name.casefold()
+    while _NUMBERED.search(stem):
+        stem = _NUMBERED.sub("", stem)
+        if known.count(stem) > 1:
+            return stem
+    return None
 
 
 @dataclass(frozen=True)
@@ -170,7 +193,7 @@ class Schema:
             computed = role == "column" and _COMPUTED.search(name) is not None
             raise DataError(
                 f"{role}={name!r}: the table has no such column; {self.hint(name)}"
-                + ("; for a computed column, use hg.expression (--expression)" * computed)
+                + (" For a computed column, use hg.expression (--expression)." * computed)
             )
         if self.folds:
             check_names([f.name for f in self.fields], [name], "the table", role=role)
