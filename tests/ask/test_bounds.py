@@ -160,14 +160,14 @@ def test_a_user_defined_scale() -> None:
 def test_the_end_of_the_scale_is_reported() -> None:
     found = hg.find_bounds(VALUES + 1e3, epsilon=2, scale=[0, 1, 10], bits=SeededBits(3))
     assert found.edges == (False, True)
-    assert "10 is where the scale ends" in str(found)
+    assert "10 is the end of the scale" in str(found)
 
 
 def test_the_text_states_price_and_bias() -> None:
     text = str(hg.find_bounds(VALUES, epsilon="0.3", bits=SeededBits(1)))
     first, *rest = " ".join(text.split()).partition(" The search aimed to leave about ")
     assert re.fullmatch(r"Bounds [0-9.,]+ to [0-9.,]+, found at a cost of epsilon 0\.3\.", first)
-    assert "in all, with 95 % confidence. These are clamped, which pulls the mean in" in rest[1]
+    assert "lie outside, with 95 % confidence. They are clamped, which pulls the mean" in rest[1]
     named = hg.find_bounds(pa.table({"a b": VALUES}), "a b", epsilon=1)
     assert str(named).startswith("Bounds of 'a b': ")
 

@@ -187,7 +187,7 @@ def test_explain_prints_sql_and_reads_nothing(visits: Path) -> None:
             "than case",
         ),
         (["x", *ASK, "--by", "g", "--keys", "n", "--plot", "/no/such/a.png"], "cannot be written"),
-        (["x", *ASK, "--by", "g", "--keys", "n", "--plot", "a.gif"], "does not end in"),
+        (["x", *ASK, "--by", "g", "--keys", "n", "--plot", "a.gif"], "must end in one of"),
         (["x", *ASK, "--table", "t"], "applies to databases"),
         (["x", *ASK, "--rows", "2"], "--person"),
         (["x", *ASK, "--master", "local"], "--engine spark"),
@@ -650,7 +650,7 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
         (["x", *ASK, "--by", "g", "--keys-from", "no.txt"], "--keys-from 'no.txt': there is no"),
         (["x", *ASK, "--by", "u", "--keys", "1,abc"], "--keys: name 2 is text, but column 'u'"),
         (["x", *ASK, "--by", "g", "--by", "u", "--keys", "n"], "a table with the columns g and u"),
-        (["x > 4", *ASK], "for a computed column, use --expression"),
+        (["x > 4", *ASK], "For a computed column, use --expression"),
         (["x", *ASK, "--by", "gg", "--keys", "n"], "--by 'gg': the table has no such column; did"),
         (
             ["x", *ASK, "--by", "g", "--by", "uu", "--delta", "1e-6"],

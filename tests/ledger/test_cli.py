@@ -272,7 +272,7 @@ def test_the_history_of_a_file_and_a_total_that_is_no_tighter(tmp_path: Path) ->
         budget.reserve(epsilon, question="q").settle({"mean": 1})
     head, _, first, second = run("history", "b", "--ledger", ledger).splitlines()[1:]
     assert re.split("  +", head) == [
-        "entry", "epsilon", "delta", "status", "request", "reserved (UTC)", "about"
+        "entry", "epsilon", "delta", "status", "request", "charged (UTC)", "about"
     ]  # fmt: skip
     assert [line[:14].split() for line in (first, second)] == [["1", "0.5"], ["3", "10"]]
     assert first.index("0.5") + 3 == second.index("10") + 2

@@ -118,7 +118,7 @@ def test_frames_of_every_library_agree(options: dict[str, Any]) -> None:
 def test_the_statement_names_all_columns() -> None:
     statement = asked(**BY[1]).statement(name="flights")
     words = str(statement)
-    assert "The means of 2 columns (a, b) were released together" in words
+    assert "The means and sums of 2 columns (a, b) were released together" in words
     assert "clamped to [0, 1] (a), [-60, 300] (b)" in words
     assert "hourglass mechanism of a box" in words
     assert "[0, 1] (a), [-60, 300] (b)" in statement.yaml

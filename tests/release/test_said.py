@@ -83,7 +83,7 @@ def test_a_group_without_records_has_no_spread_and_no_shares() -> None:
     found = hg.mean(TABLE, "x", **ask, **KEYS)
     row = next(line for line in str(found).splitlines() if line.startswith("nobody"))
     assert row.split() == ["nobody", "–", "0", "30", "–", "0", "*", "–", "–"]
-    assert "is not known: there are too few records" in told(found["nobody"])
+    assert "cannot be estimated: there are too few records" in told(found["nobody"])
 
 
 def test_the_total_and_the_difference_of_empty_groups_are_not_printed() -> None:

@@ -4,6 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 import yaml
 
@@ -51,8 +52,8 @@ def test_the_first_sentence_says_what_was_released(tmp_path: Any) -> None:
         "The mean, the sum and the count of x were released, for each group of g.": grouped(
             keys=["a"]
         ),
-        "The means of 2 columns (x, y) were released together, with the one count that they share, "
-        "for one epsilon.": hg.mean(both, ["x", "y"], **ask),
+        "The means and sums of 2 columns (x, y) were released together, with the one count that "
+        "they share, for one epsilon.": hg.mean(both, ["x", "y"], **ask),
         "The number of records was released.": hg.count(FRAME, epsilon=1),
         "The number of records was released, for each group of g.": hg.count(
             FRAME, epsilon=1, by="g", keys=["a"]
@@ -89,10 +90,10 @@ def test_secret_keys_make_it_approximate_and_say_the_threshold() -> None:
 def test_whose_presence_is_hidden_is_said_once() -> None:
     words = str(grouped(keys=["a"], unit=hg.per_person("id")).statement())
     assert words.count("counted once in one group") == 1
-    assert "any one person (id: counted once in one group), with all that it contributes." in words
+    assert "any one person (id: counted once in one group) with all of their rows." in words
     assert "A group was published only if" not in words
     secret = grouped(delta=1e-6)
-    told = f"A group was published only if its noisy count is at least {secret.threshold};"
+    told = f"A group was published only if its noisy count was at least {secret.threshold};"
     assert told in str(secret.statement())
 
 
@@ -104,7 +105,7 @@ def test_a_person_with_several_rows_is_said() -> None:
     found = grouped(keys=["a"], unit=hg.per_person("id", rows=3, groups=2)).statement()
     assert "person (id: up to 3 rows in up to 2 groups)" in found.words
     assert found.noise_epsilon == Fraction(1, 12)
-    assert "drawn at 1/12" in found.yaml
+    assert "drawn at epsilon 1/12" in found.yaml
 
 
 def test_bounds_found_privately_are_said_to_be() -> None:
@@ -120,7 +121,17 @@ def test_swap_and_seeded_bits_are_not_passed_over() -> None:
     words = release.statement().words
     assert "number of records, which is published exactly" in words
     assert "NOT PRIVATE" in words
-    assert "replaced" in words
+    assert "not whether it was counted: the number of records is published exactly" in words
+
+
+def test_one_of_several_columns_says_what_all_of_them_spent_outside() -> None:
+    three = pa.table({name: [1.0, 2.0] for name in "xyz"})
+    found = hg.mean(three, ["x", "y", "z"], bounds=(0, 5), outside="3/10", epsilon=1)
+    spent = "A share of 0.3 of epsilon was spent on counting the values below and above the bounds"
+    assert f"{spent}, by the" in str(found.statement())
+    one = found["x"].statement()
+    assert f"{spent} of 3 columns, by the" in str(one)
+    assert "the noise is drawn" not in one.yaml
 
 
 def test_the_publisher_fills_in_the_rest() -> None:

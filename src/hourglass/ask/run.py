@@ -131,8 +131,8 @@ def is_failure(stored: Mapping[str, Any]) -> bool:
 def _restored(question: Question[Found_co], stored: Mapping[str, Any]) -> Found_co:
     if is_failure(stored):
         raise SourceError(
-            "request: an error ended this question after its noise was drawn, so it is not "
-            "answered again; the charge stands. Ask under another key, which is charged anew"
+            "request: an error ended this question after its noise was drawn, so this key is never "
+            "answered, and the charge stands; ask again under another key, at a new charge"
         )
     return question.restore(stored)
 

@@ -159,7 +159,7 @@ def history(
         "delta": _to_right("delta", shown_numbers(charge.amount.delta for charge in charges)),
         "status": [charge.status for charge in charges],
         "request": [label([charge.request]) for charge in charges],
-        "reserved (UTC)": [label([each.reserved[:19].replace("T", " ")]) for each in charges],
+        "charged (UTC)": [label([each.reserved[:19].replace("T", " ")]) for each in charges],
         "by": [label([charge.by or ""]) for charge in charges],
         "about": [label([charge.description]) for charge in charges],
     }

@@ -54,6 +54,10 @@ def named(values: list[list[str]], texts: Sequence[str] | None) -> list[list[str
     return [[given.get(name, name), *rest] for name, *rest in values]
 
 
+#: A number with commas between its thousands.
+_THOUSANDS: Final = re.compile(r"-?[0-9]{1,3}(,[0-9]{3})+([.][0-9]+)?")
+
+
 def number_of(name: str, text: str) -> int | float:
     """The number that the text of an option denotes."""
     for kind in (int, float):
@@ -61,8 +65,7 @@ def number_of(name: str, text: str) -> int | float:
             return kind(text)
         except ValueError:
             continue
-    bare = text.replace(",", "").replace("_", "").strip("$€£% ")
-    hint = f"; write {bare}" if bare.lstrip("-").replace(".", "", 1).isdecimal() else ""
+    hint = f"; write {text.replace(',', '')}" if _THOUSANDS.fullmatch(text) else ""
     raise OptionError(f"{name}: {text!r} is not a number{hint}")
 
 

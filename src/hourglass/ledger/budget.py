@@ -223,8 +223,8 @@ class Budget:
             told = f", {standing.description}" if standing.description else ""
             raise RequestReusedError(
                 f"request={standing.request!r} was used in budget {self.name!r} for another "
-                f"question (charge {standing.number}{told}); ask that question again unchanged, "
-                "down to the spelling of its path, or choose another key"
+                f"question (charge {standing.number}{told}); repeat that question exactly, "
+                "including how its path is written, or choose another key"
             )
 
     def _check_own(self, standing: Charge, caller: Caller) -> None:

@@ -309,7 +309,9 @@ def _is_decimal(value: Fraction) -> bool:
 def _delta(delta: Any) -> Fraction:
     exact = _exact("delta", delta, "give 0, or a number such as 1e-9")
     if not 0 <= exact < 1:
-        raise EpsilonError(f"delta={shown(delta)} is outside [0, 1); give 0, or such as 1e-9")
+        raise EpsilonError(
+            f"delta={shown(delta)} is outside [0, 1); give 0, or a small number such as 1e-9"
+        )
     return exact
 
 

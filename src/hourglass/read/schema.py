@@ -190,11 +190,11 @@ class Schema:
         found = [field for field in self.fields if field.name == name]
         check_names([f.name for f in found], [name], "the table", role=role)
         if not found:
-            computed = role == "column" and _COMPUTED.search(name) is not None
-            raise DataError(
-                f"{role}={name!r}: the table has no such column; {self.hint(name)}"
-                + (" For a computed column, use hg.expression (--expression)." * computed)
-            )
+            hint = self.hint(name)
+            if role == "column" and _COMPUTED.search(name):
+                hint += ("" if hint.endswith("?") else ".") + " For a computed column, use "
+                hint += "hg.expression (--expression)"
+            raise DataError(f"{role}={name!r}: the table has no such column; {hint}")
         if self.folds:
             check_names([f.name for f in self.fields], [name], "the table", role=role)
         return found[0]

@@ -260,7 +260,7 @@ class Columns(Presented, Mapping[Any, Any]):
             path,
             labels=[group_label(group) for group in self.groups] if self.by else [""],
             panels=[Panel.of(part, confidence, name, fewest) for name, part in parts],
-            title=title or _capital(self._subject),
+            title=title or self._title,
             notes=self._promise(),
             confidence=confidence,
         )
@@ -343,7 +343,3 @@ class Columns(Presented, Mapping[Any, Any]):
         names = ", ".join(self.names)
         by = f", by={self.by!r}" if self.by else ""
         return f"Columns({names}{by}, epsilon={self.epsilon!r}, private={self.private})"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

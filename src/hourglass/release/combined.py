@@ -43,8 +43,8 @@ __all__ = ["Total", "total_of"]
 class Total(Derived):
     """Several groups combined: the mean, the sum and the count of all their records.
 
-    Each noisy total is the sum of those of the groups. With ``overlap`` a person may be in several
-    groups, and counts in each.
+    Each noisy total is the sum of those of the groups. With ``overlap`` a person may count in
+    several of them.
     """
 
     keys: tuple[Any, ...]
@@ -159,7 +159,7 @@ def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
     noisy = releases.noisy_totals.take(np.array(places_of(releases, chosen)))
     cells, rest = (sum(int(v) for v in part) for part in (noisy.cells, noisy.rest))
     whole = NoisyTotals(cells, rest, noisy.grid, noisy.parts)
-    overlap = in_several_groups(releases.unit)
+    overlap = len(chosen) > 1 and in_several_groups(releases.unit)
     return Total(
         tuple(chosen), whole, releases._algorithm, releases.private, releases.asked, overlap
     )

@@ -202,7 +202,7 @@ class _Counted(Presented):
             path,
             labels=[group_label(group) for group in self.groups] if self.by else [""],
             panels=[panel],
-            title=title or self._subject[:1].upper() + self._subject[1:],
+            title=title or self._title,
             notes=self._promise(),
             confidence=confidence,
             figure=self._what,

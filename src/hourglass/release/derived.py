@@ -36,7 +36,7 @@ _OF_RECORDS: Final = (
 
 
 #: What the total of several groups is not: a number of different persons.
-IN_EACH: Final = "A person in several groups counts in each of them."
+IN_EACH: Final = "A person may count in several of these groups."
 
 
 class Derived:

@@ -184,21 +184,26 @@ class FoundBounds:
             f"Bounds{f' of {named(self.column)}:' if self.column else ''} {bound(self.lower)} to "
             f"{bound(self.upper)}, found at a cost of epsilon {decimal(self.epsilon)}.",
             f"The search aimed to leave about {counted(below, 'record')} below and {above:,} "
-            f"above; at most {self.most_outside():,} in all, with 95 % confidence. These are "
-            "clamped, which pulls the mean inward.",
+            f"above; at most {self.most_outside():,} lie outside, with 95 % confidence. They are "
+            "clamped, which pulls the mean towards the middle.",
         ]
         if self.where is not None:
             notes.append(f"Rows where {label([self.where])}.")
         if max(abs(self.lower), abs(self.upper)) < _NOTHING:
             notes.append(
-                "Both bounds are next to zero: unless all numbers are, there are too few of them "
-                "for this epsilon, or none, and the bounds are of no use."
+                "Both bounds are next to zero. Unless all values are, the column has too few "
+                "numbers for this epsilon, or none (text that is not a number is missing), and "
+                "these bounds are useless."
             )
         for edge, end in zip(self.edges, self.bounds, strict=True):
             if edge:
-                notes.append(f"{bound(end)} is where the scale ends: more may lie beyond.")
+                notes.append(
+                    f"{bound(end)} is the end of the scale; more values may lie beyond it."
+                )
         if self.unit != "row":
-            notes.append(f"Hidden is one {self.unit}; a record is a row of theirs that counts.")
+            notes.append(
+                f"What is hidden is one {self.unit}; each of their rows that counts is a record."
+            )
         if not self.private:
             notes.append(NOT_PRIVATE)
         return notes

@@ -33,7 +33,7 @@ def check_picture(path: Any) -> Path:
     """Check that a chart can be written to the path, by its extension."""
     found = Path(path)
     if found.suffix.lower() not in _ENDINGS:
-        raise OptionError(f"plot={str(path)!r} does not end in one of {', '.join(_ENDINGS)}")
+        raise OptionError(f"plot={str(path)!r} must end in one of {', '.join(_ENDINGS)}")
     try:
         import matplotlib  # noqa: F401
     except ImportError:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..core.unit import hidden
-from ..errors import shown
+from ..errors import OptionError, shown
 from .rendering import (
     NOT_PRIVATE,
     counted,
@@ -36,6 +37,17 @@ _SEARCHED: Final = 1_000
 _OF_GROUPS: Final = ("total", "difference", "ratio")
 #: How neighbouring tables differ.
 _CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
+
+
+def _library(name: str) -> Any:
+    """A library of frames, which is not installed with hourglass."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise OptionError(
+            f"to_{name.removeprefix('py')} needs the package {name}; install it with: "
+            f"pip install {name}"
+        ) from None
 
 
 def no_such_key(key: Any, known: Collection[Any], what: str) -> KeyError:
@@ -100,6 +112,11 @@ class Presented:
         raise NotImplementedError
 
     @property
+    def _title(self) -> str:
+        """The same as the title of a chart."""
+        return self._subject[:1].upper() + self._subject[1:]
+
+    @property
     def _names(self) -> int:
         """How many columns of the printed table are names."""
         return 1
@@ -141,7 +158,9 @@ class Presented:
             notes.insert(1, f"Rows where {label([where])}.")
         notes += self._expected_outside()
         if self.adjacency == "swap":
-            notes.append("The number of records is PUBLIC here: the count is exact, unprotected.")
+            notes.append(
+                "The number of records is PUBLIC here: the count is exact and not protected."
+            )
         if not self.private:
             notes.append(NOT_PRIVATE)
         return notes
@@ -155,7 +174,8 @@ class Presented:
             notes.insert(0, f"... and {more}: columns() and --format csv have them all")
         if self.threshold is not None:
             notes.append(
-                f"Secret group names: a group shows if its noisy count is {self.threshold} or more."
+                "Group names are secret: a group is shown only if its noisy count is "
+                f"{self.threshold:,} or more."
             )
         return notes
 
@@ -177,20 +197,17 @@ class Presented:
 
     def to_pandas(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
         """A pandas DataFrame of :meth:`columns`."""
-        import pandas
-
+        pandas = _library("pandas")
         return pandas.DataFrame(self.columns(confidence, fewest=fewest))
 
     def to_polars(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
         """A Polars DataFrame of :meth:`columns`."""
-        import polars
-
+        polars = _library("polars")
         return polars.DataFrame(self.columns(confidence, fewest=fewest))
 
     def to_arrow(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
         """A PyArrow table of :meth:`columns`."""
-        import pyarrow
-
+        pyarrow = _library("pyarrow")
         return pyarrow.table(self.columns(confidence, fewest=fewest))
 
     def text(self, confidence: float = 0.95, *, fewest: int = 1) -> str:

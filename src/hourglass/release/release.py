@@ -256,7 +256,7 @@ class Release(Answer):
             path,
             labels=[""],
             panels=[Panel.of(self, confidence, fewest=fewest)],
-            title=title or self._subject.capitalize(),
+            title=title or self._title,
             notes=[*self._promise(), *self._outside_notes(confidence)],
             confidence=confidence,
             figure=self._asked_word,

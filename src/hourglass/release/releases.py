@@ -200,10 +200,6 @@ class Releases(Answer, Mapping[Any, Release]):
             figure=self._asked_word,
         )
 
-    @property
-    def _title(self) -> str:
-        return self._subject[:1].upper() + self._subject[1:]
-
     def _expected_outside(self) -> list[str]:
         return [] if self.bounds.leaves is None else [f"{self._found}."]
 

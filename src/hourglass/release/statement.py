@@ -73,6 +73,7 @@ class Statement:
     budget: str | None = None
     total: tuple[Fraction, Fraction] | None = None
     spread: bool = False
+    together: int = 1
     name: str = FILL_IN
     curator: str = FILL_IN
     purpose: str = FILL_IN
@@ -168,12 +169,17 @@ class Statement:
 
     @property
     def _adjacent(self) -> str:
-        change = "replaced" if self.adjacency == "swap" else "added or removed"
-        return f"adjacent tables differ by one {self._unit}, {change} with all that it contributes"
+        if self.adjacency == "swap":
+            return "adjacent tables differ in the value of one record that is counted in both"
+        return f"adjacent tables differ by one {self._unit}, added or removed{self._rows}"
 
     @property
     def _unit(self) -> str:
         return limited(self.unit, by_group=bool(self.by))
+
+    @property
+    def _rows(self) -> str:
+        return "" if self.unit == "row" else " with all of their rows"
 
     @property
     def _parameter_details(self) -> str:
@@ -181,11 +187,11 @@ class Statement:
         if self.delta:
             parts.append(f"delta is exactly {self.delta}")
         if self.outside is not None:
-            parts.append(f"of a record's share, {decimal(self.outside)} counts values outside")
+            parts.append(f"{decimal(self.outside)} of epsilon counts values outside the bounds")
         if self.noise_epsilon + (self.outside or 0) != self.epsilon:
             parts.append(
-                f"the noise is drawn at {decimal(self.noise_epsilon)}, the share of each record "
-                "that one unit may contribute"
+                f"the noise is drawn at epsilon {decimal(self.noise_epsilon)}, the part of each "
+                "record that one unit may contribute"
             )
         return "; ".join(parts)
 
@@ -204,11 +210,8 @@ class Statement:
 
     @property
     def _mechanism(self) -> str:
-        keys = (
-            f"; a group is published if its noisy count is at least {self.threshold}"
-            if self.threshold is not None
-            else ""
-        )
+        told = f"; a group is published if its noisy count is at least {self.threshold}"
+        keys = "" if self.threshold is None else told
         return (
             f"{self.mechanism}, on integers, sampled exactly from the operating "
             f"system's generator, in time independent of the outcome{keys}; "
@@ -217,13 +220,9 @@ class Statement:
 
     @property
     def _composition(self) -> str:
-        if self.total is None and self.budget is not None:
-            return (
-                f"this release was charged to budget {self.budget}; releases on the same data add "
-                "up (basic composition)"
-            )
         if self.total is None:
-            return "this release alone; releases on the same data add up (basic composition)"
+            how = "alone" if self.budget is None else f"was charged to budget {self.budget}"
+            return f"this release {how}; releases on the same data add up (basic composition)"
         epsilon, delta = self.total
         spent = f"epsilon {decimal(epsilon)}" + (f", delta {decimal(delta)}" if delta else "")
         return (
@@ -246,22 +245,20 @@ class Statement:
             return [f"The mean, {spread}the sum and the count of {of} were released{by}."]
         names = ", ".join(named(str(each.column)) for each in self.ranges)
         return [
-            f"The means of {len(self.ranges)} columns ({names}) were released together{by}, with "
-            "the one count that they share, for one epsilon."
+            f"The means and sums of {len(self.ranges)} columns ({names}) were released together"
+            f"{by}, with the one count that they share, for one epsilon."
         ]
 
     def _hidden(self) -> str:
         if self.adjacency == "swap":
-            return f"It hides the content of any one {self._unit}, replaced by any other."
-        return f"It hides the presence of any one {self._unit}, with all that it contributes."
+            told = "It hides the value of any one record, but not whether it was counted: the "
+            return told + "number of records is published exactly."
+        return f"It hides the presence of any one {self._unit}{self._rows}."
 
     def _published(self) -> list[str]:
-        if self.threshold is None:
-            return []
-        return [
-            f"A group was published only if its noisy count is at least {self.threshold}; the "
-            "names of all other groups stay hidden."
-        ]
+        told = "A group was published only if its noisy count was at least"
+        rest = "the names of all other groups stay hidden."
+        return [] if self.threshold is None else [f"{told} {self.threshold:,}; {rest}"]
 
     def _filtered(self) -> list[str]:
         if self.where is None:
@@ -272,9 +269,10 @@ class Statement:
         if self.outside is None:
             return []
         part = self.outside / (self.outside + self.noise_epsilon)
+        others = f" of {self.together} columns" if self.together > len(self.ranges) else ""
         return [
-            f"A share of {decimal(part)} of epsilon was spent on how many values lie below and "
-            f"above the bounds, by the {OutsideCounts.words}."
+            f"A share of {decimal(part)} of epsilon was spent on counting the values below and "
+            f"above the bounds{others}, by the {OutsideCounts.words}."
         ]
 
     def _clamping(self) -> list[str]:
@@ -329,6 +327,7 @@ def stated(
     if unknown:
         raise OptionError(f"{unknown.pop()!r} is not one of name, curator, purpose")
     given, rate = tuple(ranges), getattr(answer, "outside_epsilon", None)
+    together = max(len(given), getattr(mechanism, "columns", 1))
     spent = budget.balance().spent if budget is not None else None
     return Statement(
         epsilon=answer.epsilon,
@@ -342,9 +341,10 @@ def stated(
         by=answer.by,
         threshold=answer.threshold,
         where=getattr(answer, "where", None),
-        outside=rate * len(given) if rate is not None else None,
+        outside=rate * together if rate is not None else None,
         budget=budget.name if budget is not None else answer.charged_to,
         total=(spent.epsilon, spent.delta) if spent is not None else None,
         spread=getattr(mechanism, "statistic", "") == "spread",
+        together=together,
         **details,
     )

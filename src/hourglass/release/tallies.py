@@ -138,7 +138,7 @@ def count_total(counts: Counts, keys: Sequence[Any] | None) -> CountTotal:
     """The total of the groups with these keys, or of all."""
     chosen = chosen_of(counts, keys)
     noisy = sum(int(counts.noisy_totals.counts[place]) for place in places_of(counts, chosen))
-    overlap = in_several_groups(counts.unit)
+    overlap = len(chosen) > 1 and in_several_groups(counts.unit)
     return CountTotal(
         tuple(chosen),
         max(0, noisy),

@@ -50,7 +50,7 @@ class Listening(socket.socket):
         except OSError as error:
             self.close()
             raise OptionError(
-                f"listen: {host}:{port} cannot be had ({error.strerror}); choose another address "
+                f"listen: {host}:{port} cannot be used ({error.strerror}); choose another address "
                 "or port in [serve] of the catalogue"
             ) from None
 

@@ -63,7 +63,7 @@ FAILURES: Final[dict[str, tuple[int, str]]] = {
     ),
     "budget_exceeded": (
         402,
-        "Less than this epsilon is left of the budget or of your allowance. Nothing was charged.",
+        "The budget or your allowance does not cover this question. Nothing was charged.",
     ),
     "too_fast": (429, "Too many requests. Wait a little and try again."),
     "ledger_busy": (503, "The budget is in use. Try again with the same request key."),

@@ -128,7 +128,7 @@ class _Checker:
 
     def remedy(self, node: Node, wanted: str, found: str) -> str:
         if wanted == "boolean" and found in ("number", "text", *MOMENTS):
-            return "; compare it with something"
+            return "; compare it with a value, as in x > 0"
         if isinstance(node, nodes.Column) and {wanted, found} == {"number", "text"}:
             return f": column {node.name!r} is {_WORDS[found]}"
         return ""
@@ -283,7 +283,11 @@ class _Checker:
         (operand,) = node.arguments
         kind = self.check(operand)
         if not isinstance(operand, nodes.Column) or kind not in MOMENTS:
-            self.fail(operand, f"{node.name} takes a column of dates or of dates with times")
+            self.fail(
+                operand,
+                f"{node.name} takes a column of dates, with or without times; text files and "
+                "SQLite have none: compare their dates as text, as in day >= '2016-01-01'",
+            )
         if node.name == "HOUR" and kind == "date":
             self.fail(operand, f"HOUR takes a date with a time; column {operand.name!r} has none")
         return "number"

@@ -80,7 +80,7 @@ class _Parser:
 
     def expect(self, word: str) -> None:
         if not self.take(word):
-            self.fail(f"{word} is expected here")
+            self.fail(f"{word!r} is expected here")
 
     def fail(self, what: str, place: int | None = None) -> NoReturn:
         raise refused(self.option, self.here.place if place is None else place, what)
@@ -112,7 +112,10 @@ class _Parser:
             self.fail(f"{word.upper} is not supported. The language has {OFFERED}")
         if (word.kind == "word" and word.upper in RESERVED) or word.kind == "sign":
             self.fail(f"{word.upper} is not expected here. The language has {OFFERED}")
-        self.fail(f"this word is not expected here. The language has {OFFERED}")
+        self.fail(
+            "this word is not expected here; a name with spaces goes into double quotes. The "
+            f"language has {OFFERED}"
+        )
 
     def unclosed(self) -> NoReturn:
         if self.here.kind == "end":
