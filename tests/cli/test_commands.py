@@ -644,6 +644,16 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
         ([*ASK, "x"], "'x' is taken as a column to average; name it next to the source"),
         (["x", *ASK, "--missing", "none"], "--missing 'none' is neither drop nor a number"),
         (["x", "--bounds", "a", "9", "--epsilon", "1"], "--bounds: 'a' is not a number"),
+        (
+            ["x", "--bounds", "2,000", "9,000", "--epsilon", "1"],
+            "'2,000' is not a number; write 2000",
+        ),
+        (
+            ["x", "--bounds", "0", "9,000.5", "--epsilon", "1"],
+            "'9,000.5' is not a number; write 9000.5",
+        ),
+        (["x", "--bounds", "0,5", "9,5", "--epsilon", "1"], "'0,5' is not a number\n"),
+        (["x", "--bounds", "0", "9%", "--epsilon", "1"], "'9%' is not a number\n"),
         (["x", "--bounds", "0", "9", "--epsilon", "one"], "such as 1, 0.1 or '1/10'"),
         (["x", *ASK, "--person", "uu"], "--person 'uu': the table has no such column"),
         (["x", *ASK, "--engine", "polars"], "is not one of duckdb, datafusion, spark"),

@@ -102,3 +102,10 @@ def test_lists_and_missing_columns(tmp_path: Path) -> None:
     assert types_of(path, "x", "l") is None
     assert types_of(path, "x", "y") is None
     assert types_of(path) is None
+
+
+@pytest.mark.parametrize("own", [b"not json", b"{}", b"[]", b"1", b"\xff"])
+def test_a_declaration_that_spark_did_not_write(own: bytes, tmp_path: Path) -> None:
+    path, key = tmp_path / "x.parquet", b"org.apache.spark.sql.parquet.row.metadata"
+    pq.write_table(pa.table({"x": [1.0]}).replace_schema_metadata({key: own}), path)
+    assert types_of(path, "x") is None

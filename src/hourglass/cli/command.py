@@ -276,13 +276,17 @@ def _joined(args: Sequence[str]) -> list[str]:
     return found
 
 
+#: How a number starts: the second bound, after one with commas between its thousands.
+_NUMBER: Final = re.compile(r"-?[0-9]")
+
+
 def _pair(word: str, left: list[str]) -> list[str]:
     """--bounds and its two values, which may also be written as one: -60,300."""
     name, _, rest = word.partition("=")
     values = [rest] if rest else left[:1]
     if rest == "":
         del left[:1]
-    if values and "," in values[0]:
+    if values and "," in values[0] and not (left and _NUMBER.match(left[0])):
         values = values[0].split(",")
     elif left and not left[0].startswith("--"):
         values = [*values, left.pop(0)]

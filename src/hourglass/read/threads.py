@@ -49,10 +49,11 @@ def in_threads(work: Callable[[int, int], Result], rows: int, threads: int) -> l
 def _started(work: Callable[[int, int], Result], start: int, stop: int) -> Future[Result] | None:
     """The work in another thread; None if none can be started."""
     global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(MAX_THREADS - 1, "hourglass")
+    pool = _pool  # which another thread may replace
+    if pool is None:
+        pool = _pool = ThreadPoolExecutor(MAX_THREADS - 1, "hourglass")
     try:
-        return _pool.submit(work, start, stop)
+        return pool.submit(work, start, stop)
     except RuntimeError:  # the limit of the process, or the interpreter is shutting down
         _pool = None  # its queue has the work that nobody does
         return None

@@ -276,7 +276,10 @@ def _plain(file: Any, wanted: tuple[str, ...]) -> dict[str, str] | None:
     another type for what is stored as a number, such as an interval.
     """
     own = (file.metadata.metadata or {}).get(_OWN_TYPES)
-    declared = {f["name"]: f["type"] for f in json.loads(own)["fields"]} if own else None
+    try:
+        declared = {f["name"]: f["type"] for f in json.loads(own)["fields"]} if own else None
+    except (ValueError, LookupError, TypeError):  # not what Spark writes
+        return None
     found = {}
     for column in map(file.schema.column, range(len(file.schema))):
         whole = column.name == column.path and column.max_repetition_level == 0
