@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import pytest
 from hypothesis import settings
 
 from hourglass.noise.bits import SECURE, SecureBits, Words
+from hourglass.noise.ladder import Ladder
 from hourglass.read.engines import duckdb as duckdb_engine
 from tests.rare import Rare
 from tests.read import places
@@ -98,6 +99,16 @@ def bodies() -> dict[str, Any]:
     """Values of the laws of bodies, computed independently with 60 digits."""
     found: dict[str, Any] = json.loads((Path(__file__).parent / "bodies.json").read_text())
     return found
+
+
+@pytest.fixture(scope="module")
+def known_ladders() -> Iterator[None]:
+    """Enumerations need the same probabilities of a ladder again and again: each is computed once,
+    which changes none of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("pmf", "tail"):
+            patch.setattr(Ladder, name, cache(getattr(Ladder, name)))
+        yield
 
 
 # --- real engines, started once -----------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import traceback
+from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,16 @@ def long(*cases: Any) -> list[Any]:
         pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.long)
         for case in cases
     ]
+
+
+def at_least(wanted: int, held: Iterator[bool], samples: int) -> bool:
+    """Whether so many of the samples hold. The rest are not made once that is decided, either way:
+    the verdict is that of all of them."""
+    for number, each in enumerate(held, 1):
+        wanted -= each
+        if wanted <= 0 or wanted > samples - number:
+            return wanted <= 0
+    raise AssertionError("there are fewer samples than said")
 
 
 @dataclass(frozen=True)

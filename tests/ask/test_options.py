@@ -292,25 +292,26 @@ def hard_questions() -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rows", [[], [0.0], [1e308] * 50], ids=["none", "one", "many"])
-def test_a_question_fails_before_the_charge_or_not_at_all(
-    budget: hg.Budget, rows: list[float]
-) -> None:
-    """Unusual bounds and epsilons, every algorithm: refused with nothing spent, or answered."""
+def test_a_question_fails_before_the_charge_or_not_at_all(budget: hg.Budget) -> None:
+    """Unusual bounds and epsilons, every algorithm: refused with nothing spent, or answered.
+
+    No rows, one or many: one test, since the laws take longer to compute than to draw from.
+    """
     spent = Fraction(0)
-    answered = 0
-    for ask in hard_questions():
+    kinds: list[list[float]] = [[], [0.0], [1e308] * 50]
+    answered = [0] * len(kinds)
+    for ask, (kind, rows) in itertools.product(hard_questions(), enumerate(kinds)):
         try:
             found = hg.mean(rows, budget=budget, **ask)
         except hg.HourglassError:
             pass
         else:
             spent += Fraction(ask["epsilon"])
-            answered += 1
+            answered[kind] += 1
             json.dumps(found.to_dict(), allow_nan=False)
             str(found)
         assert budget.balance().spent.epsilon == spent, ask
-    assert answered > 50
+    assert min(answered) > 50
 
 
 ASKS: dict[str, Any] = {

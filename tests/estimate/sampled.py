@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -61,17 +61,14 @@ def coverage(
     confidence: float = 0.95,
     narrower: float = 1.0,
     seed: int = 1,
-) -> tuple[float, float]:
-    """How often the interval holds the population's mean, and its half-width on average."""
+) -> Iterator[bool]:
+    """Whether the interval of each sample holds the population's mean."""
     mu, mechanism = POPULATIONS[name][0], mechanism_for(name, epsilon, algorithm)
-    held, width = 0, 0.0
     for noisy in noisy_samples(name, n, mechanism, samples, seed):
         estimate = min(max(noisy.cells / max(noisy.weight, 1), 0.0), 1.0)
         low, high = population(mechanism, noisy, confidence, estimate)
         middle, half = (low + high) / 2, (high - low) / 2 * narrower
-        held += middle - half - 1e-12 <= mu <= middle + half + 1e-12
-        width += half
-    return held / samples, width / samples
+        yield middle - half - 1e-12 <= mu <= middle + half + 1e-12
 
 
 def holds_at(mechanism: MeanMechanism, noisy: NoisyTotals, mu: float, confidence: float) -> bool:

@@ -305,7 +305,7 @@ def test_many_at_once_are_the_single_ones(name: str, epsilon: str) -> None:
     grid = Grid(Bounds(-3, 5), 24)
     algorithm = make(name, Fraction(epsilon), grid)
     rng = np.random.default_rng(7)
-    sizes = np.concatenate([np.arange(-5, 40), rng.integers(-100, 10**6, 100)]) * grid.cells
+    sizes = np.concatenate([np.arange(-5, 40), rng.integers(-100, 10**6, 25)]) * grid.cells
     cells = (rng.uniform(-0.1, 1.1, len(sizes)) * sizes).astype(np.int64) + rng.integers(
         -99, 99, len(sizes)
     )
@@ -355,7 +355,8 @@ def test_one_by_one_as_all_at_once_for_small_groups(name: str, epsilon: str, gri
 def test_the_reaches_of_all_cells_are_those_of_each(name: str, epsilon: str) -> None:
     """Bit for bit, whatever the order: tails row by row are tails one by one."""
     algorithm = in_rows(name, Fraction(epsilon))
-    for miss in (0.05, 0.4):
+    # The tails of a triangle at a small epsilon take as long as all others together.
+    for miss in (0.05,) if (name, epsilon) == ("triangle", "1/20") else (0.05, 0.4):
         every, each = Reaches(algorithm, miss).all, Reaches(algorithm, miss)
         places = [*range(0, CELLS, 97), 1, 500, CELLS - 1]
         assert [each[place] for place in places] == every[places].tolist()

@@ -22,6 +22,7 @@ from hourglass.estimate.population import Seen, population, records_mean, studen
 from hourglass.mechanisms.base import ALGORITHMS, make
 from hourglass.mechanisms.hourglass import HourglassMean
 from hourglass.mechanisms.tails import Line
+from tests.tools import at_least
 
 from .sampled import (
     POPULATIONS,
@@ -130,6 +131,9 @@ def test_the_coverage_test_rejects_an_interval_too_narrow() -> None:
 
 # --- coverage, by samples ---------------------------------------------------------------------
 
+#: Of so many intervals at 95 %, fewer hold with a probability of 5e-8.
+ENOUGH = {samples: int(stats.binom.ppf(5e-8, samples, 0.95)) for samples in (80, 160)}
+
 
 @pytest.mark.statistical
 @pytest.mark.slow
@@ -145,16 +149,14 @@ def test_the_coverage_test_rejects_an_interval_too_narrow() -> None:
 )
 def test_coverage_of_some(name: str, n: int, epsilon: str) -> None:
     """160 samples: fewer have a probability of 5e-8, below 1e-6 in all."""
-    found, _ = coverage(name, n, epsilon, 160)
-    assert 160 * found >= stats.binom.ppf(5e-8, 160, 0.95) - 0.5
+    assert at_least(ENOUGH[160], coverage(name, n, epsilon, 160), 160)
 
 
 @pytest.mark.statistical
 @pytest.mark.slow
 def test_the_interval_of_the_records_fails_the_coverage_test() -> None:
     """An interval of half the width holds the mean far less often: the tests can tell."""
-    found, _ = coverage("yes/no .5", 200, "1", 160, narrower=0.5)
-    assert 160 * found < stats.binom.ppf(5e-8, 160, 0.95) - 0.5
+    assert not at_least(ENOUGH[160], coverage("yes/no .5", 200, "1", 160, narrower=0.5), 160)
 
 
 @pytest.mark.statistical
@@ -163,8 +165,7 @@ def test_the_interval_of_the_records_fails_the_coverage_test() -> None:
 @pytest.mark.parametrize("name", ["yes/no .5", "two points"])
 def test_coverage_of_every_mechanism(algorithm: str, name: str) -> None:
     """80 samples: fewer have a probability of 5e-8, below 1e-6 in all."""
-    found, _ = coverage(name, 200, "1", 80, algorithm=algorithm)
-    assert 80 * found >= stats.binom.ppf(5e-8, 80, 0.95) - 0.5
+    assert at_least(ENOUGH[80], coverage(name, 200, "1", 80, algorithm=algorithm), 80)
 
 
 @pytest.mark.parametrize(("name", "n", "epsilon"), [("uniform", 20, "1"), ("yes/no .02", 200, "4")])

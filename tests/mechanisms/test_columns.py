@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -133,8 +134,13 @@ def exact_miss(law: hg.HourglassBox, i: int, line: Line, reach: Fraction, far: i
     for k in range(-far, far + 1):
         for x in range(-far * G - law.centres[i], far * G + law.centres[i] + 1):
             if abs(line.sum * Fraction(x, G) - line.count * k) >= reach:
-                total += float(law.column_pmf(i, x, k, bits=64))
+                total += column_mass(law, i, x, k)
     return total
+
+
+@cache
+def column_mass(law: hg.HourglassBox, i: int, x: int, k: int) -> float:
+    return float(law.column_pmf(i, x, k, bits=64))
 
 
 @pytest.mark.slow

@@ -22,7 +22,11 @@ from hourglass.mechanisms.scan import Scan, Search
 from hourglass.noise import SeededBits
 from hourglass.noise.ladder import Ladder
 
-pytestmark = [pytest.mark.enumeration, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.enumeration,
+    pytest.mark.slow,
+    pytest.mark.usefixtures("known_ladders"),
+]
 
 BITS = 80
 Law = dict[Any, Enclosure]

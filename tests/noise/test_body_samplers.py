@@ -27,6 +27,8 @@ from hourglass.noise.radial import Radial, differences, value_at
 from tests.conftest import ScriptedBits, ScriptEndedError, outcomes
 from tests.noise.test_samplers import agrees
 
+pytestmark = pytest.mark.usefixtures("known_ladders")
+
 ALPHA = 1e-6
 SIZES = [10**6, pytest.param(10**7, marks=pytest.mark.long)]
 

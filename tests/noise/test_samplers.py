@@ -27,7 +27,7 @@ from hourglass.noise.uniform import sample_below, sample_below_each
 from tests.conftest import ScriptedBits, outcomes
 from tests.tools import long
 
-pytestmark = pytest.mark.enumeration
+pytestmark = [pytest.mark.enumeration, pytest.mark.usefixtures("known_ladders")]
 
 
 #: The last sampler's law is kept: it is held against the right law, then against a wrong one.

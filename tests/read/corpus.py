@@ -16,7 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from hourglass.ask.question import mean_question
 from hourglass.core.grid import Bounds, Grid
+from hourglass.core.totals import Groups
 from hourglass.core.unit import Unit
 
 Row = tuple[Any, Any, Any]  # (value, group, person)
@@ -233,3 +235,45 @@ def texts(cells: list[bytes | None], kind: pa.DataType | None = None) -> pa.Arra
         return pa.array(cells, pa.binary_view()).view(kind)
     raw = pa.array(cells, pa.large_binary() if kind == pa.large_string() else pa.binary())
     return pa.Array.from_buffers(kind or pa.string(), len(raw), raw.buffers(), raw.null_count)
+
+
+# --- the totals of an engine ----------------------------------------------------------------------
+
+
+def table(rows: list[Row], value: pa.DataType, person: pa.DataType) -> pa.Table:
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    kinds = [value, pa.string(), person]
+    arrays = [pa.array(c, kind) for c, kind in zip(columns, kinds, strict=True)]
+    return pa.table(dict(zip([VALUE, GROUP, PERSON], arrays, strict=True)))
+
+
+def totals(
+    placed: dict[str, Any],
+    bounds: Bounds,
+    cells: int | None,
+    *,
+    unit: Unit | None = None,
+    missing: Any = "drop",
+    by: Any = GROUP,
+) -> Any:
+    request = mean_question(
+        **placed,
+        column=VALUE,
+        bounds=bounds,
+        epsilon=1,
+        by=by,
+        delta=1e-6 if by else None,
+        grid=cells,
+        unit=unit,
+        missing=missing,
+    )
+    found = request.read()
+    assert isinstance(found, Groups)
+    pairs = zip(found.totals.cells, found.totals.count, strict=True)
+    if not by:
+        return next(pairs)
+    return {
+        key[0] if len(key) == 1 else key: pair
+        for key, pair in zip(found.keys, pairs, strict=True)
+        if pair[1]
+    }

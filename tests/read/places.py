@@ -21,8 +21,12 @@ Place = Callable[[pa.Table], dict[str, Any]]
 
 #: For many short queries, the optimising compiler is never worth its cost.
 #: The other one has room for 48 MB of code by itself, which a hundred queries of Spark fill: from
-#: then on it drops methods and compiles them again.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+#: then on it drops methods and compiles them again. Nor is it worth checking the bytecode of all
+#: the classes that Spark loads.
+QUICK_JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 
 #: Spark compiles each query to Java, which takes longer than to run most of those in the tests;
 #: so do the tasks of a second partition.

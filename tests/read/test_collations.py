@@ -19,8 +19,8 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.read.sql.cells import identifier
 from tests.read import corpus
-from tests.read.corpus import ALIKE, GROUP, PERSON, VALUE, Row
-from tests.read.test_conformance import UNITS, totals
+from tests.read.corpus import ALIKE, GROUP, PERSON, VALUE, Row, totals
+from tests.read.test_conformance import UNITS
 
 pytestmark = pytest.mark.slow
 

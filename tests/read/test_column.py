@@ -202,7 +202,7 @@ def test_a_generator_is_consumed_once_and_in_chunks() -> None:
             nonlocal alive
             alive -= 1
 
-    n = 3 * kernel.CHUNK + 5
+    n = 2 * kernel.CHUNK + 500
     totals = totals_of(column(Counted(1.0) for _ in range(n)), Grid(Bounds(0.0, 1.0), 4))
     assert (totals.cells, totals.count) == (4 * n, n)
     assert longest <= 2 * kernel.CHUNK + 1

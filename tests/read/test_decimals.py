@@ -120,7 +120,9 @@ def test_a_decimal_of_too_many_digits(
         hg.mean(data, "x", epsilon=1, by="g", keys=["a", "b"], **ask)
         hg.mean(data, ["x", "y"], epsilon=1, by="g", keys=["a"], **ask | {"bounds": (0, 0.9)})
         hg.mean(data, "y", bounds=(0, 1), epsilon=1, where="x < 0.5", engine=engine)
-        hg.find_bounds(data, "x", epsilon=1, engine=engine)
+        # A query of all candidates takes long to write for DataFusion.
+        every = engine is None or (precision, where) == (20, "plain")
+        hg.find_bounds(data, "x", epsilon=1, engine=engine, scale=None if every else (0, 1, 9))
 
 
 @pytest.mark.parametrize("engine", [None, "datafusion"])

@@ -22,8 +22,7 @@ from hourglass.core.scale import Counts, Scale, counts_from_histogram
 from hourglass.core.unit import Unit
 from hourglass.noise import SeededBits
 from tests.conftest import SERVED
-from tests.read.corpus import IDS, MINUS_NAN, NUMBERED, PERSON, VALUE, Row, _of_person
-from tests.read.test_conformance import table
+from tests.read.corpus import IDS, MINUS_NAN, NUMBERED, PERSON, VALUE, Row, _of_person, table
 
 pytestmark = pytest.mark.slow
 

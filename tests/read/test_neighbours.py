@@ -9,16 +9,24 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
-from tests.read.corpus import ALIKE, GROUP, MINUS_NAN, PERSON, cell_of, reference_of_columns
+from tests.read.corpus import (
+    ALIKE,
+    GROUP,
+    MINUS_NAN,
+    PERSON,
+    cell_of,
+    reference_of_columns,
+    table,
+    totals,
+)
 from tests.read.test_columns import Asked
 from tests.read.test_columns import table as columns_table
 from tests.read.test_columns import totals as columns_totals
-from tests.read.test_conformance import table, totals
 
 pytestmark = pytest.mark.slow
 
@@ -42,9 +50,12 @@ def examples(request: pytest.FixtureRequest, engine_place: Any) -> settings:
 
 @pytest.fixture
 def batches(request: pytest.FixtureRequest, engine_place: Any) -> settings:
-    """For cases that share a query, each in a group of its own with persons of its own."""
+    """For cases that share a query, each in a group of its own with persons of its own.
+
+    Without the simplest batch, which Hypothesis draws first: in it, all cases are the same.
+    """
     spark = "spark" in request.node.callspec.params.values()
-    return settings(max_examples=2 if spark else 4, deadline=None)
+    return settings(max_examples=1 if spark else 3, deadline=None)
 
 
 @pytest.fixture
@@ -104,6 +115,7 @@ def test_several_columns(engine_place: Any, batches: settings, fill: int | None,
     @batches
     @given(cases=st.lists(cases, min_size=12, max_size=12))
     def check(cases: list[Any]) -> None:
+        assume(differ(cases))
         before: list[Any] = []
         after: list[Any] = []
         own: dict[str, list[Any]] = {}
@@ -125,6 +137,10 @@ def test_several_columns(engine_place: Any, batches: settings, fill: int | None,
 NOTHING = ((0, 0, 0), 0)
 
 
+def differ(cases: list[Any]) -> bool:
+    return len(set(map(repr, cases))) > 1
+
+
 def added_up(one: Any, other: Any) -> list[int]:
     return [int(a) + int(b) for a, b in zip((*one[0], one[1]), (*other[0], other[1]), strict=True)]
 
@@ -143,6 +159,7 @@ def test_a_person(engine_place: Any, batches: settings, most: int) -> None:
     @batches
     @given(cases=st.lists(cases, min_size=12, max_size=12))
     def check(cases: list[Any]) -> None:
+        assume(differ(cases))
         others: list[Any] = []
         theirs: list[Any] = []
         for i, (rows, own) in enumerate(cases):

@@ -35,8 +35,8 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from tests.read import corpus, places
 from tests.read.attacking import DEAR, SEEN, run
+from tests.read.corpus import PERSON, table, totals
 from tests.read.targets import on_spark
-from tests.read.test_conformance import PERSON, table, totals
 
 folder = Path(sys.argv[1])
 cluster = "local-cluster[2,1,512]"  # two workers, each with one core and 512 MB
@@ -48,6 +48,9 @@ session = (
 )
 assert "connect" in type(session).__module__
 assert session.conf.get("spark.master") == cluster
+for name, value in places.QUICK_SPARK.items():
+    if "codegen" in name:  # the other tests have it: here a second and a third process compile
+        session.conf.set(name, value)
 place = places.spark(session, folder)
 bounds = Bounds(-1.5, 2.25)
 grid = Grid.choose(bounds)

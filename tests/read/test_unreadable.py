@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,12 @@ def held(path: Path, scheme: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("scheme", _OPENED)
-def test_a_locked_database_is_a_source_that_failed(tmp_path: Path, scheme: str) -> None:
+def test_a_locked_database_is_a_source_that_failed(
+    tmp_path: Path, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = database(tmp_path, scheme)
+    # By itself SQLite waits 5 seconds for a lock.
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, timeout=0.1))
     hg.create_budget(str(tmp_path / "b.db"), "b", epsilon=2)
     paid = ["--budget", "b", "--ledger", str(tmp_path / "b.db")]
     with held(path, scheme):

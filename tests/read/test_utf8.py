@@ -26,8 +26,8 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.unit import Unit
 from hourglass.read.sql.cells import identifier
 from tests.read import corpus
-from tests.read.corpus import BYTES, GROUP, PERSON, VALUE, Row, name_of, texts
-from tests.read.test_conformance import UNITS, totals
+from tests.read.corpus import BYTES, GROUP, PERSON, VALUE, Row, name_of, texts, totals
+from tests.read.test_conformance import UNITS
 
 GRID = Grid.choose(Bounds(0, 120))
 RawRow = tuple[float, bytes | None, bytes | None]
