@@ -47,6 +47,27 @@ def test_every_group_is_on_the_chart(tmp_path: Path) -> None:
     assert "more group" not in text
 
 
+@pytest.mark.parametrize("by", [None, "Ward"])
+def test_names_keep_their_spelling_and_secret_ones_are_told(tmp_path: Path, by: str | None) -> None:
+    table = pa.table({"DaysOff": [5.0] * 99, "Pay": [5.0] * 99, "Ward": ["a"] * 99})
+    more: dict[str, Any] = {"by": by, "delta": 1e-6} if by else {}
+    told = "Group names are secret: a group is shown only if its noisy count is"
+    answers = [
+        hg.mean(table, "DaysOff", bounds=(0, 9), epsilon=1, **more),
+        hg.mean(table, ["DaysOff", "Pay"], bounds=(0, 9), epsilon=1, **more),
+        *([hg.count(table, epsilon=1, **more)] if by else []),
+    ]
+    import matplotlib
+
+    for number, answer in enumerate(answers):
+        with matplotlib.rc_context({"svg.fonttype": "none"}):
+            answer.plot(tmp_path / f"{number}.svg")
+        text = (tmp_path / f"{number}.svg").read_text()
+        assert (told in text) == (by is not None)
+        assert "daysoff" not in text
+        assert "ward" not in text
+
+
 def test_labels_of_a_chart_keep_what_distinguishes_them() -> None:
     long = "Public administration, defence and compulsory social security"
     assert _two_lines(long).replace("\n", " ") == long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from fractions import Fraction
 from html import escape
 from typing import Any
@@ -208,3 +209,14 @@ def test_the_statement_says_what_is_public_and_what_is_not_covered() -> None:
     assert "privacy unit: row" in words.yaml
     count = str(hg.count(DATA, epsilon=1).statement())
     assert "Not protected: the request, which is public." in count
+
+
+@pytest.mark.parametrize("name", ["pandas", "polars", "pyarrow"])
+def test_a_library_that_is_not_installed_is_named(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = hg.mean([1.0], bounds=(0, 2), epsilon=1)
+    method = f"to_{name.removeprefix('py')}"
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(hg.OptionError, match=f"{method} needs the package {name}; install it"):
+        getattr(answer, method)()

@@ -149,6 +149,11 @@ def _print_algorithms(
         for name, e in errors.items()
     ]
     print(text_table(["algorithm", "expected error", "relative error"], rows))
+    told = (
+        "independent and shifted spend half of epsilon on the sum and half on the count; laplace "
+        "and staircase spend all of it on both together, as hourglass does, with other noise."
+    )
+    print("\n" + paragraphs([told]))
 
 
 def _print_population(found: Plan, confidence: float) -> None:

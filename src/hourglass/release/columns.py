@@ -261,7 +261,7 @@ class Columns(Presented, Mapping[Any, Any]):
             labels=[group_label(group) for group in self.groups] if self.by else [""],
             panels=[Panel.of(part, confidence, name, fewest) for name, part in parts],
             title=title or self._title,
-            notes=self._promise(),
+            notes=[*self._promise(), *self._secret_names()],
             confidence=confidence,
         )
 

@@ -203,7 +203,7 @@ class _Counted(Presented):
             labels=[group_label(group) for group in self.groups] if self.by else [""],
             panels=[panel],
             title=title or self._title,
-            notes=self._promise(),
+            notes=[*self._promise(), *self._secret_names()],
             confidence=confidence,
             figure=self._what,
         )

@@ -172,12 +172,12 @@ class Presented:
         if left > 0:
             more = counted(left, "more group")
             notes.insert(0, f"... and {more}: columns() and --format csv have them all")
-        if self.threshold is not None:
-            notes.append(
-                "Group names are secret: a group is shown only if its noisy count is "
-                f"{self.threshold:,} or more."
-            )
-        return notes
+        return [*notes, *self._secret_names()]
+
+    def _secret_names(self: Any) -> list[str]:
+        """Which groups are shown, if their names are secret."""
+        told = "Group names are secret: a group is shown only if its noisy count is"
+        return [] if self.threshold is None else [f"{told} {self.threshold:,} or more."]
 
     def _marks(self, fewest: int) -> list[str]:
         """The meaning of the marks in the table, if it has any."""

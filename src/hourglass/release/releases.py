@@ -195,7 +195,7 @@ class Releases(Answer, Mapping[Any, Release]):
             labels=[group_label(group) for group in self.groups],
             panels=[Panel.of(self, confidence, fewest=fewest)],
             title=title or self._title,
-            notes=self._promise(),
+            notes=[*self._promise(), *self._secret_names()],
             confidence=confidence,
             figure=self._asked_word,
         )
