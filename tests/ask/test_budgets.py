@@ -85,7 +85,7 @@ def test_no_failure_brings_new_noise(
             hg.mean([0.5], **ask)
         with pytest.raises(hg.SourceError, match="after its noise was drawn"):
             hg.mean([0.5], **ask)
-    with pytest.raises(hg.SourceError, match="Ask under another key"):
+    with pytest.raises(hg.SourceError, match="ask again under another key"):
         hg.mean([0.5], **ask)
     assert len(drawn) == 1
     assert budget.balance().spent.epsilon == 1

@@ -72,7 +72,7 @@ class Field:
         if self.kind == "boolean" and (bounds.lower, bounds.upper) != (0, 1):
             named = f" ({self.name!r})" if self.name else ""
             raise BoundsError(
-                f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of yes/no values"
+                f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of booleans"
                 f"{named}; give bounds=(0, 1)"
             )
         integers = self.kind in ("integer", "boolean", "text as integer")
