@@ -113,7 +113,7 @@ class Presented:
 
     @property
     def _title(self) -> str:
-        """The same as the title of a chart."""
+        """The subject as the title of a chart."""
         return self._subject[:1].upper() + self._subject[1:]
 
     @property

@@ -187,10 +187,10 @@ class Statement:
         if self.delta:
             parts.append(f"delta is exactly {self.delta}")
         if self.outside is not None:
-            parts.append(f"{decimal(self.outside)} of epsilon counts values outside the bounds")
+            parts.append(f"epsilon {decimal(self.outside)} of each record counts values outside")
         if self.noise_epsilon + (self.outside or 0) != self.epsilon:
             parts.append(
-                f"the noise is drawn at epsilon {decimal(self.noise_epsilon)}, the part of each "
+                f"the noise is drawn at epsilon {decimal(self.noise_epsilon)}, the part for each "
                 "record that one unit may contribute"
             )
         return "; ".join(parts)
