@@ -821,3 +821,24 @@ def test_values_after_an_equals_sign(visits: Path) -> None:
     found = run("mean", visits, "x", "u", "--epsilon", "1", *words, "--format", "json")
     assert found.returncode == 0, found.stderr
     assert json.loads(found.stdout)["columns"]["x"]["bounds"] == [0, 9]
+
+
+@pytest.mark.parametrize(
+    ("cell", "ending", "words", "told"),
+    [
+        ('"1,234"', "csv", ["mean"], True),
+        ("1,234", "tsv", ["sum"], True),
+        ("1234", "csv", ["mean"], False),
+        ('"1,234"', "csv", ["count"], False),
+    ],
+)
+def test_text_without_numbers_is_explained(
+    tmp_path: Path, cell: str, ending: str, words: list[str], told: bool
+) -> None:
+    """The noisy answer decides, so the hint reveals nothing more."""
+    path = tmp_path / f"t.{ending}"
+    path.write_text("x\n" + f"{cell}\n" * 300)
+    ask = ["--epsilon", "1"] if words == ["count"] else ["x", *ASK]
+    found = run(*words, path, *ask)
+    assert found.returncode == 0
+    assert ("The column is text." in found.stderr) == told

@@ -318,6 +318,8 @@ def test_the_columns_of_a_frame_apart(make: Any) -> None:
     [
         ({"column": "y"}, "no such column"),
         ({"column": "X"}, "did you mean 'x'"),
+        ({"column": "x, d"}, "these are several columns; name each on its own"),
+        ({"column": "x, e"}, "no such column; the columns are"),
         ({"column": "g"}, r"parse='real'.*such as hg.expression\(\"g = 'yes'\"\)"),
         ({"column": "d"}, "has no mean"),
         ({"column": "b"}, "booleans"),
@@ -393,8 +395,10 @@ def test_bad_tables(tmp_path: Path) -> None:
             hg.mean(nested, column, **ASK)
     cased = duckdb.connect().sql('SELECT 1.0::DOUBLE AS x, 2 AS "Y"')
     assert hg.mean(cased, "x", **ASK).count >= 0
-    with pytest.raises(hg.DataError, match="is not a table"):
+    with pytest.raises(hg.DataError, match="is not a table; give a frame"):
         hg.mean(object(), "x", **ASK)
+    with pytest.raises(hg.DataError, match=r"dict is not a table; make it a frame, as in pandas"):
+        hg.mean({"x": [1.0]}, "x", **ASK)
     mixed = pd.DataFrame({"x": pd.Series([1.0, "a", None], dtype=object)})
     with pytest.raises(hg.DataError, match="parse="):
         hg.mean(mixed, "x", **ASK)

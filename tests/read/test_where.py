@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
@@ -393,11 +394,18 @@ def test_nanoseconds_are_rounded_down_to_microseconds(tmp_path: Path) -> None:
         ("incom = 1", "no column 'incom'; did you mean 'income'? Text is written in single quotes"),
         ("p == 'Rome'", "where, character 3: write a single = for equality"),
         ("n % 2 = 0", "where, character 3: the character '%' is not supported"),
+        ("income > 1 && income < 2", "where, character 12: write AND in place of &"),
+        ("income > 1 | income < 2", "where, character 12: write OR in place of |"),
+        ("!(income > 1)", "where, character 1: write NOT in place of !"),
+        ("old = 1", "the same type; where x is true or false, write x or NOT x"),
+        ("1 = old", "the same type; where x is true or false, write x or NOT x"),
     ],
 )
 def test_a_mistake_in_a_filter_and_its_remedy(where: str, told: str) -> None:
+    table = TABLE.append_column("income", TABLE["x"])
+    table = table.append_column("old", pc.is_null(TABLE["x"]))
     with pytest.raises(hg.OptionError, match=re.escape(told)):
-        hg.count(TABLE.append_column("income", TABLE["x"]), where=where, epsilon=1)
+        hg.count(table, where=where, epsilon=1)
 
 
 @pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us")])

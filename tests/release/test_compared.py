@@ -165,6 +165,13 @@ def test_an_answer_without_groups_says_what_has_them(name: str) -> None:
         found["count"].ratio  # noqa: B018
 
 
+@pytest.mark.parametrize("name", ["interval", "intervals"])
+def test_an_answer_by_group_says_where_its_intervals_are(name: str) -> None:
+    for kind in ("mean", "sum", "count"):
+        with pytest.raises(AttributeError, match=r"use answer\[key\]\.interval\(confidence\)"):
+            getattr(answers()[kind], name)
+
+
 def test_answers_are_copied_and_pickled() -> None:
     for one in answers().values():
         assert str(copy.deepcopy(one)) == str(one)

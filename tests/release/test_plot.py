@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hourglass as hg
-from hourglass.release.plot import Panel, _reach, _ticks, _two_lines, plot_means
+from hourglass.release.plot import Panel, _legend, _reach, _ticks, _two_lines, plot_means
+from hourglass.release.presented import UNKNOWN
 
 
 @pytest.mark.slow
@@ -122,4 +123,38 @@ def test_a_chart_of_shares_is_in_per_cent(tmp_path: Path) -> None:
     text = (tmp_path / "p.svg").read_text()
     assert re.search(r">[0-9.]+ %<", text)
     assert "share, with its 95 % interval" in text
-    assert "Grey bar, open marker: too few records" in text
+    assert "Grey bar without a marker: too few records for a mean." in text
+
+
+@pytest.mark.parametrize(
+    ("few", "lows", "unknown", "told"),
+    [
+        ([False, False], [4.0, 4.0], [False, False], []),
+        ([False, True], [4.0, 4.0], [False, False], ["Grey bar, open marker: too few records."]),
+        (
+            [False, True],
+            [4.0, 0.0],
+            [False, True],
+            [
+                "Grey bar without a marker: too few records for a mean. Grey bars may extend "
+                "beyond the axis."
+            ],
+        ),
+    ],
+)
+def test_a_legend_says_only_what_is_drawn(
+    few: list[bool], lows: list[float], unknown: list[bool], told: list[str]
+) -> None:
+    means, every = np.array([5.0, 5.0]), np.array(few)
+    panel = Panel("x", means, np.array(lows), means + 1, (0.0, 9.0), every, unknown=unknown)
+    assert _legend([panel]) == told
+    assert np.isnan(panel.dots).tolist() == unknown
+
+
+def test_a_chart_has_markers_where_the_table_has_means() -> None:
+    data = pa.table({"x": [1.0, 2.0] * 200, "g": ["a", "b"] * 200})
+    bits = hg.SeededBits(2)
+    found = hg.mean(data, "x", by="g", keys=["a", "b", "c"], bounds=(0, 3), epsilon=1, bits=bits)
+    marked = ~np.isnan(Panel.of(found, 0.95).dots)
+    assert marked.tolist() == [row[1] != UNKNOWN for row in found._table(0.95, 1)[1]]
+    assert marked.tolist() == [True, True, False]

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+import numpy as np
 import typer
 
 from ..errors import HourglassError
@@ -24,6 +25,11 @@ from .progress import progress
 
 __all__ = ["NOT_WRITTEN", "Delivery", "answered", "answering"]
 
+#: Printed if a column of text seems to have no numbers. Only the noisy answer decides that.
+_PLAIN: Final = (
+    "The column is text. A cell is a number only if it is written like 1234.5 or -6e7; others, "
+    "such as 1,234 or 5 %, are missing."
+)
 #: The exit code if an answer could not be written as asked.
 NOT_WRITTEN: Final = 5
 
@@ -75,6 +81,8 @@ def answered(
         with delivery.part("statement", wanted.statement):
             text = statement_text(found.statement(budget=charges), wanted.statement)
             write_file(wanted.statement, encoded(text))
+    if "column" in ask and (place.is_text or ask["parse"]) and np.all(found.few(wanted.fewest)):
+        _say(_PLAIN)
     delivery.finish()
 
 

@@ -67,6 +67,11 @@ class Place:
             )
         return multiline(source) if self.multiline else source
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the source is a file in which numbers are written as text."""
+        return self.source.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+
     def start(self) -> None:
         """Start the Spark session that the engine will use, if --master asks for one."""
         if not self.master:

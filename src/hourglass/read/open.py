@@ -88,10 +88,12 @@ def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) ->
             return kind.open(data, wanted)
     names = ", ".join(kind.name for kind in _claiming(data))
     if not names:
+        given = f"data of type {type(data).__name__} is not a table; "
+        if isinstance(data, Mapping):
+            raise DataError(f"{given}make it a frame, as in pandas.DataFrame(data)")
         raise DataError(
-            f"data of type {type(data).__name__} is not a table; give a frame, a path, a DuckDB "
-            "relation, a Spark DataFrame, hg.sql(url, table), a two-dimensional array or a "
-            "list of arrays"
+            f"{given}give a frame, a path, a DuckDB relation, a Spark DataFrame, hg.sql(url, "
+            "table), a two-dimensional array or a list of arrays"
         )
     if isinstance(data, FileSet):
         raise OptionError(f"engine={engine!r} does not read files; use one of {names}")

@@ -216,6 +216,9 @@ class Schema:
 
     def hint(self, name: str) -> str:
         """What may be meant by a name that no column has."""
+        parts = [part.strip() for part in name.split(",")]
+        if len(parts) > 1 and set(parts) <= {f.name for f in self.fields}:
+            return "these are several columns; name each on its own"
         near = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
         near = near or self._near(name)
         return f"did you mean {near[0]!r}?" if near else self._in_place_of_it()

@@ -7,7 +7,7 @@ notes, statement, tables, frames and the stored form are computed here for both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -255,6 +255,12 @@ class Answer(Presented):
     def _counted(self) -> str:
         """The label of the count: "persons" if persons are counted."""
         return "persons" if counts_persons(self.unit) else "count"
+
+    def _tells_nothing(self, found: Mapping[str, Any]) -> Any:
+        """Whether a mean is of no records, or its interval has room for all values."""
+        lower, upper = float(self.bounds.lower), float(self.bounds.upper)
+        everything = (found["mean_low"] <= lower) & (upper <= found["mean_high"])
+        return (found["count"] == 0) | everything
 
     def few(self, fewest: int = 1) -> Any:
         """Whether there may be fewer than ``fewest`` records, by the 95 % interval of the count."""

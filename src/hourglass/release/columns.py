@@ -168,6 +168,10 @@ class Columns(Presented, Mapping[Any, Any]):
             for name, part in self._parts.items()
         }
 
+    def few(self, fewest: int = 1) -> Any:
+        """Whether there may be fewer than ``fewest`` records, by the 95 % interval of the count."""
+        return self._first.few(fewest)
+
     # --- as a table -------------------------------------------------------------------------
 
     def columns(
@@ -278,7 +282,7 @@ class Columns(Presented, Mapping[Any, Any]):
         head = ["column", "mean", f"{100 * confidence:g} % from", "to", "sum"]
         if all(part._yes_or_no for part in self._parts.values()):
             head[1] = "share"
-        few = np.atleast_1d(self._first.few(fewest))
+        few = np.atleast_1d(self.few(fewest))
         if not self.by:
             rows = [
                 [
@@ -325,7 +329,7 @@ class Columns(Presented, Mapping[Any, Any]):
         ]
 
     def _marks(self, fewest: int) -> list[str]:
-        return [f"* {TOO_FEW}"] if self.by and self._first.few(fewest).any() else []
+        return [f"* {TOO_FEW}"] if self.by and self.few(fewest).any() else []
 
     @property
     def _groups_shown(self) -> int:

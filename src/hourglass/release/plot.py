@@ -7,7 +7,7 @@ import os
 import textwrap
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +24,6 @@ MOST: Final = 200
 ACROSS: Final = 3
 #: The most characters on a line of a label.
 _WIDTH: Final = 32
-_HOLLOW: Final = "Grey bar, open marker: too few records; the interval may extend beyond the axis."
 _ENDINGS: Final = (".png", ".svg", ".pdf")
 _INK, _DOT, _LINE, _PALE = "#222222", "#1f5a96", "#7fa6d1", "#e6e6e6"
 
@@ -61,6 +60,8 @@ class Panel:
     #: Whether the axis has room for the figures of few records, too: not for means, whose intervals
     #: are as wide as the bounds.
     every: bool = False
+    #: Where the figure is unknown: only the interval is drawn.
+    unknown: Any = None
 
     @classmethod
     def of(cls, answer: Any, confidence: float, name: str = "", fewest: int = 1) -> Panel:
@@ -75,12 +76,30 @@ class Panel:
             ends = float(min(lows, default=0.0)), float(max(highs, default=1.0))
         few = np.atleast_1d(answer.few(fewest))
         share = asked == "mean" and answer._yes_or_no
-        return cls(name, means, lows, highs, ends, few, share, every=asked == "sum")
+        unknown = few & answer._tells_nothing(found) if asked == "mean" else None
+        return cls(name, means, lows, highs, ends, few, share, asked == "sum", unknown)
 
     @property
     def hollow(self) -> Any:
         """Which means are of too few records."""
         return np.zeros(len(self.means), dtype=bool) if self.few is None else self.few
+
+    @property
+    def dots(self) -> Any:
+        """The figures that are drawn; NaN for unknown ones."""
+        return self.means if self.unknown is None else np.where(self.unknown, np.nan, self.means)
+
+    @property
+    def axis(self) -> tuple[float, float]:
+        """The range of the axis, which the intervals of few records may exceed."""
+        full = slice(None) if self.every or self.hollow.all() else ~self.hollow
+        return _reach(self.lows[full], self.highs[full], self.bounds)
+
+    def first(self, shown: int) -> Panel:
+        """The first lines of the panel."""
+        parts = ("means", "lows", "highs", "few", "unknown")
+        kept = {part: getattr(self, part) for part in parts}
+        return replace(self, **{k: v[:shown] for k, v in kept.items() if v is not None})
 
 
 def plot_means(
@@ -104,9 +123,8 @@ def plot_means(
     shown = min(len(labels), MOST)
     names = [_two_lines(label) or "(empty)" for label in labels[:shown]]
     named = any(labels)
-    if any(panel.hollow[:shown].any() for panel in panels):
-        notes = [*notes, _HOLLOW]
-    foot = [part for note in notes for part in textwrap.wrap(note, 96)]
+    panels = [panel.first(shown) for panel in panels]
+    foot = [part for note in (*notes, *_legend(panels)) for part in textwrap.wrap(note, 96)]
     if shown < len(labels):
         foot.insert(0, f"The first {shown} of {len(labels):,} groups.")
     # Four panels are arranged two by two, not three and one.
@@ -143,18 +161,30 @@ def plot_means(
     _save(canvas, picture, path)
 
 
+def _legend(panels: Sequence[Panel]) -> list[str]:
+    """What the lines of few records mean, if there are any."""
+    hollow = np.concatenate([panel.hollow for panel in panels])
+    dots = np.concatenate([panel.dots for panel in panels])
+    found = []
+    if np.any(hollow & ~np.isnan(dots)):
+        found.append("Grey bar, open marker: too few records.")
+    if np.any(np.isnan(dots)):
+        found.append("Grey bar without a marker: too few records for a mean.")
+    beyond = [(p.lows < p.axis[0]) | (p.highs > p.axis[1]) for p in panels]
+    if np.any(np.concatenate(beyond) & hollow):
+        found.append("Grey bars may extend beyond the axis.")
+    return [" ".join(found)] if found else []
+
+
 def _draw(axes: Any, panel: Panel, names: Sequence[str], room: float) -> None:
     shown, rows = len(names), list(range(len(names)))
-    lows, highs = panel.lows[:shown], panel.highs[:shown]
-    hollow = panel.hollow[:shown]
-    colours = [_PALE if few else _LINE for few in hollow]
-    axes.hlines(rows, lows, highs, colors=colours, linewidth=3.0, zorder=2)
-    faces = ["white" if few else _DOT for few in hollow]
-    axes.scatter(panel.means[:shown], rows, s=25, c=faces, edgecolors=_DOT, zorder=3)
+    colours = [_PALE if few else _LINE for few in panel.hollow]
+    axes.hlines(rows, panel.lows, panel.highs, colors=colours, linewidth=3.0, zorder=2)
+    faces = ["white" if few else _DOT for few in panel.hollow]
+    axes.scatter(panel.dots, rows, s=25, c=faces, edgecolors=_DOT, zorder=3)
     axes.set_yticks(rows, names, fontsize=9 if shown <= 20 else 7.5, parse_math=False)
     axes.set_ylim(max(shown, 1) - 0.4, -0.6)
-    full = slice(None) if panel.every or hollow.all() else ~hollow
-    ends = _reach(lows[full], highs[full], panel.bounds)
+    ends = panel.axis
     axes.set_xlim(*ends)
     axes.set_xticks(*_ticks(*ends, panel.share, room))
     axes.tick_params(axis="x", labelsize=9, colors=_INK)

@@ -35,6 +35,8 @@ UNKNOWN: Final = "–"
 _SEARCHED: Final = 1_000
 #: What combines the groups of an answer that is by group.
 _OF_GROUPS: Final = ("total", "difference", "ratio")
+#: What one group has, by the names that people try for all groups.
+_OF_ONE: Final = ("interval", "intervals")
 #: How neighbouring tables differ.
 _CHANGED: Final = {"add-remove": "added or removed", "swap": "replaced"}
 
@@ -84,6 +86,12 @@ class Presented:
         def __getattr__(self, name: str) -> Any:
             if name in _OF_GROUPS:
                 raise AttributeError(_no_groups(self, name))
+            if name in _OF_ONE and self.by:
+                raise AttributeError(
+                    f"this answer is by group and has no {name}; use "
+                    "answer[key].interval(confidence) for one group, or "
+                    "answer.columns(confidence) for all"
+                )
             return object.__getattribute__(self, name)  # raises the error of a property
 
     def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:

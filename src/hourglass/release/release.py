@@ -194,7 +194,8 @@ class Release(Answer):
         """A figure as text; of ``few`` records, a mean of none or of anything is not printed."""
         if few and of in ("mean", "std"):
             low, high = self.interval(confidence, of="mean")
-            if not self.count or (low <= self.bounds.lower and self.bounds.upper <= high):
+            found = {"count": self.count, "mean_low": low, "mean_high": high}
+            if self._tells_nothing(found):
                 return UNKNOWN
         return self._number(getattr(self, of), of)
 

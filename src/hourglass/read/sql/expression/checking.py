@@ -173,10 +173,12 @@ class _Checker:
             return self.moments(parts, next(k for k in known if k != "text"))
         if others:
             part = known[others[0]]
+            remedy = self.remedy(part, kind, others[0])
+            if "boolean" in known and isinstance(node, nodes.Compare):
+                remedy = "; where x is true or false, write x or NOT x"
             self.fail(
                 part,
-                f"{_WORDS[others[0]]} and {_WORDS[kind]}: both must have the same type"
-                + self.remedy(part, kind, others[0]),
+                f"{_WORDS[others[0]]} and {_WORDS[kind]}: both must have the same type{remedy}",
             )
         if kind in MOMENTS or OPEN not in found:
             return kind

@@ -13,6 +13,8 @@ __all__ = ["Word", "refused", "words_of"]
 #: Limits on the length of a text and on its number of tokens.
 _LONGEST: Final = 10_000
 _MOST_WORDS: Final = 2_000
+#: Operators of other languages, which SQL writes as words.
+_WRITTEN_OUT: Final = {"&": "AND", "|": "OR", "!": "NOT"}
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SPACE: Final = re.compile(r"[ \t\r\n]+")
 _TOKEN: Final = re.compile(
@@ -89,6 +91,8 @@ def _unknown(text: str, at: int) -> str:
         return "this is not a number; write it like 12, 0.5 or 1e6"
     if character in "`[]":
         return 'a name with other characters is written in double quotes, as in "dep delay"'
+    if character in _WRITTEN_OUT:
+        return f"write {_WRITTEN_OUT[character]} in place of {character}"
     if character == ";":
         return "a semicolon is not supported; give one condition"
     if character in "‘’“”„´«»":
