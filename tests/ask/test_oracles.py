@@ -131,9 +131,8 @@ def seen(place: Place, rows: list[Any], folder: Path, caplog: Any) -> dict[str, 
 def test_error_oracle(
     place: Place, poison: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(
-        logging.INFO
-    )  # below this level DataFusion logs its plans, with the file's name
+    # Below this level DataFusion logs its plans, with the file's name.
+    caplog.set_level(logging.INFO)
     if place not in CLEAN:
         CLEAN[place] = seen(place, NUMBERS, tmp_path, caplog)
     poisoned = seen(place, [*NUMBERS, poison], tmp_path, caplog)

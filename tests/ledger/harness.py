@@ -131,9 +131,8 @@ def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
                 ask(budget, f"k{dice.randrange(number + 1)}", tell)
 
         process, reading = child(work)
-        select.select(
-            [reading], [], [], 30
-        )  # the chain has been verified: from here on it makes charges
+        # Once the chain has been verified, it makes charges.
+        select.select([reading], [], [], 30)
         time.sleep(dice.uniform(0, window))
         os.kill(process, signal.SIGKILL)
         died_early += os.waitpid(process, 0)[1] != signal.SIGKILL

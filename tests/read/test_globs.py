@@ -150,10 +150,8 @@ def test_directories_make_no_columns(tmp_path: Path, engine: str) -> None:
         (tmp_path / f"month={month}" / "x=7").mkdir(parents=True)
         write(tmp_path / f"month={month}" / "x=7" / "a.parquet", month)
     pattern = str(tmp_path / "*" / "*" / "*.parquet")
-    assert total(pattern, engine) == (
-        3,
-        2,
-    )  # not 7: the name of the directory does not become a column
+    # Not 7: the name of the directory does not become a column.
+    assert total(pattern, engine) == (3, 2)
     with pytest.raises(hg.DataError, match="no such column"):
         total(pattern, engine, by="month", delta=1e-6)
 

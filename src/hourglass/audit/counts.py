@@ -139,9 +139,8 @@ def _outside(
 ) -> Mutant:
     """``sides`` are what a value adds to the two counts, ``moves`` what a wrong record does."""
     columns = len(moves[0]) // 2
-    right = OutsideCounts(
-        bench.epsilon
-    )  # that of one column: for two columns its rate is too large by a factor of two
+    # That of one column: for two columns its rate is too large by a factor of two.
+    right = OutsideCounts(bench.epsilon)
     lattice = replace(
         OutsideCounts(bench.epsilon * columns, columns).lattice(),
         epsilon=bench.epsilon, moves=moves,

@@ -83,9 +83,8 @@ def make_hourglass_mean(
         "estimator": estimator,
         "grid": grid,
     }
-    mean_question(
-        np.zeros(0, dtype=kind), None, **options
-    )  # raises errors now, not when the measurement is called
+    # This raises errors now, not when the measurement is called.
+    mean_question(np.zeros(0, dtype=kind), None, **options)
 
     def function(values: Any) -> Any:
         return mean(np.asarray(values, dtype=kind), **options)

@@ -153,10 +153,11 @@ def _rises(epsilon: Fraction, grid: int, c: int) -> bool:
     next_inner, next_outer = _offset_squares(c + 1, grid)
     rise, outer_rise = next_inner - inner, next_outer - outer
     middle, sides = 2 * c + 1, 2 * grid
+    # (N(c+1) - N(c)) Z(c) - 2 N(c), as a polynomial in beta
     slope = (
         rise * middle - 2 * inner,
         rise * sides + outer_rise * middle - 2 * outer,
         outer_rise * sides,
-    )  # (N(c+1) - N(c)) Z(c) - 2 N(c), as a polynomial in beta
+    )
     signs = (in_beta(slope, epsilon, bits).sign for bits in PRECISIONS)
     return next(sign for sign in signs if sign is not None) >= 0

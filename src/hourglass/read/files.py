@@ -290,8 +290,8 @@ def _format(path: str) -> str:
     if ending in _WORKBOOKS:
         raise DataError(
             f"data={shown_url(path)!r} is a workbook, in which each cell has its own type; save "
-            "the "
-            "sheet as CSV, or read it with pandas.read_excel(path, dtype=...) and give the frame"
+            "the sheet as CSV, or read it with pandas.read_excel(path, dtype=...) and give the "
+            "frame"
         )
     if found is None and (url := file_url(path)):
         raise DataError(f"data={shown_url(path)!r} is a database; give hg.sql({url!r}, table)")

@@ -75,9 +75,8 @@ def _total(
     powers, sides = powers_of(sums), side_names(sums)
     found, count, absent, buffer = [0] * len(sums), 0, 0, aligned(longest)
     for chunk, chunk_absent in chunks:
-        with np.errstate(
-            all="ignore"
-        ):  # a warning about underflow or a signalling NaN would reveal a value
+        # A warning about underflow or a signalling NaN would reveal a value.
+        with np.errstate(all="ignore"):
             parts, chunk_count = add(chunk, grid, powers, buffer)
             parts += sides_of(chunk, grid, sides)
         found = [a + b for a, b in zip(found, parts, strict=True)]
@@ -119,9 +118,8 @@ def real_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> npt.
     """The integer nearest to (clamp(x) - lower) * s; NaN stays NaN."""
     buffer = space[: len(chunk)]
     if chunk.dtype != np.float64:
-        np.copyto(
-            buffer, chunk, casting="unsafe"
-        )  # a long double beyond the range of doubles becomes inf
+        # A long double beyond the range of doubles becomes inf.
+        np.copyto(buffer, chunk, casting="unsafe")
         chunk = buffer
     chunk.clip(grid.lower, grid.upper, out=buffer)
     lower = grid.lower

@@ -94,9 +94,8 @@ def enter(call: Call) -> Response:
         found = door.by_token(state.catalogue, fields.get("token", "").strip())
         person = found.person if found else None
     if person is None:
-        call.desk.strangers.check(
-            call.address
-        )  # so that strangers cannot fill the disk of the journal
+        # Strangers cannot fill the disk of the journal.
+        call.desk.strangers.check(call.address)
         call.service.journal.write("refused sign in", None)
         return _page(call, "login.html", 401, code="", wrong=True)
     call.desk.requests.check(person.name)

@@ -147,9 +147,7 @@ def spill_directory() -> Path:
 def _made() -> tuple[Path, int]:
     """Create a directory and lock it."""
     while True:
-        path = Path(
-            tempfile.mkdtemp(prefix=_PREFIX)
-        )  # creates a unique directory with permissions 0700
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX))  # unique, with permissions 0700
         lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, 0o600)
         if fcntl is None:
             return path, lock

@@ -183,10 +183,8 @@ def _objects(lines: Any, wanted: tuple[str, ...]) -> Any:
 
     def member(name: str) -> Any:
         text = members.getField(name)
-        for end in (
-            "Infinity",
-            "-Infinity",
-        ):  # a number beyond the range of doubles is returned as this, in quotes
+        # A number beyond the range of doubles is returned as one of these, in quotes.
+        for end in ("Infinity", "-Infinity"):
             text = f.when(members.getField(name) == f'"{end}"', f.lit(end)).otherwise(text)
         return f.when(whole, text).alias(name)
 
