@@ -318,8 +318,9 @@ def test_text_that_is_declared(tmp_path: Path, budget: Budget) -> None:
         pq.write_table(pa.table({"age": cells}), path)
         found = hg.mean(path, "age", parse="real", bits=SeededBits(1), **GOOD)
         told = ask(path, parse="real", format="csv", bits=SeededBits(1))
-        assert (told.code, told.err.count("\n")) == (0, 1)
-        assert told.err.startswith("hourglass: charged epsilon 1 to 'b'")
+        assert (told.code, told.err.count("\n")) == (0, 2)  # a hint, and what was charged
+        assert told.err.startswith("hourglass: The column is text.")
+        assert "\nhourglass: charged epsilon 1 to 'b'" in told.err
         answers.add((found.mean, found.sum, told.out))
     assert len(answers) == 1
 
