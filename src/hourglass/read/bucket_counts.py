@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ..core.scale import Scale, doubles_around
 
-__all__ = ["histogram_of_chunks"]
+__all__ = ["buckets_of", "histogram_of_chunks"]
 
 Array = npt.NDArray[Any]
 Doubles = npt.NDArray[np.float64]
@@ -46,6 +46,19 @@ def histogram_of_chunks(scale: Scale, chunks: Iterable[tuple[Array, int]]) -> np
             for start in range(0, len(numbers), _BLOCK):
                 found += _counted(numbers[start : start + _BLOCK], cells, len(found))
     return found
+
+
+def buckets_of(scale: Scale, chunk: Array) -> npt.NDArray[np.int64]:
+    """The bucket of each number of an array without NaN."""
+    with np.errstate(all="ignore"):
+        numbers = _plain(chunk)
+        if (cells := _cells(scale, numbers.dtype)) is None:
+            return _searched(numbers, _thresholds(scale, numbers.dtype))
+        found = _placed(numbers, cells)
+        if numbers.dtype.kind == "f":
+            found[numbers == -math.inf] = 0
+            found[numbers == math.inf] = 2 * len(scale.candidates)
+        return found
 
 
 def _plain(chunk: Array) -> Array:
@@ -100,13 +113,18 @@ class _Cells:
     down: Array
 
 
-def _counted(numbers: Array, cells: _Cells, size: int) -> npt.NDArray[np.int64]:
+def _placed(numbers: Array, cells: _Cells) -> npt.NDArray[np.int64]:
+    """The bucket of each number; of infinities and NaN, the one after the last."""
     doubles = numbers.astype(np.float64, copy=False)
     cell = (doubles.view(np.uint64) >> _REST).view(np.int64)
     bucket = cells.base.take(cell)
     bucket += numbers > cells.before.take(cell)
     bucket += numbers > cells.down.take(cell)
-    found = np.bincount(bucket, minlength=size + 1)[:size]
+    return bucket
+
+
+def _counted(numbers: Array, cells: _Cells, size: int) -> npt.NDArray[np.int64]:
+    found = np.bincount(_placed(numbers, cells), minlength=size + 1)[:size]
     if numbers.dtype.kind == "f":
         found[0] += np.count_nonzero(numbers == -math.inf)
         found[-1] += np.count_nonzero(numbers == math.inf)
@@ -166,3 +184,11 @@ def _sorted(numbers: Array, cut: _Thresholds) -> npt.NDArray[np.int64]:
     # Strictly below c_0, up to c_0, strictly below c_1, ...: each bucket is a difference.
     cumulated = np.stack([below, within], axis=1).ravel()
     return np.diff(cumulated, prepend=0, append=len(part))
+
+
+def _searched(numbers: Array, cut: _Thresholds) -> npt.NDArray[np.int64]:
+    """How many thresholds lie at or below each number."""
+    kept = ~cut.short & ~cut.past
+    reached = np.searchsorted(cut.up[kept], numbers, side="right")
+    passed = np.searchsorted(cut.down[kept], numbers, side="left")
+    return 2 * int(cut.short.sum()) + reached + passed

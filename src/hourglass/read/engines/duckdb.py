@@ -21,6 +21,7 @@ from ..frames import apart, frame_of, is_frame, unsound_times
 from ..schema import Field, Schema
 from ..sql.cells import identifier
 from ..sql.dialects import numbers_apart, with_source
+from ..sql.histogram import Histogram
 from ..sql.query import Question
 from .base import Source, register
 from .duckdb_answer import added_up, of_arrays
@@ -254,8 +255,12 @@ def _text(query: Question, native: str) -> str:
     if rows := _handed_over(query):
         one = len(query.fields) == 1 and not query.inputs and not query.person
         what = "the column is" if one else "the columns are"
-        what = "the rows that count are" if query.person else what
-        told = f"-- {what} read, and NumPy aggregates {'it' if one else 'them'} in this process"
+        does = "aggregates it" if one else "aggregates them"
+        if query.person:
+            in_order = isinstance(query, Histogram) and query.in_order
+            what = "all rows are" if in_order else "the rows that count are"
+            does = "chooses those that count" if in_order else does
+        told = f"-- {what} read, and NumPy {does} in this process"
         return f"{told}\n{with_source(native, rows)}"
     return with_source(native, query.text())
 

@@ -6,7 +6,8 @@
     bucketed    the bucket t of each, by comparisons with public constants, see :mod:`.buckets`
     (last)      COUNT by bucket
 
-DuckDB hands the numbers over after ``chosen``, and NumPy counts them.
+DuckDB hands the numbers over after ``chosen``, and NumPy counts them. If persons are integers, it
+hands them over after ``quantised``, in the order of persons, and NumPy chooses them as well.
 
 Comparisons do not round, so every engine puts every value into the same bucket. Numbers of an
 integer type are compared as integers, all others as doubles; a candidate that the type cannot
@@ -16,7 +17,7 @@ represent is replaced by its nearest neighbours on either side.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +30,7 @@ from ...core.totals import CELLS, Groups, Sum
 from ...core.unit import Unit
 from ...errors import BoundsError
 from ..bucket_counts import histogram_of_chunks
+from ..persons import histogram_of_persons
 from ..schema import TEXT_REACH, Field
 from .buckets import Thresholds, of_doubles, of_integers
 from .cells import as_double, as_integer, double, is_number, whole, widened
@@ -124,28 +126,39 @@ class Histogram:
         self._check()
         if self._integers and self._widened.wide:
             return None
+        if self.in_order:
+            steps = self._numbers("huge", DUCKDB)
+            return with_steps(steps, "SELECT person, x FROM quantised ORDER BY person ASC")
         if self.person:
             steps = self._rows("huge", DUCKDB)
             return with_steps(steps, f"SELECT x FROM {steps[-1][0]}")
         last = f"SELECT {self._number} FROM {self._source}"
         return with_steps(self._first_steps(DUCKDB), last)
 
+    @property
+    def in_order(self) -> bool:
+        """Whether rows can be handed over in the order of persons: if those are integers."""
+        return self.person is not None and self.person.kind == "integer" and not self.person.wide
+
     def _rows(self, sums: str, words: Words) -> list[tuple[str, str]]:
         """The steps up to the numbers that count."""
+        numbers = self._numbers(sums, words)
+        return numbers + (kept_rows(self.unit.records, self.person, ["x"]) if self.person else [])
+
+    def _numbers(self, sums: str, words: Words) -> list[tuple[str, str]]:
+        """The steps up to the numbers."""
         if self._integers:
             present = "x IS NOT NULL"
         else:
             present = is_number("x") if sums == "huge" else f"x <= {double(math.inf)}"
-        person, where, kept = "", "", []
+        person, where = "", ""
         if self.person:
             person = f", {key_column(self.person)} AS person"
             where = f" WHERE {key_column(self.person)} IS NOT NULL"
-            kept = kept_rows(self.unit.records, self.person, ["x"])
         return [
             *self._first_steps(words),
             ("valued", f"SELECT {self._number} AS x{person} FROM {self._source}{where}"),
             ("quantised", f"SELECT * FROM valued WHERE {present}"),
-            *kept,
         ]
 
     def _check(self) -> None:
@@ -177,7 +190,14 @@ class Histogram:
     def of_columns(self, columns: Mapping[str, Column]) -> Groups:
         """The histogram of a column in memory."""
         column = columns[self.value.name]
-        records = histogram_of_chunks(self.scale, column.each_chunk())
+        return self._of_buckets(histogram_of_chunks(self.scale, column.each_chunk()))
+
+    def of_persons(self, blocks: Iterable[tuple[Any, Any]]) -> Groups:
+        """The histogram of persons and numbers, in the order of persons."""
+        return self._of_buckets(histogram_of_persons(self.scale, self.unit.records, blocks))
+
+    @staticmethod
+    def _of_buckets(records: Any) -> Groups:
         return Groups.of(Keys([KeyColumn(np.arange(len(records)))]), records)
 
     def counts(self, groups: Groups) -> Counts:

@@ -51,9 +51,9 @@ _ROUND: Final = NEAREST * HALF
 MOST_IN_DOUBLES: Final = 2**37
 
 #: A prime: products of two remainders fit into 64 bits.
-_PRIME: Final = 2**31 - 1
-_FACTOR: Final = 48271
-_TERM: Final = 1234567
+PRIME: Final = 2**31 - 1
+FACTOR: Final = 48271
+TERM: Final = 1234567
 #: Above the codes of all hexadecimal digits.
 _BASE: Final = 103
 
@@ -174,12 +174,12 @@ def _start(person: Field) -> tuple[str, str]:
     to read hexadecimal numbers.
     """
     if person.kind == "integer":
-        seed = f"(ABS(CAST(person % {_PRIME} AS BIGINT)) * {_FACTOR} + {_TERM}) % {_PRIME}"
-        return seed, f"(s * s % {_PRIME}) * (s * s % {_PRIME}) % {_PRIME} * s % {_PRIME}"
+        seed = f"(ABS(CAST(person % {PRIME} AS BIGINT)) * {FACTOR} + {TERM}) % {PRIME}"
+        return seed, f"(s * s % {PRIME}) * (s * s % {PRIME}) % {PRIME} * s % {PRIME}"
     digits = whole(0)
     for i in range(1, 8):
         digits = f"({digits} * {_BASE} + ASCII(SUBSTR(s, {i}, 1)))"
-    return hash_of(as_text("person")), f"{digits} % {_PRIME}"
+    return hash_of(as_text("person")), f"{digits} % {PRIME}"
 
 
 def key_column(field: Field) -> str:
