@@ -77,20 +77,20 @@ def _of_whole(
 def _kept(starts: Integers, sizes: Integers, rows: int) -> tuple[Integers, Integers]:
     """The rows that count: the place of the person, and the rank among the person's rows.
 
-    Rank r of n counts if (start + r * rows) % n < rows. For n > rows these are the first r at or
-    past each multiple of n.
+    Rank r of n counts if (start + r * rows) % n < rows. If n > rows, these are the first r at or
+    past ``rows`` multiples of n, from the multiple 0 if r = 0 counts, otherwise from n.
     """
     few, many = np.flatnonzero(sizes <= rows), np.flatnonzero(sizes > rows)
     n = sizes[many, None]
-    past = np.arange(rows + 1 if len(many) else 0) * n - starts[many, None] % n
-    ranks = -(-past // rows)
-    place, turn = np.nonzero((ranks >= 0) & (ranks < n))
+    start = starts[many, None] % n
+    multiples = (np.arange(rows if len(many) else 0) + (start >= rows)) * n
+    ranks = -((start - multiples) // rows)
     all_places = np.repeat(few, sizes[few])
     firsts = np.cumsum(sizes[few]) - sizes[few]
     all_ranks = np.arange(len(all_places)) - np.repeat(firsts, sizes[few])
     return (
-        np.concatenate([all_places, many[place]]),
-        np.concatenate([all_ranks, ranks[place, turn]]),
+        np.concatenate([all_places, np.repeat(many, rows)]),
+        np.concatenate([all_ranks, ranks.ravel()]),
     )
 
 
