@@ -43,9 +43,12 @@ def added_up(relation: Any, query: Question) -> Groups:
 
 
 def _of_persons(batch: Any) -> tuple[Any, Any]:
-    """The persons and the numbers of a batch; neither is ever NULL."""
-    (persons, _), (numbers, _) = map(numbers_of, batch.columns)
-    return persons, numbers
+    """The persons and the numbers of the rows in a batch that have a number."""
+    (persons, _), (numbers, absent) = map(numbers_of, batch.columns)
+    there = numbers == numbers  # not NaN
+    if absent is not None:
+        there &= ~absent
+    return persons[there], numbers[there]
 
 
 def _named_rows(batch: Any) -> tuple[Keys, list[Part]]:

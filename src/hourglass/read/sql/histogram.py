@@ -7,7 +7,7 @@
     (last)      COUNT by bucket
 
 DuckDB hands the numbers over after ``chosen``, and NumPy counts them. If persons are integers, it
-hands them over after ``quantised``, in the order of persons, and NumPy chooses them as well.
+hands over ``valued``, in the order of persons, and NumPy chooses the rows as well.
 
 Comparisons do not round, so every engine puts every value into the same bucket. Numbers of an
 integer type are compared as integers, all others as doubles; a candidate that the type cannot
@@ -127,8 +127,8 @@ class Histogram:
         if self._integers and self._widened.wide:
             return None
         if self.in_order:
-            steps = self._numbers("huge", DUCKDB)
-            return with_steps(steps, "SELECT person, x FROM quantised ORDER BY person ASC")
+            steps = [*self._first_steps(DUCKDB), self._valued]
+            return with_steps(steps, "SELECT person, x FROM valued ORDER BY person ASC")
         if self.person:
             steps = self._rows("huge", DUCKDB)
             return with_steps(steps, f"SELECT x FROM {steps[-1][0]}")
@@ -142,24 +142,25 @@ class Histogram:
 
     def _rows(self, sums: str, words: Words) -> list[tuple[str, str]]:
         """The steps up to the numbers that count."""
-        numbers = self._numbers(sums, words)
-        return numbers + (kept_rows(self.unit.records, self.person, ["x"]) if self.person else [])
-
-    def _numbers(self, sums: str, words: Words) -> list[tuple[str, str]]:
-        """The steps up to the numbers."""
         if self._integers:
             present = "x IS NOT NULL"
         else:
             present = is_number("x") if sums == "huge" else f"x <= {double(math.inf)}"
+        return [
+            *self._first_steps(words),
+            self._valued,
+            ("quantised", f"SELECT * FROM valued WHERE {present}"),
+            *(kept_rows(self.unit.records, self.person, ["x"]) if self.person else []),
+        ]
+
+    @property
+    def _valued(self) -> tuple[str, str]:
+        """The step with the number of every row, and the person."""
         person, where = "", ""
         if self.person:
             person = f", {key_column(self.person)} AS person"
             where = f" WHERE {key_column(self.person)} IS NOT NULL"
-        return [
-            *self._first_steps(words),
-            ("valued", f"SELECT {self._number} AS x{person} FROM {self._source}{where}"),
-            ("quantised", f"SELECT * FROM valued WHERE {present}"),
-        ]
+        return "valued", f"SELECT {self._number} AS x{person} FROM {self._source}{where}"
 
     def _check(self) -> None:
         if len(self.scale.candidates) > MOST_CANDIDATES:
