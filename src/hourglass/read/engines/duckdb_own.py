@@ -23,9 +23,6 @@ from .base import spill_directory
 
 __all__ = ["OwnDatabase", "connect"]
 
-#: Settings of every connection. DuckDB reads so far ahead of the kernel; its default, a megabyte,
-#: makes its threads wait.
-_SESSION: Final = "SET enable_progress_bar = false; SET streaming_buffer_size = '16MB'"
 #: At most this many idle databases are kept; each has a sleeping thread per core.
 _MOST: Final = 2
 #: The idle databases, and where each would spill to.
@@ -107,7 +104,7 @@ def _kept() -> Opened | None:
 
 def _connected(database: Any) -> Any:
     cursor = database.cursor()
-    cursor.execute(_SESSION)
+    cursor.execute("SET enable_progress_bar = false")
     return cursor
 
 
@@ -124,7 +121,7 @@ def connect(spill: Path | None = None) -> Any:
             "temp_directory": str(spill or spill_directory()),
         }
     )
-    connection.execute(_SESSION)
+    connection.execute("SET enable_progress_bar = false")
     # The minimum and maximum in Parquet statistics ignore NaN. DuckDB uses them to fold
     # comparisons, ISNAN and IS NULL, so whether a NaN is counted would depend on other rows.
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
