@@ -48,7 +48,7 @@ def _of_persons(batch: Any) -> tuple[Any, Any]:
     there = numbers == numbers  # not NaN
     if absent is not None:
         there &= ~absent
-    return persons[there], numbers[there]
+    return (persons, numbers) if there.all() else (persons[there], numbers[there])
 
 
 def _named_rows(batch: Any) -> tuple[Keys, list[Part]]:
