@@ -19,7 +19,7 @@ from ..errors import BudgetError
 from ..ledger import Budget, create_budget
 from ..noise import Hourglass
 from ..read.column import Column
-from .finding import Finding
+from .finding import Finding, grid_text
 from .greybox import greybox_finding
 from .paths import person_path
 
@@ -36,7 +36,7 @@ def keys_finding(law: Hourglass, delta: Fraction, threshold: int) -> Finding:
     tail = float(law.count_tail(threshold - 1))
     return Finding(
         "exact",
-        f"secret keys, delta {float(delta):g}, grid {law.grid}",
+        f"secret keys, delta {float(delta):g}, grid {grid_text(law.grid)}",
         excess <= 0,
         f"a group of one record reaches {threshold} with probability {tail:.3g}",
         {"delta": str(delta), "threshold": threshold, "probability": tail},

@@ -9,13 +9,13 @@ from typing import Final
 
 import numpy as np
 
-from ..core.grid import DEFAULT_GRID, Bounds, Grid
+from ..core.grid import Bounds, Grid
 from ..mechanisms.base import make
 from ..mechanisms.columns import box_lattice
 from ..mechanisms.lattice import Lattice
 from ..noise import HourglassBox
 from .exact import exact_audit, table_of
-from .finding import Finding
+from .finding import Finding, grid_text
 
 __all__ = ["SMALL", "audit_boxes", "boxes_finding", "level_steps", "small_boxes"]
 
@@ -33,7 +33,7 @@ def audit_boxes(epsilon: Fraction, grids: Iterable[int]) -> Iterator[Finding]:
     for G in grids:
         real = make("hourglass", epsilon, (Grid(Bounds(-1.0, 3.0), G),) * 2, "columns")
         whole = make("hourglass", epsilon, (Grid(Bounds(0, G), G, own=True),) * 2, "columns")
-        laws = {f"grid {'2^32' if G == DEFAULT_GRID else G}": real}
+        laws = {f"grid {grid_text(G)}": real}
         if whole.parts != real.parts:
             laws[f"whole numbers 0..{G} in {whole.parts[0]} parts"] = whole
         for where, mechanism in laws.items():

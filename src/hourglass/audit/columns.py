@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..ask.mean import mean
-from ..core.grid import DEFAULT_GRID, Bounds, Grid
+from ..core.grid import Bounds, Grid
 from ..core.unit import Unit, per_person
 from ..mechanisms.base import make
 from .column_paths import (
@@ -25,7 +25,7 @@ from .column_paths import (
     sampler_of_columns,
 )
 from .empirical import ALPHA, LowerBound, Progress, empirical_finding, lower_bound, one_by_one
-from .finding import Finding
+from .finding import Finding, grid_text
 from .greybox import greybox_finding
 from .searches import KEYS, TOUCHED
 
@@ -55,8 +55,7 @@ def empirical_columns(
         ("a row at one lower and one upper bound", (0, grid, 1)),
         ("a row at both upper bounds", (grid, grid, 1)),
     )
-    subject = f"hourglass of 2 columns, epsilon {epsilon}, grid "
-    subject += "2^32" if grid == DEFAULT_GRID else str(grid)
+    subject = f"hourglass of 2 columns, epsilon {epsilon}, grid {grid_text(grid)}"
     for name, totals in pairs:
         bound = lower_bound(
             sampler_of_columns(mechanism),

@@ -66,7 +66,7 @@ def exact_finding(lattice: Lattice, *, claimed: Fraction | None = None) -> Findi
     if not lattice.full:
         words.append("points on both sides of every edge")
     elif tail is not None:
-        words.append(f"tail beyond the window {max(0.0, float(tail)):.1e}")
+        words.append(f"the law repeats beyond the window, mass {max(0.0, float(tail)):.1e}")
     return Finding(
         "exact",
         lattice.name,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Finding"]
+__all__ = ["Finding", "grid_text"]
 
 
 @dataclass(frozen=True)
@@ -32,3 +32,9 @@ class Finding:
             "detail": self.detail,
             **self.figures,
         }
+
+
+def grid_text(cells: int) -> str:
+    """A number of cells; a large power of two as such."""
+    exponent = cells.bit_length() - 1
+    return f"2^{exponent}" if exponent >= 16 and cells == 1 << exponent else str(cells)

@@ -23,7 +23,7 @@ from .bench import Bench, Mutant
 from .boxes import level_steps
 from .empirical import ALPHA, Array, LowerBound, Progress, Sampler, empirical_finding, lower_bound
 from .exact import exact_audit, exact_finding
-from .finding import Finding
+from .finding import Finding, grid_text
 from .greybox import Path, greybox_finding, neighbours
 from .paths import present
 
@@ -41,7 +41,7 @@ def audit_spreads(epsilon: Fraction, grids: Iterable[int]) -> Iterator[Finding]:
     yield triangles_finding(epsilon)
     for G in sorted({min(G, FINEST) for G in grids}):
         found = exact_audit(_mechanism(epsilon, G))
-        subject = f"hourglass with spread, epsilon {epsilon}, grid {G}"
+        subject = f"hourglass with spread, epsilon {epsilon}, grid {grid_text(G)}"
         yield Finding(found.check, subject, found.holds, found.detail, found.figures)
 
 

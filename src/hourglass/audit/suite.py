@@ -21,7 +21,7 @@ from .column_mutants import box_sampler
 from .empirical import ALPHA, LowerBound, Progress, empirical_finding, lower_bound
 from .exact import exact_audit
 from .files import audit_files
-from .finding import Finding
+from .finding import Finding, grid_text
 from .greybox import Path, greybox_finding, neighbours
 from .lines import audit_lines
 from .names import audit_names
@@ -48,7 +48,7 @@ def audit_exact(
     for G, name in product(grids, algorithms):
         real = make(name, epsilon, Grid(Bounds(-1.0, 3.0), G))
         whole = make(name, epsilon, Grid(Bounds(0, G), G, own=True))
-        laws = {f"grid {_shown(G)}": real}
+        laws = {f"grid {grid_text(G)}": real}
         if whole.parts != real.parts:
             laws[f"whole numbers 0..{G} in {whole.parts} parts"] = whole
         for where, algorithm in laws.items():
@@ -104,7 +104,7 @@ def audit_empirical(
             progress=progress,
             threads=threads,
         )
-        subject = f"{algorithm}, epsilon {epsilon}, grid {_shown(grid)}"
+        subject = f"{algorithm}, epsilon {epsilon}, grid {grid_text(grid)}"
         yield empirical_finding(subject, epsilon, bound, pairs=name), bound
 
 
@@ -133,7 +133,3 @@ def audit_around(epsilon: Fraction) -> Iterator[Finding]:
     yield from audit_lines(epsilon)
     yield from audit_files(epsilon)
     yield ledger_finding("charge, look, store, hand out", run)
-
-
-def _shown(grid: int) -> str:
-    return "2^32" if grid == DEFAULT_GRID else str(grid)
