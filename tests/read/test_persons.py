@@ -114,3 +114,16 @@ def test_integer_types_of_persons(kind: str, in_order: bool) -> None:
     assert str(question.sql).endswith("ORDER BY person ASC") == in_order
     expected = dict(enumerate(reference(sorted(rows), scale, 1)))
     assert question.read() == counts_from_histogram(scale, expected)
+
+
+def test_rows_without_a_number_are_left_out_without_a_warning() -> None:
+    """NULL, NaN and a signalling NaN; warnings are errors here."""
+    loud = np.array([0x7FF0000000000001], dtype=np.uint64).view(np.float64)
+    values = np.concatenate([loud, [math.nan, 1.0, 2.0, math.inf, 3.0]])
+    mask = np.arange(len(values)) == 5
+    table = pa.table({"u": [1, 1, 1, 2, 3, 4], "x": pa.array(values, mask=mask)})
+    scale = Scale((0, 1, 2))
+    ask: dict[str, Any] = {"epsilon": 1, "scale": scale.candidates, "unit": hg.per_person("u")}
+    found = bounds_question(table, "x", **ask).read()
+    expected = reference([(1, 1.0), (2, 2.0), (3, math.inf)], scale, 1)
+    assert found == counts_from_histogram(scale, dict(enumerate(expected)))

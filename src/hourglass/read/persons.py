@@ -1,7 +1,7 @@
 """The rows of each person that count, from rows in the order of persons.
 
-DuckDB sorts rows by person in a fourth of the time that it takes to number the rows of each person,
-so they are chosen here. The rule is that of :func:`.sql.steps.kept_rows`: it goes by the order of a
+DuckDB sorts rows by person in half of the time that it takes to number the rows of each person, so
+they are chosen here. The rule is that of :func:`.sql.steps.kept_rows`: it goes by the order of a
 person's numbers, and the order of their buckets is the same.
 """
 

@@ -45,7 +45,8 @@ def added_up(relation: Any, query: Question) -> Groups:
 def _of_persons(batch: Any) -> tuple[Any, Any]:
     """The persons and the numbers of the rows in a batch that have a number."""
     (persons, _), (numbers, absent) = map(numbers_of, batch.columns)
-    there = numbers == numbers  # not NaN
+    with np.errstate(all="ignore"):  # a warning about a signalling NaN would reveal it
+        there = numbers == numbers
     if absent is not None:
         there &= ~absent
     return (persons, numbers) if there.all() else (persons[there], numbers[there])
