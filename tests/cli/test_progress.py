@@ -44,7 +44,7 @@ def table(folder: Path, rows: int) -> Path:
 
 def test_reading_shows_the_time_and_nothing_of_the_data(tmp_path: Path) -> None:
     # No count of anything: a number of rows or groups on the screen would be a release.
-    for rows in (3, 300_000):
+    for rows in (100, 300_000):
         words = ["mean", table(tmp_path, rows), "x", "--bounds", 0, 1, "--epsilon", 1]
         shown = shown_on_a_terminal(*words)
         assert "reading" in shown
