@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hourglass.core.scale import Counts, Scale, counts_from_histogram
 from hourglass.read import bucket_counts
-from hourglass.read.bucket_counts import histogram_of_chunks
+from hourglass.read.bucket_counts import buckets_of, histogram_of_chunks
 
 pytestmark = pytest.mark.property
 
@@ -159,3 +159,22 @@ def test_which_scales_are_sorted() -> None:
         assert bucket_counts._cells(DENSE[name], reals) is None
     for name in ("rounded into a cell", "rounded below a cell"):
         assert bucket_counts._cells(DENSE[name], np.dtype(np.int64)) is None
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "candidates",
+    [(-(2**70), -3.5, 0, 1, 2**70), (-1000.0, 0.0, 1.0, 1.0000001, 1.0000002, 3.5, 1e30)],
+    ids=["by cells", "by searching"],
+)
+def test_each_number_has_the_bucket_of_the_rule(dtype: str, candidates: tuple[Any, ...]) -> None:
+    """Candidates below and above every value of a type, infinities, and both ends of the type."""
+    scale, kind = Scale(candidates), np.dtype(dtype)
+    numbers = np.arange(-5, 6).astype(kind)
+    if kind.kind == "f":
+        numbers = np.concatenate([numbers, np.array([-math.inf, math.inf, 0.5, 3.5], kind)])
+    else:
+        info = np.iinfo(kind)
+        numbers = np.concatenate([numbers, np.array([info.min, info.max], kind)])
+    found = buckets_of(scale, numbers.astype(kind))
+    assert found.tolist() == [scale.bucket(number.item()) for number in numbers]

@@ -397,8 +397,8 @@ def test_nanoseconds_are_rounded_down_to_microseconds(tmp_path: Path) -> None:
         ("income > 1 && income < 2", "where, character 12: write AND in place of &"),
         ("income > 1 | income < 2", "where, character 12: write OR in place of |"),
         ("!(income > 1)", "where, character 1: write NOT in place of !"),
-        ("old = 1", "the same type; where x is true or false, write x or NOT x"),
-        ("1 = old", "the same type; where x is true or false, write x or NOT x"),
+        ("old = 1", "the same type; if x is true or false, write x or NOT x"),
+        ("1 = old", "the same type; if x is true or false, write x or NOT x"),
     ],
 )
 def test_a_mistake_in_a_filter_and_its_remedy(where: str, told: str) -> None:

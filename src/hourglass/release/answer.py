@@ -257,7 +257,7 @@ class Answer(Presented):
         return "persons" if counts_persons(self.unit) else "count"
 
     def _tells_nothing(self, found: Mapping[str, Any]) -> Any:
-        """Whether a mean is of no records, or its interval has room for all values."""
+        """Whether a mean is of no records, or its interval covers the whole range."""
         lower, upper = float(self.bounds.lower), float(self.bounds.upper)
         everything = (found["mean_low"] <= lower) & (upper <= found["mean_high"])
         return (found["count"] == 0) | everything

@@ -20,8 +20,8 @@ from ..sql.query import Query, Question
 __all__ = ["added_up", "of_arrays"]
 
 #: Rows per batch of one column, and half as many of several: so few that a batch is still in the
-#: cache when the kernel gets it, and enough that its calls do not count. A fourth of them takes a
-#: sixth longer.
+#: cache when the kernel gets it, and so many that its calls take little of the time. With a fourth
+#: of them, one column takes a sixth longer.
 _BATCH: Final = 1 << 17
 
 

@@ -175,7 +175,7 @@ class _Checker:
             part = known[others[0]]
             remedy = self.remedy(part, kind, others[0])
             if "boolean" in known and isinstance(node, nodes.Compare):
-                remedy = "; where x is true or false, write x or NOT x"
+                remedy = "; if x is true or false, write x or NOT x"
             self.fail(
                 part,
                 f"{_WORDS[others[0]]} and {_WORDS[kind]}: both must have the same type{remedy}",
