@@ -25,6 +25,7 @@ from typing import Any
 
 from hourglass.errors import BudgetExceededError, HourglassError
 from hourglass.ledger import Budget, create_budget, session
+from hourglass.ledger.store import open_store
 
 EPSILON = Fraction(1, 1000)
 
@@ -232,6 +233,26 @@ def race(ledger: str, workers: str, tries: str, room: str) -> dict[str, Any]:
     }
 
 
+def creation(ledger: str, workers: str) -> dict[str, Any]:
+    """Children that each create a budget in a ledger that none of them finds, and charge it."""
+    go_reading, go_writing = os.pipe()
+
+    def work(number: int) -> None:
+        os.close(go_writing)
+        os.read(go_reading, 1)  # ends for all at once when the parent closes its end
+        create_budget(ledger, f"b{number}", epsilon=1, wait=60).reserve(EPSILON, question="q")
+
+    children = [child(lambda _, n=n: work(n)) for n in range(int(workers))]  # type: ignore[misc]
+    os.close(go_writing)
+    failed = 0
+    for process, reading in children:
+        os.close(reading)
+        failed += os.waitpid(process, 0)[1] != 0
+    names = open_store(ledger, wait=60).names()
+    charges = sum(len(Budget(ledger, name).history()) for name in names)
+    return {"failed": failed, "budgets": len(names), "charges": charges}
+
+
 def same_key(ledger: str, workers: str) -> dict[str, Any]:
     """Children that ask under one key at once."""
     budget = create(ledger, "b", epsilon=1, wait=60)
@@ -424,6 +445,7 @@ COMMANDS: dict[str, Callable[..., dict[str, Any]]] = {
     "failpoint": failpoint,
     "failpoints": failpoints,
     "race": race,
+    "creation": creation,
     "same_key": same_key,
     "forks_of_threads": forks_of_threads,
     "disk_full": disk_full,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hourglass.ledger import Amount, optimal_epsilon
-from hourglass.ledger.composition import STEP, Responses, equal_total_fits
+from hourglass.ledger.composition import STEP, Responses, _fused, equal_total_fits
 
 NANO = Fraction(1, 10**9)
 epsilons = st.fractions(Fraction(1, 50), Fraction(3), max_denominator=97)
@@ -41,6 +41,35 @@ def test_unequal_is_the_enumerated_delta_from_above(values: list[Fraction], part
     assert exact >= truth * (1 - mpmath.mpf(10) ** -14)
     # the lattice rounds each epsilon up by at most sum/50000
     assert exact <= truth + mpmath.mpf("1e-3")
+
+
+@pytest.mark.parametrize("values", [["1/3"], ["1/3", "1/7"], ["1/10"] * 5, ["1", "2", "7/3"]])
+def test_delta_is_never_below_the_enumerated_one_next_to_a_loss(values: list[str]) -> None:
+    """There the doubles of the loss and of the total cancel; nothing is allowed for in the test."""
+    exact = [Fraction(value) for value in values]
+    responses = Responses(exact)
+    for signs in set(itertools.product((-1, 1), repeat=len(exact))):
+        loss = sum((sign * value for sign, value in zip(signs, exact, strict=True)), Fraction(0))
+        for power in (10, 13, 14, 15, 16, 17, 20):
+            for total in (loss - Fraction(1, 10**power), loss - Fraction(3, 10**power)):
+                if total > 0:
+                    found = responses.delta_up(total)
+                    with mpmath.workdps(50):
+                        bound = mpmath.mpf(found.numerator) / found.denominator
+                        assert bound >= enumerated(exact, total)
+
+
+@pytest.mark.enumeration
+def test_merging_loses_no_charge() -> None:
+    """Neighbours are merged into as few as asked for; caught: a slice that leaves one out."""
+    for count in range(1, 40):
+        given_ = [Fraction(2**place) for place in range(count)]  # each set has its own sum
+        for most in range(1, 12):
+            fused = _fused(given_, most)
+            assert len(fused) <= most
+            assert sum(fused) == sum(given_)
+            assert fused == sorted(fused)
+            assert count > most or fused == given_
 
 
 @settings(max_examples=40, deadline=None)

@@ -85,6 +85,11 @@ def test_eight_processes_race(place: Place, room: int) -> None:
     }
 
 
+def test_eight_processes_create_one_ledger(place: Place) -> None:
+    report = harness("creation", place.location, 8)
+    assert report == {"failed": 0, "budgets": 8, "charges": 8}
+
+
 def test_eight_processes_share_one_key(place: Place) -> None:
     report = harness("same_key", shared(place), 8)
     assert report == {"failed": 0, "answers": 8, "charges": 1, "violations": []}
@@ -136,6 +141,60 @@ def test_a_thread_waits_no_longer_than_the_limit(tmp_path: Any) -> None:
     done.set()
     holder.join()
     assert budget.balance().charges == 0
+
+
+#: Forks while a thread holds a budget, whose second user in the child comes while the first still
+#: puts it in order.
+TWO_IN_A_CHILD = """
+import os, signal, sys, threading
+from hourglass import ledger
+
+ledger.create_budget(sys.argv[1], "b", epsilon=1)
+budget = ledger.Budget(sys.argv[1], "b", wait=1)
+held, done = threading.Event(), threading.Event()
+
+def hold():
+    with budget._session._lock:
+        held.set()
+        done.wait()
+
+holder = threading.Thread(target=hold)
+holder.start()
+held.wait()
+if os.fork() == 0:
+    signal.alarm(60)
+    threading.Thread(target=done.wait).start()  # takes the identity of the thread that is gone
+    found = []
+    second = threading.Thread(target=lambda: found.append(budget.balance().charges))
+
+    def trace(frame, event, _):
+        if event == "line" and frame.f_code.co_name == "_forget" and second.ident is None:
+            if frame.f_lineno > frame.f_code.co_firstlineno + 2:  # after its first statement
+                second.start()
+                second.join()
+        return trace
+
+    sys.settrace(trace)
+    found.append(budget.balance().charges)
+    sys.settrace(None)
+    if second.ident is None:
+        second.start()
+        second.join()
+    os._exit(found != [0, 0])
+code = os.waitstatus_to_exitcode(os.wait()[1])
+done.set()
+sys.exit(code)
+"""
+
+
+def test_two_threads_of_a_forked_child_use_one_budget(tmp_path: Any) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_IN_A_CHILD, str(tmp_path / "budget.db")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 #: Ends a transaction by Ctrl-C at each line of the gate in turn, and forks after each.
@@ -257,3 +316,55 @@ def test_a_budget_is_usable_after_ctrl_c_at_any_call(tmp_path: Any) -> None:
     calls, _, bad = done.stdout.strip().partition(" ")
     assert int(calls) > 200
     assert bad == "[]", done.stderr
+
+
+#: Ends a charge by Ctrl-C at each call in turn after its entry was written, and looks for the key.
+NAMED = """
+import sys
+from hourglass import ledger
+from hourglass.ledger import session
+
+ledger.create_budget(sys.argv[1], "b", epsilon=1000)
+budget = ledger.Budget(sys.argv[1], "b")
+calls, reached, made, unnamed = 0, True, 0, []
+while reached:
+    calls, passed, reached = calls + 1, 0, False
+
+    def profile(frame, event, _):
+        global passed, reached
+        passed += event in ("call", "c_return")
+        if passed == calls:
+            reached = True
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    def start(step):
+        if step == "reserve:written":
+            session.hook = None
+            sys.setprofile(profile)
+
+    session.hook = start
+    notes = []
+    try:
+        charge = budget.reserve("0.01", question="q")
+    except KeyboardInterrupt as error:
+        notes = getattr(error, "__notes__", [])
+    sys.setprofile(None)
+    known = {c.request for c in budget.history()}
+    if reached and len(known) > made and not any(f"charge-{len(known)}'" in n for n in notes):
+        unnamed.append(calls)
+    made = len(known)
+print(calls, made, unnamed)
+"""
+
+
+def test_ctrl_c_at_any_call_after_the_charge_names_its_key(tmp_path: Any) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NAMED, str(tmp_path / "budget.db")],
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    calls, made, unnamed = done.stdout.split(maxsplit=2)
+    assert int(calls) > 50
+    assert int(made) > 10
+    assert unnamed.strip() == "[]", done.stderr

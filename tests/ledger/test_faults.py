@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import resource
 import shutil
 import sqlite3
 import stat
@@ -115,6 +116,21 @@ def test_disk_full(file: SqlitePlace) -> None:
     usable(file, Fraction(report["accepted"], 1000))
 
 
+@pytest.mark.parametrize("room", [0, 4096])
+def test_disk_full_when_the_file_is_created(tmp_path: Path, room: int) -> None:
+    """An empty file would be refused as a ledger that lost its content."""
+    path = tmp_path / "new.db"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        with pytest.raises(LedgerWriteError):
+            create_budget(path, "b", epsilon=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
+    assert create_budget(path, "b", epsilon=1).balance().charges == 0
+
+
 def test_disk_full_after_the_charge(file: SqlitePlace) -> None:
     assert harness("disk_full_at_settle", file.location) == {
         "error": "LedgerWriteError",
@@ -178,10 +194,25 @@ def test_file_removed_while_in_use(file: SqlitePlace) -> None:
 def test_empty_file(file: SqlitePlace) -> None:
     os.close(os.open(file.location, os.O_CREAT, 0o600))
     with pytest.raises(LedgerCorruptError, match="empty"):
+        Budget(file.location, "b", wait=0.1)
+    os.utime(file.location, (0, 0))  # nobody is creating it any more
+    with pytest.raises(LedgerCorruptError, match="empty"):
         Budget(file.location, "b")
     with pytest.raises(LedgerCorruptError, match="empty"):
         fresh(file)
     assert Path(file.location).stat().st_size == 0
+
+
+def test_a_file_that_another_process_is_creating_is_awaited(
+    file: SqlitePlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is empty until its tables are committed; it was said to be lost, and to be removed."""
+    fresh(file)
+    path = Path(file.location)
+    content = path.read_bytes()
+    os.truncate(path, 0)
+    monkeypatch.setattr(time, "sleep", lambda _: path.write_bytes(content))
+    assert Budget(file.location, "b").balance().charges == 0
 
 
 def test_truncated_file(file: SqlitePlace) -> None:
@@ -697,6 +728,24 @@ def test_a_planted_journal_undoes_no_charge(
     assert path.read_bytes() == after
     journal.unlink()
     usable(file, TENTH)
+
+
+def test_a_journal_that_is_being_deleted_is_none(
+    file: SqlitePlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lookup during another process's commit may find its journal without a name."""
+    budget = fresh(file, epsilon=1)
+    with open(tmp_path / "journal", "wb") as journal:
+        os.chmod(journal.fileno(), 0o600)
+        os.unlink(journal.name)
+        nameless, look = os.fstat(journal.fileno()), os.lstat
+    assert nameless.st_nlink == 0
+
+    def lstat(path: str | Path) -> os.stat_result:
+        return nameless if str(path).endswith("-journal") else look(path)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    assert budget.reserve("0.1", question="q").request == "charge-1"
 
 
 def test_the_journal_that_a_crash_left_is_taken(file: SqlitePlace) -> None:

@@ -496,6 +496,31 @@ def test_bad_role(steward: PostgresPlace, role: Any) -> None:
         grant_role(steward.location, role)
 
 
+def test_rights_are_changed_by_several_processes_at_once(
+    postgres: PostgresPlace, steward: PostgresPlace
+) -> None:
+    """PostgreSQL fails two changes of the same rights that overlap: about a third of them did."""
+    roles = [postgres.role("ann").user for _ in range(4)]
+    failed: list[LedgerError] = []
+
+    def change(role: str) -> None:
+        for _ in range(5):
+            for work in (grant_role, revoke_role, grant_role):
+                try:
+                    work(steward.location, role)
+                except LedgerError as error:
+                    failed.append(error)
+
+    threads = [threading.Thread(target=change, args=(role,)) for role in roles]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    for role in roles:
+        Budget(steward.location.replace(steward.user, role), "b").reserve(TENTH, question="q")
+
+
 def test_only_the_owner_gives_rights(analyst: PostgresPlace, other: PostgresPlace) -> None:
     with pytest.raises(LedgerWriteError, match="only the owner"):
         grant_role(analyst.location, other.user)

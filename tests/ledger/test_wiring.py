@@ -99,7 +99,7 @@ def test_another_question_under_the_same_name_is_refused(
 
 
 def test_a_failure_after_the_charge_keeps_it_and_names_the_request(budget: hg.Budget) -> None:
-    with pytest.raises(OSError, match="the disk") as caught:
+    with pytest.raises(hg.SourceError, match=r"the iterator failed \(OSError\)") as caught:
         ask(budget, Watched(budget, fails=True))
     (charge,) = budget.history()
     assert charge.status == "open"

@@ -21,7 +21,7 @@ from ..errors import (
 )
 from .entries import GENESIS, Row, amount_fields, answer_text, digest
 from .replay import View
-from .session import Session, naming, parsed, reach
+from .session import Session, name_charge, parsed, reach
 from .store import Caller, known_budget, open_store
 from .values import (
     Allowance,
@@ -138,22 +138,33 @@ class Budget:
         """
         amount = charged_amount(epsilon, delta)
         key = None if request is None else checked_text("request", request)
-        asked = digest(checked_question(question))
-        checked_text("description", description, empty=True)
+        about = {"request": key, "question": digest(checked_question(question))}
+        about["description"] = checked_text("description", description, empty=True)
         written: list[str] = []
-        with naming(written), self._session.looking(write=True) as look:
+        try:
+            return self._reserve(amount, about, allowance, written)
+        except BaseException as error:  # whatever Ctrl-C ends, up to the caller's own code
+            name_charge(error, written)
+            raise
+
+    def _reserve(
+        self, amount: Amount, about: dict[str, Any], allowance: Allowance | None, written: list[str]
+    ) -> Reservation:
+        """Make the charge; its key is added to ``written`` before it is committed."""
+        key = about["request"]
+        with self._session.looking(write=True) as look:
             standing = None if key is None else look.view.standing(key)
             if standing is None:
                 self._check_room(look.view, amount)
                 if allowance is not None:
                     self._check_allowance(look.view, amount, allowance)
                 free = key if key is not None else _free_key(look.view)
-                about = {"request": free, "question": asked, "description": description}
-                number = look.append("reserve", amount_fields(amount) | about).number
+                fields = amount_fields(amount) | about | {"request": free}
+                number = look.append("reserve", fields).number
                 written.append(free)
             else:
                 number = standing.number
-                self._check_same(standing, asked, amount)
+                self._check_same(standing, about["question"], amount)
                 if standing.answer_number is not None:
                     return Reservation(self, standing, look.stored(standing), reopened=True)
                 self._check_own(standing, look.caller)

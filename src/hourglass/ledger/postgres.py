@@ -104,12 +104,14 @@ class PostgresStore:
         """Let a role charge every budget of the ledger."""
         with self._begun() as (connection, caller):
             self._check_owner(caller)
+            schema.hold_rights(connection)
             schema.grant(connection, role)
 
     def revoke(self, role: str) -> None:
         """Revoke every right of a role on the ledger."""
         with self._begun() as (connection, caller):
             self._check_owner(caller)
+            schema.hold_rights(connection)
             schema.revoke(connection, role)
 
     @contextmanager

@@ -12,7 +12,9 @@ from psycopg.sql import SQL, Identifier
 
 from .postgres_functions import CALLED, FUNCTIONS, NAMES
 
-__all__ = ["STATE", "VERSION", "Connection", "create", "grant", "migrate", "revoke"]
+__all__ = [
+    "STATE", "VERSION", "Connection", "create", "grant", "hold_rights", "migrate", "revoke",
+]  # fmt: skip
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -117,6 +119,11 @@ def migrate(connection: Connection) -> None:
     for role in chargers:
         grant(connection, role)
     connection.execute(f"UPDATE hourglass.ledger SET version = {VERSION}".encode())
+
+
+def hold_rights(connection: Connection) -> None:
+    """Wait for other changes of rights: two at once fail in PostgreSQL. Charges go on."""
+    connection.execute("LOCK TABLE hourglass.ledger IN SHARE ROW EXCLUSIVE MODE")
 
 
 def grant(connection: Connection, role: str) -> None:

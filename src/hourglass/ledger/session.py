@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -19,7 +20,7 @@ from .replay import View
 from .store import Caller, Store, Transaction
 from .values import Anchor, Charge
 
-__all__ = ["STEPS", "Look", "Session", "naming", "parsed", "reach"]
+__all__ = ["STEPS", "Look", "Session", "name_charge", "parsed", "reach"]
 
 #: The steps at which a crash test stops a process, in the order of a charge.
 STEPS: Final = (
@@ -91,10 +92,10 @@ class Session:
         self._anchor = anchor
         self._wait = float(wait)
         self._forget()
+        _sessions.add(self)
 
     def _forget(self) -> None:
         """Start anew, as a forked child must: its parent's threads may hold the lock."""
-        self._process = os.getpid()
         self._lock = threading.RLock()  # which knows its owner
         self._view: View | None = None
         self._changing = False
@@ -109,8 +110,6 @@ class Session:
         Ctrl-C may come at any call. The lock is released wherever that is, and a view that was
         being changed is made anew.
         """
-        if os.getpid() != self._process:
-            self._forget()
         try:
             if not self._lock.acquire(timeout=self._wait):
                 raise LedgerBusyError(
@@ -149,21 +148,30 @@ class Session:
         return view
 
 
-@contextmanager
-def naming(written: list[str]) -> Iterator[None]:
-    """If an error or Ctrl-C ends a charge that was written, add a note that names its key.
+#: Every session of this process.
+_sessions: Final[weakref.WeakSet[Session]] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    """Called in a forked child before it can have a second thread."""
+    for each in _sessions:
+        each._forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
+
+
+def name_charge(error: BaseException, written: list[str]) -> None:
+    """Add a note that names the key of a charge that was written before an error or Ctrl-C.
 
     The charge may have been committed, and its caller does not know a key that was generated.
     """
-    try:
-        yield
-    except BaseException as error:
-        for key in written:
-            error.add_note(
-                "The charge may have been made. The same question with "
-                f"request={key!r} is charged at most once."
-            )
-        raise
+    for key in written:
+        error.add_note(
+            "The charge may have been made. The same question with "
+            f"request={key!r} is charged at most once."
+        )
 
 
 def parsed(text: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +26,13 @@ from ..errors import (
 )
 from ._forks import no_fork
 from .entries import Row, make_row
-from .sqlite_file import check_directory, check_file, check_journal, is_mount_point
+from .sqlite_file import (
+    await_creation,
+    check_directory,
+    check_file,
+    check_journal,
+    is_mount_point,
+)
 from .store import Caller
 
 __all__ = ["SqliteStore"]
@@ -87,6 +93,16 @@ class SqliteStore:
                 f"ledger {self.location!r} cannot be created ({os.strerror(error.errno or 0)}); "
                 "name a file in a directory that you may write to"
             ) from None
+        try:
+            self._fill()
+        except BaseException:
+            with suppress(OSError):
+                if not os.path.getsize(self._path):  # a file with tables stays, come what may
+                    os.unlink(self._path)
+            raise
+
+    def _fill(self) -> None:
+        """Write the schema into the new file, which no other process does."""
         os.chmod(self._path, 0o600)  # a strict umask may have removed more permissions
         with no_fork(), self._errors(), closing(self._connect()) as connection:
             connection.execute("BEGIN EXCLUSIVE")
@@ -110,6 +126,7 @@ class SqliteStore:
 
     @contextmanager
     def _begun(self, *, write: bool) -> Iterator[sqlite3.Connection]:
+        await_creation(self._path, self._wait)
         check_journal(self._path, self.location)
         try:
             seen = self._check_file()

@@ -8,11 +8,33 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from pathlib import Path
+from typing import Final
 
 from ..errors import LedgerCorruptError, LedgerMissingError, LedgerUnsafeError
 
-__all__ = ["check_directory", "check_file", "check_journal", "is_mount_point"]
+__all__ = ["await_creation", "check_directory", "check_file", "check_journal", "is_mount_point"]
+
+#: For so many seconds a new file may be empty because another process is still creating it.
+_CREATION: Final = 10.0
+
+
+def await_creation(path: Path, wait: float) -> None:
+    """Wait until the process that is creating the file has committed its tables.
+
+    Until then the file is empty. One that stays empty, or has long been, is left to the checks.
+    """
+    end = time.monotonic() + min(wait, _CREATION)
+    while _is_new(path) and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def _is_new(path: Path) -> bool:
+    found = _beside(path, "")
+    if found is None or not stat.S_ISREG(found.st_mode) or found.st_size:
+        return False
+    return abs(time.time() - found.st_mtime) < _CREATION
 
 
 def check_file(path: Path, location: str) -> tuple[int, int]:
@@ -86,9 +108,12 @@ def check_journal(path: Path, location: str) -> None:
 
 def _beside(path: Path, ending: str) -> os.stat_result | None:
     try:
-        return os.lstat(f"{path}{ending}")
+        found = os.lstat(f"{path}{ending}")
     except OSError:
         return None
+    # Another process deletes its journal when it commits. Looked up at that moment, the file is
+    # still found, but has no name left.
+    return found if found.st_nlink else None
 
 
 def _looked_up(path: Path, location: str) -> os.stat_result:
