@@ -5,7 +5,7 @@ HourglassError
 │   ├── EpsilonError        epsilon or delta is not a usable privacy parameter
 │   ├── BoundsError         the bounds are missing, reversed, not finite, of the wrong type
 │   ├── GridError           the grid is out of range, or too fine for the bounds
-│   ├── DataError           the data is of a kind that has no mean: text, dates, nested
+│   ├── DataError           the data, or a column of it, cannot be used as asked
 │   └── OptionError         another argument has a value that is not offered
 ├── BudgetError             the ledger refused the charge (exit code 3)
 │   ├── BudgetExceededError     the price exceeds what remains; has requested, spent, remaining
@@ -263,11 +263,7 @@ class guarded:  # noqa: N801 - used as a statement
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> None:
         del error, trace  # otherwise a tool that prints local variables would print them
-        if (
-            kind is not None
-            and issubclass(kind, Exception)
-            and not issubclass(kind, HourglassError)
-        ):
+        if kind is not None and _is_foreign(kind):
             raise_alone(self.told(kind.__name__))
 
     def told(self, kind: str) -> HourglassError:
@@ -275,6 +271,12 @@ class guarded:  # noqa: N801 - used as a statement
         return SourceError(
             f"{self.what} ({kind}); the engine's own message may quote data and is withheld"
         )
+
+
+def _is_foreign(kind: type[BaseException]) -> bool:
+    """Whether it is an engine's error; the panics of those written in Rust are no Exceptions."""
+    panic = (kind.__module__, kind.__name__) == ("pyo3_runtime", "PanicException")
+    return panic or (issubclass(kind, Exception) and not issubclass(kind, HourglassError))
 
 
 class guarded_schema(guarded):  # noqa: N801

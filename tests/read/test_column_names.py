@@ -174,3 +174,13 @@ def test_groups_and_persons_have_no_name_that_duckdb_makes_up(place: str, tmp_pa
     for ask in ({"by": "x_1", "delta": 1e-6}, {"unit": hg.per_person("x_1")}, {"where": "x_1 > 0"}):
         with pytest.raises(hg.DataError, match="may call 'x_1' as well"):
             hg.count(data, epsilon=1, **ask)
+
+
+@pytest.mark.parametrize("names", [("x", "x_1"), ("x_1", "x"), ("x", "x_1", "x_1_1"), ("y", "x_1")])
+def test_a_numbered_name_beside_one_column_is_read(names: tuple[str, ...], tmp_path: Path) -> None:
+    """Nothing was renamed: no name but for a number at its end is there twice."""
+    table = pa.table({name: [float(place)] * 9 for place, name in enumerate(names)})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for place, name in enumerate(names):
+        found = hg.mean(tmp_path / "t.parquet", name, bounds=(0, 4), epsilon=100)
+        assert found.mean == pytest.approx(place, abs=0.5)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import hourglass as hg
 from hourglass.ask.search import bounds_question
 from hourglass.core.scale import Scale, counts_from_histogram
-from hourglass.read.persons import histogram_of_persons, starts_of
+from hourglass.read.persons import _of_whole, histogram_of_persons, starts_of
 from hourglass.read.schema import Field
 from hourglass.read.sql.steps import _start
 from tests.read.corpus import _of_person, start_of
@@ -74,6 +74,18 @@ def test_starts_are_those_of_the_sql(kind: str) -> None:
     text = f"SELECT {start} AS t FROM (SELECT {seed} AS s FROM table_)"
     rows = duckdb.connect().register("table_", table).sql(text).fetchall()
     assert starts_of(persons).tolist() == [t for (t,) in rows] == [start_of(n) for n in some]
+
+
+@pytest.mark.parametrize("size", [7, 200_001])
+def test_persons_times_buckets_beyond_32_bits(size: int) -> None:
+    """Caught: 32-bit integers for 10800 persons on a scale of 100000 candidates."""
+    count = 10_800
+    assert (count * size < 2**31) == (size == 7)
+    own = np.arange(count) % size  # both rows of a person are in the same bucket
+    changes = np.arange(1, 2 * count + 2, 2)
+    persons = np.repeat(np.arange(count + 1), 2)[1:]
+    found = _of_whole(persons, np.append(0, np.repeat(own, 2)), changes, 1, size)
+    assert np.array_equal(found, np.bincount(own, minlength=size))
 
 
 def test_a_person_with_very_many_rows_takes_no_more_memory() -> None:

@@ -140,6 +140,16 @@ def test_settings_do_not_change_the_order_of_groups(
     check_the_order_of_groups(lambda table: {"data": connection.from_arrow(table)}, rows)
 
 
+@pytest.mark.parametrize("keys", ["ab", "b", ""])
+def test_a_string_is_not_taken_for_a_list_of_letters(keys: str) -> None:
+    table = pa.table({"g": ["a", "b"], "x": [0.0, 1.0]})
+    for ask in (hg.mean, hg.sum):
+        with pytest.raises(hg.OptionError, match=f"keys='{keys}' is a string; give a list"):
+            ask(table, "x", bounds=(0, 1), epsilon=1, by="g", keys=keys)
+    with pytest.raises(hg.OptionError, match=f"keys='{keys}' is a string; give a list"):
+        hg.count(table, epsilon=1, by="g", keys=keys)
+
+
 def test_too_many_combinations_are_tested_by_column() -> None:
     by = (Field("a", "integer"), Field("b", "integer"))
     diagonal = [(i, i) for i in range(MOST_COMBINED + 1)]

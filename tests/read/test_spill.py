@@ -160,6 +160,41 @@ def test_a_directory_for_each_process(place: Path) -> None:
     assert not other.exists()  # the fork is gone
 
 
+#: Forks while another thread makes the directory.
+FORKED_MEANWHILE = """
+import os, signal, threading
+from hourglass.read.engines import base
+
+inside, done, sweep = threading.Event(), threading.Event(), base.sweep
+
+def slow(folder):
+    inside.set()
+    done.wait()
+
+base.sweep = slow
+thread = threading.Thread(target=base.spill_directory)
+thread.start()
+inside.wait()
+base.sweep = sweep
+if os.fork() == 0:
+    signal.alarm(60)  # ends a child that waits for ever
+    base.spill_directory()
+    os._exit(0)
+code = os.waitstatus_to_exitcode(os.wait()[1])
+done.set()
+raise SystemExit(code)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_a_fork_while_the_directory_is_made(place: Path) -> None:
+    """The child waited for ever for a thread that it does not have."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED_MEANWHILE], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_directory_that_was_taken_away_is_made_again(place: Path) -> None:
     first = base.spill_directory().parent
     (first / "owner.lock").unlink()

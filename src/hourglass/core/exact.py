@@ -39,7 +39,7 @@ __all__ = [
     "to_double",
 ]
 
-#: The default precision of an enclosure, in bits: twice that of a double.
+#: The default precision of an enclosure, in bits: three times that of a double.
 DEFAULT_BITS = 160
 #: Increasing precisions, for ``(f(bits) for bits in PRECISIONS)``: ever tighter enclosures of one
 #: number. The end is never reached in practice.

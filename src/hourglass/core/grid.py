@@ -143,9 +143,7 @@ def _bound(name: str, value: Any) -> int | float:
         value = value.item()
     if isinstance(value, int):
         if abs(value) > 2**1000:
-            raise BoundsError(
-                f"bounds: the {name} bound is beyond the range of a double; {_FINITE}"
-            )
+            raise BoundsError(f"bounds: the {name} bound is an integer beyond 2^1000; {_FINITE}")
         return value
     if isinstance(value, float | Fraction | Decimal):
         try:

@@ -15,7 +15,7 @@ from ..errors import OptionError, shown
 
 __all__ = ["Unit", "as_unit", "counts_persons", "hidden", "per_person", "per_row"]
 
-#: The largest rows times groups; with more, the epsilon per record would be too small.
+#: The largest rows times groups; with more, an epsilon of 1 leaves too little for a record.
 MAX_SHARES = 1_000_000
 
 

@@ -27,7 +27,7 @@ from .regions import Regions
 
 __all__ = ["MOST_COLUMNS", "HourglassBox", "best_centre"]
 
-#: The law of this many columns takes a second to prepare; the work grows with the fourth power.
+#: The law of this many columns takes about half a second to prepare.
 MOST_COLUMNS: Final = 64
 #: Twice the digits of a probability: variances are differences of large numbers.
 _MOMENT_BITS = 2 * DEFAULT_BITS

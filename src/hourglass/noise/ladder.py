@@ -29,7 +29,7 @@ from .inversion import invert
 
 __all__ = ["Ladder"]
 
-#: Longest table of cumulative probabilities; with 64-bit words it allows rates from 0.044 on.
+#: Longest table of cumulative probabilities; with 64-bit words it allows rates from 0.045 on.
 TABLE_LIMIT: Final = 1024
 #: Results are int64 if even this many windows in a row fit; a draw that needs more has probability
 #: below 2^-512 and raises an error instead of overflowing.

@@ -3,7 +3,8 @@
 With p = aW + c and t = mW + c the region R(a, m) is a hexagon, and by the signs of two coordinates
 it falls into a triangle of (p+1)(p+2)/2 points, one of t(t+1)/2 points and a rectangle of t (2p+1).
 Each size is a function of a times a function of m. So the piece is drawn first, then a and m,
-independently of each other, then a point: five words, whatever the outcome. [B7]
+independently of each other, then a point: five words, or seven where W is large and more where
+epsilon is small, whatever the outcome. [B7]
 """
 
 from __future__ import annotations

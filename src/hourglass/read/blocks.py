@@ -93,9 +93,21 @@ def ahead(work: Callable[[bytes], Made], parts: Iterable[bytes]) -> Iterator[Mad
                 done, length = waiting.popleft()
                 size -= length
                 yield done.result()
-            waiting.append((pool.submit(work, part), len(part)))
+            waiting.append((_submitted(pool, work, part), len(part)))
             size += len(part)
         while waiting:
             yield waiting.popleft()[0].result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _submitted(
+    pool: ThreadPoolExecutor, work: Callable[[bytes], Made], part: bytes
+) -> Future[Made]:
+    """The work in another thread; where none can be started, this thread does it."""
+    try:
+        return pool.submit(work, part)
+    except RuntimeError:  # the limit of the process, or the main thread has ended
+        done: Future[Made] = Future()
+        done.set_result(work(part))
+        return done

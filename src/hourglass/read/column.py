@@ -102,7 +102,7 @@ def column(values: Any) -> Column:
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
         return _arrow_capsule(values)
     if isinstance(values, Iterable):
-        return Column("real", chunks=lambda: _untyped(iter(values)))
+        return Column("real", chunks=lambda: _untyped(values))
     raise DataError(f"values of type {type(values).__name__} are not a column; {_REMEDY}")
 
 
@@ -121,10 +121,10 @@ def _numpy(values: Array) -> Column:
 
 def _objects(values: Array) -> Column:
     def part(start: int, stop: int) -> Part:
-        chunks = [numbers for numbers, _ in _untyped(iter(values[start:stop]))]
+        chunks = [numbers for numbers, _ in _untyped(values[start:stop])]
         return np.concatenate([np.empty(0), *chunks]), None
 
-    return Column("real", chunks=lambda: _untyped(iter(values)), part=part, rows=len(values))
+    return Column("real", chunks=lambda: _untyped(values), part=part, rows=len(values))
 
 
 def _masked(values: Any) -> Column:
@@ -317,9 +317,9 @@ def _loaded(failed: str, load: Callable[[], Any]) -> Any:
 # --- lists, iterators, arrays of objects --------------------------------------------------
 
 
-def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
+def _untyped(values: Iterable[Any]) -> Iterator[Chunk]:
     """Chunks of doubles. What is not a number becomes NaN, because an error would reveal it."""
-    while chunk := _next(values):
+    for chunk in _lists(values):
         if {id(type(x)) for x in chunk} <= _PLAIN:  # a type of a user's may have no hash
             try:
                 yield np.array(chunk, dtype=np.float64), 0
@@ -329,9 +329,11 @@ def _untyped(values: Iterator[Any]) -> Iterator[Chunk]:
         yield np.array([_number(x) for x in chunk], dtype=np.float64), 0
 
 
-def _next(values: Iterator[Any]) -> list[Any]:
+def _lists(values: Iterable[Any]) -> Iterator[list[Any]]:
     with guarded("values: the iterator failed"):  # its own message may quote a value
-        return list(islice(values, _OBJECTS))
+        left = iter(values)
+        while found := list(islice(left, _OBJECTS)):
+            yield found
 
 
 def _number(x: Any) -> float:

@@ -83,14 +83,14 @@ def file_url(path: str) -> str | None:
     return next((f"{scheme}:///{quote(path)}" for scheme in found), None)
 
 
-def has_magic(path: str, scheme: str) -> bool:
-    """Whether a file begins like a database of that kind; False if it cannot be opened."""
+def has_magic(path: str, scheme: str) -> bool | None:
+    """Whether a file begins like a database of that kind; None if it cannot be opened."""
     at, mark = _FILES[scheme]
     try:
         with open(path, "rb") as file:
             return file.read(16)[at:].startswith(mark)
     except OSError:
-        return False
+        return None
 
 
 def sql(url: str, table: str, *, trusted: bool = False) -> SqlSource:

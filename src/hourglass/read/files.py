@@ -18,6 +18,7 @@ from .lines import split_line
 from .schema import Field, Schema
 
 __all__ = [
+    "CHANGED",
     "FileSet",
     "Multiline",
     "check_case",
@@ -40,6 +41,11 @@ _ENDINGS: Final = {
     ".ipc": "arrow",
 }
 _LONGEST_HEADER: Final = 1 << 20
+#: The error if the files are no longer those that a question was checked against.
+CHANGED: Final = (
+    "data: a file was replaced, emptied or removed since the question was checked; ask again once "
+    "nobody writes it"
+)
 
 
 def is_path(data: Any) -> bool:
@@ -133,6 +139,21 @@ class FileSet:
                     f"{name!r} has other columns than {first[0]!r}; ask about them separately"
                 )
         return frozenset(line for _, line in [first, *others])
+
+    def has_headers(self, headers: frozenset[bytes]) -> bool:
+        """Whether text files still have these header lines."""
+        try:
+            return self.headers() == headers
+        except DataError:
+            return False
+
+    def state(self) -> tuple[tuple[int, ...], ...] | None:
+        """What changes if one of the files is replaced or written; None if one is not there."""
+        try:
+            found = [os.stat(path) for path in self.absolute]
+        except OSError:
+            return None
+        return tuple((each.st_dev, each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
 
     def names(self, header: bytes) -> tuple[str, ...]:
         """The names in a header line."""

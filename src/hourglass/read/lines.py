@@ -15,7 +15,7 @@ change how any other line is read. In detail:
 In a file that its owner declares well formed (``hourglass.multiline``) a line feed inside quotes
 is part of the field, and a record may span lines.
 
-Blocks of a few megabytes are split in NumPy, and their fields are passed on as Arrow string views
+Blocks of a megabyte are split in NumPy, and their fields are passed on as Arrow string views
 without copying. Lines with escaped or stray quotes are split one by one, which is slower.
 """
 

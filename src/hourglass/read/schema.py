@@ -15,7 +15,8 @@ __all__ = ["INT64", "TEXT_REACH", "Field", "Schema", "check_names"]
 
 #: The range of a 64-bit integer.
 INT64: Final = (-(2**63), 2**63 - 1)
-#: The range of integers read from text; every engine supports this many digits.
+#: The range of integers read from text; every engine supports this many digits, except SQLite,
+#: which reads 64 bits.
 TEXT_REACH: Final = (-(10**38) + 1, 10**38 - 1)
 
 

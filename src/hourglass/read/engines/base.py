@@ -6,10 +6,10 @@ library is imported only when data is opened, never to find out whether data is 
 
 Data that an engine spills to disk is not encrypted. It goes into a directory with permissions 0700,
 one for each process, which is removed when the process ends. A process that is killed leaves its
-directory behind; the next process that starts removes it. A lock on a file in the directory shows
-whether its owner is still running: the system releases the lock however the owner ends, whereas a
-process id may be reused. Links, directories of other users and directories that others can enter
-are never touched.
+directory behind; the next process that needs one removes it. A lock on a file in the directory
+shows whether its owner is still running: the system releases the lock however the owner ends,
+whereas a process id may be reused. Links, directories of other users and directories that others
+can enter are never touched.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import DataError, OptionError
+from ...errors import DataError, OptionError, SourceError
 from ..schema import Field, Schema
 from ..sql.query import Question
 
@@ -137,8 +137,15 @@ def spill_directory() -> Path:
     global _own
     with _making:
         if _own is None or _own[0] != os.getpid() or not _is_ours(_own[1]):
-            sweep(Path(tempfile.gettempdir()))
-            path, lock = _made()
+            try:
+                sweep(Path(tempfile.gettempdir()))
+                path, lock = _made()
+            except OSError as error:
+                reason = os.strerror(error.errno or 0)
+                raise SourceError(
+                    f"data: a private directory for temporary files cannot be made ({reason}); "
+                    "make room, or name another place in the environment variable TMPDIR"
+                ) from None
             _own = os.getpid(), path, lock
             atexit.register(_leave, os.getpid(), path)
         return _own[1] / uuid.uuid4().hex
@@ -148,7 +155,11 @@ def _made() -> tuple[Path, int]:
     """Create a directory and lock it."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX))  # unique, with permissions 0700
-        lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, 0o600)
+        try:
+            lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, 0o600)
+        except OSError:
+            path.rmdir()  # without a lock it would never be swept
+            raise
         if fcntl is None:
             return path, lock
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -200,3 +211,13 @@ def _remove_if_left(path: Path) -> None:
 def _leave(owner: int, path: Path) -> None:
     if owner == os.getpid():  # and not in a forked child that inherited this
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _forget() -> None:
+    """In a forked child, the thread of its parent that held the lock does not run."""
+    global _making
+    _making = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

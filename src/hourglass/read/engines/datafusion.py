@@ -12,7 +12,7 @@ from ...core.keys import LONGEST
 from ...core.totals import Groups
 from ...errors import OptionError, SourceError, guarded, guarded_schema
 from ..arrow_types import unified_dataset
-from ..files import FileSet
+from ..files import CHANGED, FileSet
 from ..schema import Field, Schema, check_names
 from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, names, with_fields, with_source
@@ -57,8 +57,10 @@ class DataFusion:
     parse: str | None = None
     parses = False
 
-    def __init__(self, context: Any, files: FileSet, declared: Any) -> None:
+    def __init__(self, context: Any, files: FileSet, declared: Any, state: Any) -> None:
+        """``state`` is that of the files before their schema was read."""
         self._context, self._files, self._declared = context, files, declared
+        self._state = state
         self._other: tuple[DuckDB, str, Question] | None = None
 
     def schema(self) -> Schema:
@@ -83,9 +85,13 @@ class DataFusion:
         """
         try:
             with guarded("data: DataFusion failed while reading"):
-                return Groups.of_arrow(self._context.sql(sql).to_arrow_table(), len(query.by))
+                found = Groups.of_arrow(self._context.sql(sql).to_arrow_table(), len(query.by))
+            # DataFusion reads a file that is gone or empty as one without rows.
+            if self._files.state() != self._state:
+                raise SourceError(CHANGED)
+            return found
         except SourceError:
-            if self._other is None:
+            if self._other is None or self._files.state() != self._state:
                 raise
         source, text, asked = self._other
         return source.run(text, asked)
@@ -168,7 +174,8 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
         runtime = RuntimeEnvBuilder().with_disk_manager_specified(spill_directory())
         context = SessionContext(SessionConfig(_NO_STATISTICS), runtime)
         _define_functions(context)
-        return DataFusion(context, files, _registered(context, files, wanted))
+        state = files.state()
+        return DataFusion(context, files, _registered(context, files, wanted), state)
 
 
 def _define_functions(context: Any) -> None:

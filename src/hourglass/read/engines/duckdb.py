@@ -207,8 +207,8 @@ class DuckDBRelation:
 
 def _told(failure: BaseException) -> BaseException:
     """The reason why reading text files failed, without quoting data."""
-    if not isinstance(failure, Exception):
-        return failure  # Ctrl-C
+    if isinstance(failure, SourceError) or not isinstance(failure, Exception):
+        return failure  # our own, or Ctrl-C
     if isinstance(failure, EOFError):
         return SourceError("data: a compressed file is truncated; copy it again")
     return SourceError(f"data: a file could not be read to its end ({type(failure).__name__})")

@@ -72,7 +72,7 @@ class DuckDBDatabase:
         reason = "it is damaged, or was written by another version of DuckDB"
         if not os.access(self._path, os.R_OK):
             reason = "this user may not read it"
-        elif not has_magic(self._path, "duckdb"):
+        elif has_magic(self._path, "duckdb") is False:
             raise DataError(f"data: {self._path!r} is not a DuckDB file; check the path")
         elif "set lock" in told:
             reason = "another process has it open for writing; ask again when it is closed"

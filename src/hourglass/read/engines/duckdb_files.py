@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from ...errors import DataError, guarded_schema
+from ...errors import DataError, SourceError, guarded_schema
 from ..arrow_stream import TextStream
 from ..blocks import ahead, blocks
-from ..files import FileSet, check_case, text_schema
+from ..files import CHANGED, FileSet, check_case, text_schema
 from ..frames import Frame, frame_of
 from ..lines import Views, records
 from ..schema import Schema, check_names
@@ -77,7 +77,9 @@ def _fields(files: FileSet, picks: list[int], headers: frozenset[bytes]) -> Iter
         multiline=multiline,
     )
     parts = (block for path in files.paths for block in blocks(path, multiline=multiline))
-    return (found for found in ahead(fields, parts) if found.rows)
+    yield from (found for found in ahead(fields, parts) if found.rows)
+    if not files.has_headers(headers):  # other columns may have been read in their place
+        raise SourceError(CHANGED)
 
 
 def _of_json(files: FileSet, wanted: tuple[str, ...]) -> Table:

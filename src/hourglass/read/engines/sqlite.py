@@ -8,7 +8,6 @@ results do not use collations.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,14 @@ from ...core.columns import KeyColumn, Keys
 from ...core.grid import Bounds
 from ...core.keys import LONGEST
 from ...core.totals import Groups
-from ...errors import BoundsError, DataError, SourceError, guarded, guarded_schema
+from ...errors import (
+    BoundsError,
+    DataError,
+    SourceError,
+    guarded,
+    guarded_schema,
+    raise_alone,
+)
 from ..database import SqlSource, has_magic
 from ..schema import INT64, Field, Schema
 from ..sql.cells import INFINITY, INTEGER, REAL, identifier
@@ -42,6 +48,9 @@ _VIEW: Final = "hourglass_view"
 _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
 UNDECLARED: Final = "undeclared"
 _LOCKED: Final = "another process has it locked for writing; ask again when it has finished"
+#: What Python reports if a function raises an error. Ours raise none of their own, so it was
+#: Ctrl-C, for which Python looks when it calls a function, and whose own error is lost.
+_ENDED: Final = "user-defined function raised exception"
 #: Why a file cannot be read whatever is asked of it, by SQLite's primary result codes.
 _UNREADABLE: Final = {
     3: "this user may not read it",
@@ -96,13 +105,15 @@ class SQLite:
                 connection.execute(f"CREATE TEMP VIEW {_VIEW} AS SELECT * FROM {self._relation}")
             return connection.execute(sql).fetchall()
         except sqlite3.Error as error:
+            if str(error) == _ENDED:
+                raise_alone(KeyboardInterrupt())
             reason = _UNREADABLE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
             if reason is None:
                 raise
         finally:
             if connection is not None:
                 connection.close()
-        if os.access(path, os.R_OK) and not has_magic(self._path, "sqlite"):
+        if has_magic(self._path, "sqlite") is False:
             raise DataError(f"data: {self._path!r} is not a SQLite file; check the path")
         raise SourceError(f"data: the SQLite file {self._path!r} cannot be read: {reason}")
 
@@ -140,8 +151,11 @@ class SQLite:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query; booleans are returned as numbers."""
-        with guarded("table: SQLite failed while reading"):
-            rows = self._asked(sql)
+        try:
+            with guarded("table: SQLite failed while reading"):
+                rows = self._asked(sql)
+        except DataError as error:  # the file was there before the charge
+            raise SourceError(str(error)) from None
         groups = Groups.of_rows(rows, len(query.by), len(query.sums))
         keys = [
             _booleans(column) if field.kind == "boolean" else column

@@ -7,7 +7,7 @@ whole vectors costs less than one that divides them.
 NaN becomes NULL by arithmetic, not by a comparison: in each branch it makes NaN, which TRY_CAST
 turns into NULL. (If |y| > 2^51, then 1 / y does not change the integer that is cast, not even at
 infinity.) This is a second safeguard; the first is that DuckDB does not fold expressions with a
-file's statistics: see :mod:`..engines.duckdb`. Whether a row of several columns is complete is
+file's statistics: see :mod:`..engines.duckdb_own`. Whether a row of several columns is complete is
 tested by comparing a sum of sizes with infinity, which NaN exceeds in DuckDB; of such a sum there
 are no statistics.
 """

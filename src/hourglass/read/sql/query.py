@@ -12,8 +12,7 @@ on, so every engine returns the same totals, bit for bit.
     chosen      ... and those of them that count
     (last)      COUNT(t), and each sum that the statistic needs as 65536 * hi + lo, by group
 
-With several columns the cells are t1, t2, ... On DuckDB 2t - G replaces t if only its sum is
-needed: see :mod:`.clamping`.
+With several columns the cells are t1, t2, ...; DuckDB may sum 2t - G instead: see :mod:`.clamping`.
 """
 
 from __future__ import annotations
@@ -189,10 +188,11 @@ class Query:
 
     def of_columns(self, columns: Mapping[str, Column]) -> Groups:
         """The totals of columns in memory, by the kernel."""
-        column, *others = (columns[value.field.name] for value in self.values)
-        if others:
-            return self.of_sums(*totals_of_columns([column, *others], self.targets))
-        grid, missing = self.values[0].grid, self.values[0].missing
+        if len(self.values) > 1:
+            each = [columns[value.field.name] for value in self.values]
+            return self.of_sums(*totals_of_columns(each, self.targets))
+        (value,) = self.values
+        column, grid, missing = columns[value.field.name], value.grid, value.missing
         if column.array is not None:
             return Groups.of_total(total_of_array(column.array, grid, missing, sums=self.sums))
         return Groups.of_total(total_of_chunks(column.each_chunk(), grid, missing, self.sums))

@@ -23,7 +23,7 @@ class Expression:
 
 
 def expression(text: str) -> Expression:
-    """A column that is computed row by row from others, for ``hg.mean`` and ``hg.find_bounds``.
+    """A column computed row by row from others, for ``hg.mean``, ``hg.sum`` and ``hg.find_bounds``.
 
     ``text`` is a number (``"arr_delay - dep_delay"``) or a condition (``"dep_delay > 15"``, whose
     mean with ``bounds=(0, 1)`` is the share of rows for which it holds). The language has
