@@ -179,6 +179,20 @@ def test_hardly_any_records(nothing: Any) -> None:
     assert "Both bounds are next to zero" in str(found)
 
 
+def test_a_person_in_several_groups_is_refused() -> None:
+    table = pa.table({"u": [1, 2], "x": [0.5, 2.0]})
+    with pytest.raises(hg.OptionError, match="groups=2 needs groups, but bounds are for all rows"):
+        hg.find_bounds(table, "x", epsilon=1, unit=hg.per_person("u", groups=2))
+
+
+@pytest.mark.parametrize("lower", [-1e3, -1e-15, -5e-16, 0.0])
+@pytest.mark.parametrize("upper", [1e-300, 5e-16, 1e-15, 2.0])
+def test_one_bound_next_to_zero_is_nothing_special(lower: float, upper: float) -> None:
+    stored = hg.find_bounds(VALUES, epsilon=1).to_dict() | {"bounds": [lower, upper]}
+    told = "Both bounds are next to zero" in str(hg.FoundBounds.from_dict(stored))
+    assert told == (lower > -1e-15 and upper < 1e-15)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "word"),
     [

@@ -20,8 +20,10 @@ import pytest
 import hourglass as hg
 from hourglass.ask.bounds import _Options as FindKeywords
 from hourglass.ask.keywords import CountKeywords, MeanKeywords, SumKeywords
+from hourglass.ask.options import check_algorithm
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
+from hourglass.mechanisms.base import ALGORITHMS
 from tests.tools import everything
 
 pytestmark = pytest.mark.attack
@@ -363,3 +365,17 @@ def test_a_signature_shows_every_option(call: Any, keywords: Any) -> None:
     bounds = [] if call in (hg.count, hg.find_bounds) else ["bounds"]
     assert required == ["data", *bounds, "epsilon"]
     assert all(each.kind is not each.VAR_KEYWORD for each in shown.values())
+
+
+@pytest.mark.enumeration
+@pytest.mark.parametrize("rows", [1, 2, 3, 64])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_which_algorithms_take_several_records_of_a_person(algorithm: str, rows: int) -> None:
+    """Caught: two records of a person where the law of the noise hides a change of one."""
+    unit, mechanism = hg.per_person("u", rows=rows), ALGORITHMS[algorithm]
+    assert mechanism.several_records == (mechanism.adjacency == "add-remove")
+    if rows > 1 and algorithm == "swap":
+        with pytest.raises(hg.OptionError, match="counts each person once"):
+            check_algorithm(algorithm, (), Fraction(0), unit)
+    else:
+        check_algorithm(algorithm, (), Fraction(0), unit)

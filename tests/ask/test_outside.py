@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import pickle
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +25,11 @@ from hourglass.ask.question import mean_question
 from hourglass.audit.exact import exact_audit, exact_finding
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
-from hourglass.estimate.outside import side_interval
+from hourglass.estimate.outside import share_of, side_interval
 from hourglass.mechanisms.base import make
 from hourglass.mechanisms.count import LaplaceCount
 from hourglass.mechanisms.outside import OutsideCounts
+from hourglass.read.sides import sides_of
 from tests.read.places import Place
 from tests.tools import command
 
@@ -256,6 +259,41 @@ def test_the_interval_of_a_share_spends_no_more_than_it_may(confidence: float) -
     count = 2 * float(LaplaceCount(rate).count_tail(reach + 1))
     both = count + 2 * float(mechanism.law.count_tail(off))  # type: ignore[attr-defined]
     assert 0.9 * (1 - confidence) < both <= (1 - confidence) * (1 + 1e-9)
+
+
+@pytest.mark.enumeration
+@pytest.mark.parametrize("kind", [*"bBhHiIlL", "?"])
+def test_integers_are_compared_as_integers(kind: str) -> None:
+    """Next to bounds that no double holds, and to bounds beyond the type; caught: as doubles."""
+    dtype = np.dtype(kind)
+    limits = (0, 1) if kind == "?" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    for low in (-(2**63), -129, -1, 0, 1, 127, 255, 2**31, 2**53, 2**53 + 1, 2**63 - 2, 2**64 - 2):
+        near = {low + by for by in (-2, -1, 0, 1, 2, 3)} | {*limits}
+        values = [n for n in sorted(near) if limits[0] <= n <= limits[1]]
+        grid = Grid(Bounds(low, low + 1), 1, own=True)
+        numbers = np.array(values, dtype=dtype)
+        wanted = [sum(n < low for n in values), sum(n > low + 1 for n in values)]
+        assert sides_of(numbers, grid, [-1, 1]) == wanted
+        assert sides_of(numbers, grid, [1]) == wanted[1:]
+        assert sides_of(numbers, grid, []) == []
+        out = np.arange(len(values)) == 0
+        wanted = [sum(n < low for n in values[1:]), sum(n > low + 1 for n in values[1:])]
+        assert sides_of(numbers, grid, [-1, 1], out) == wanted
+
+
+@pytest.mark.enumeration
+def test_a_share_and_its_interval_lie_between_0_and_1() -> None:
+    """Whatever the noise is: more values outside than records, fewer than none, no records."""
+    mechanism = make("hourglass", Fraction(1, 2), Grid(Bounds(0, 1), 1, True))
+    parts = mechanism.parts
+    for noisy, records in product((-50, -1, 0, 1, 5, 40, 10**6), (-30, -1, 0, 1, 7, 19, 23, 1000)):
+        totals = NoisyTotals(0, parts * records, 1, parts)
+        low, high = side_interval(noisy, Fraction(1, 4), totals, mechanism, 0.95, "share")
+        assert 0.0 <= low <= high <= 1.0
+        share = share_of(noisy, totals)
+        assert low <= share <= high if records > 0 else math.isnan(share)
+        if records <= 0:
+            assert high == 1.0
 
 
 @pytest.mark.parametrize("share", [0, 1, -1, 2, "x", True, NAN, [1], "1/0"])

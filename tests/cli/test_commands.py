@@ -25,7 +25,7 @@ import typer.main
 
 import hourglass as hg
 from hourglass.cli import app
-from hourglass.cli.command import EXAMPLES
+from hourglass.cli.examples import EXAMPLES
 from hourglass.cli.output import as_options, check_targets
 from hourglass.errors import OptionError
 
@@ -842,3 +842,43 @@ def test_text_without_numbers_is_explained(
     found = run(*words, path, *ask)
     assert found.returncode == 0
     assert ("The column is text." in found.stderr) == told
+
+
+@pytest.mark.parametrize(
+    ("words", "having"),
+    [
+        (["count", "x.csv", "--epsilon", "1", "--bounds", "0", "1"], "mean, sum and plan"),
+        (["count", "x.csv", "--epsilon", "1", "--population"], "mean and plan"),
+        (["sum", "x.csv", "x", *ASK, "--population"], "mean and plan"),
+        (["sum", "x.csv", "x", *ASK, "--ratio", "a", "b"], "mean"),
+        (["plan", "--bounds", "0", "1", "--by", "x"], "mean, sum and count"),
+    ],
+)
+def test_an_option_of_another_command_is_refused_with_its_name(
+    words: list[str], having: str
+) -> None:
+    found = run(*words)
+    assert (found.returncode, found.stdout) == (2, "")
+    option = next(word for word in reversed(words) if word.startswith("--"))
+    told = f"hourglass: {option} is an option of hourglass {having}, not of {words[0]}; leave it"
+    assert found.stderr.startswith(told), found.stderr
+
+
+def test_an_option_that_no_command_has() -> None:
+    found = run("count", "x.csv", "--epsilon", "1", "--nonsense")
+    assert found.returncode == 2
+    assert "No such option: --nonsense" in found.stderr
+    missing = run("count", "x.csv", "--epsilon")  # an option of its own, and of others
+    assert missing.returncode == 2
+    assert "--epsilon" in missing.stderr
+    assert "is an option of" not in missing.stderr
+
+
+def test_a_new_budget_is_told_in_words(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    made = run("budget", "init", "team", "--ledger", ledger, "--epsilon", "3", "--delta", "1e-6")
+    assert "epsilon 3 and delta 1e-6 in all." in made.stdout
+    found = run("budget", "history", "team", "--ledger", ledger)
+    assert found.stdout == "Budget team has no charges yet.\n"
+    as_json = run("budget", "history", "team", "--ledger", ledger, "--format", "json")
+    assert json.loads(as_json.stdout) == []

@@ -229,3 +229,48 @@ def test_of_a_foreign_error_only_the_type_is_shown() -> None:
         fails()
     assert "cannot be written: RuntimeError" in told.getvalue()
     assert "cell" not in told.getvalue()
+
+
+# --- errors, where standard error cannot be written ----------------------------------------------
+
+
+@pytest.mark.parametrize("more", [[], ["--format", "json"]])
+@pytest.mark.parametrize("shell", ["2>&-", f"2>{DEVICE}"])
+def test_an_error_that_cannot_be_told_keeps_its_exit_code(
+    paid: list[str | Path], shell: str, more: list[str]
+) -> None:
+    """Standard output is for answers only."""
+    refused = spawn("mean", *paid, "--epsilon", "10", "--bounds", "0", "9", *more, shell=shell)
+    assert (refused.returncode, refused.stdout) == (3, b"")
+    bad = spawn("mean", *paid, "--epsilon", "1", "--bounds", "9", "0", *more, shell=shell)
+    assert (bad.returncode, bad.stdout) == (2, b"")
+
+
+@pytest.mark.parametrize("more", [[], ["--format", "json"]])
+def test_a_full_standard_error_does_not_change_that_of_an_answer(
+    paid: list[str | Path], more: list[str]
+) -> None:
+    found = spawn("mean", *paid, *ASK, *more, shell=f"2>{DEVICE}")
+    assert found.returncode == 0
+    assert b"mean" in found.stdout
+
+
+def test_what_is_no_answer_and_cannot_be_printed_has_the_same_exit_code(
+    paid: list[str | Path],
+) -> None:
+    for words in (
+        ["plan", "--bounds", "0", "1", "--records", "100", "--epsilon", "1"],
+        ["budget", "show", "b", *paid[4:]],
+        ["mean", *paid[:2], *ASK, "--explain"],
+    ):
+        found = spawn(*words, shell=f">{DEVICE}")
+        assert found.returncode == NOT_WRITTEN, words
+        told = "hourglass: standard output cannot be written: No space left on device\n"
+        assert found.stderr.decode() == told
+
+
+def test_nor_does_it_depend_on_a_buffer() -> None:
+    words = ["plan", "--bounds", "0", "1", "--records", "100", "--epsilon", "1"]
+    found = spawn(*words, shell=f">{DEVICE}", PYTHONUNBUFFERED="1")
+    assert found.returncode == NOT_WRITTEN
+    assert b"cannot be written: No space left on device" in found.stderr

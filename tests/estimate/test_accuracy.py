@@ -40,6 +40,17 @@ def test_hourglass_is_the_best_of_all_that_protect_the_size() -> None:
         assert list(errors.values()) == sorted(errors.values())
 
 
+@pytest.mark.parametrize("mean", [None, 30.0])
+@pytest.mark.parametrize("grid", [None, 7])
+def test_the_comparison_has_the_error_of_each_algorithm(mean: Any, grid: Any) -> None:
+    errors = accuracy.compare(1000, (10, 80), "1/2", mean=mean, grid=grid)
+    assert set(errors) == set(ALGORITHMS)
+    assert len(set(errors.values())) > len(errors) / 2
+    for name, error in errors.items():
+        alone = accuracy.expected_error(1000, (10, 80), "1/2", algorithm=name, mean=mean, grid=grid)
+        assert error == alone
+
+
 def test_expected_error_is_in_the_units_of_the_data() -> None:
     one = accuracy.expected_error(1000, (0, 1), 1)
     assert accuracy.expected_error(1000, (10, 130), 1) == pytest.approx(120 * one)
@@ -56,6 +67,26 @@ def test_plan_finds_what_is_enough_and_no_more() -> None:
     back = accuracy.plan((0, 120), 0.5, epsilon=plan.epsilon)
     assert back.records <= 10_000
     assert accuracy.expected_error(back.records - 1, (0, 120), plan.epsilon) > 0.5
+
+
+@pytest.mark.enumeration
+def test_the_least_epsilon_is_a_decimal_of_three_digits() -> None:
+    """The next decimal below is not enough; caught: powers of another base, an end left out."""
+    for text in ("1e-6", "1.001e-6", "9.99e-4", "0.0357", "99.9"):
+        least = Fraction(text)
+        found = accuracy._least_epsilon(lambda eps, least=least: eps >= least, 0.1, 10)
+        assert found == Fraction(f"{float(found):.3g}")
+        assert least <= found < least * Fraction(101, 100)
+    with pytest.raises(hg.OptionError, match="cannot be reached"):
+        accuracy._least_epsilon(lambda eps: eps > 100, 0.1, 10)
+
+
+@pytest.mark.enumeration
+@pytest.mark.parametrize("error", [0.01, 0.3, 5.0])
+def test_the_least_number_of_records_to_three_digits(error: float) -> None:
+    for needed in [*range(2, 40), 999, 1000, 1001, 12_345, 10**6, 10**9]:
+        found = accuracy._least_records(lambda n, needed=needed: n >= needed, error, 1.0)
+        assert needed <= found <= needed + needed // 999
 
 
 @pytest.mark.slow

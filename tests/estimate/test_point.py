@@ -51,6 +51,46 @@ def test_a_sum_keeps_the_parts_of_a_cell(
         assert point.sum_(some, grid) == pytest.approx(expected, rel=1e-12, abs=lost)
 
 
+@given(
+    st.lists(st.tuples(TOTALS, TOTALS), min_size=1, max_size=5),
+    st.sampled_from(["projected", "ratio"]),
+)
+def test_a_mean_is_the_clipped_ratio(pairs: list[tuple[int, int]], estimator: str) -> None:
+    """S' / (G N') in [0, 1] by hand: one, some, and many in doubles; caught: S' - S'' for N'."""
+
+    def by_hand(cells: int, rest: int) -> Fraction:
+        if estimator == "projected":
+            cells, rest = max(cells, 0), max(rest, 0)
+        if cells + rest == 0:
+            return Fraction(1, 2)
+        return min(max(Fraction(cells, cells + rest), Fraction(0)), Fraction(1))
+
+    pairs = [*pairs, (0, 0), (3, -3), (-4, 2), (2, -4), (5, 0), (0, 5), (1, 3)]
+    shares = [by_hand(*pair) for pair in pairs]
+    assert [point.share(NoisyTotals(*pair, 10), estimator) for pair in pairs] == shares
+    some = many(pairs, 10, 1)
+    assert point.share(some, estimator) == pytest.approx([float(share) for share in shares])
+    mechanism = HourglassMean(Fraction(1), Grid(Bounds(-20, 80), 10))
+    expected = [float(-20 + 100 * share) for share in shares]
+    for exact in (10_000, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(point, "EXACT", exact)
+            assert point.mean(some, mechanism, estimator) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("estimator", point.BAYESIAN)
+def test_the_posterior_of_very_many_is_that_of_some(
+    estimator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = HourglassMean(Fraction(1), Grid(Bounds(-20, 80), 10))
+    unit = 10 * mechanism.parts
+    some = many([(3 * unit, 9 * unit), (-unit, 2 * unit), (40 * unit, 0)], 10, mechanism.parts)
+    exact = point.mean(some, mechanism, estimator)
+    monkeypatch.setattr(point, "EXACT", 0)
+    assert point.mean(some, mechanism, estimator) == pytest.approx(exact, abs=1e-12)
+    assert len({*exact.tolist()}) == 3
+
+
 def test_sums_of_ratings_come_in_parts_of_a_cell() -> None:
     """On the own grid of 1..5 at epsilon 3 a cell is cut: most sums are not whole numbers."""
     mechanism = HourglassMean(Fraction(3), Grid(Bounds(1, 5), 4, own=True))

@@ -209,6 +209,8 @@ def test_of_population_in_the_public_call() -> None:
     whole = hg.mean(np.array([0, 1] * 500), bounds=(0, 1), epsilon=1, bits=hg.SeededBits(3))
     assert whole.interval(of="population").kind == "exact"
     assert whole.interval(of="mean").kind == "exact"
+    rounded = hg.mean(data, bounds=(0.0, 1.0), epsilon=1, grid=1, bits=hg.SeededBits(3))
+    assert rounded.interval(of="population").kind == "valid"  # not yes/no: rounded to the ends
     with pytest.raises(OptionError, match="mean, sum, count, population"):
         release.interval(of="median")
     with pytest.raises(OptionError, match="outside"):
@@ -275,6 +277,11 @@ def test_studentised() -> None:
     edge = studentised(0.1, 1e9, 4, noise=0.0, confidence=0.95, bounds=(0.0, 10.0))
     # No values between the bounds have a variance above 25, nor a mean below 0.
     assert tuple(edge) == pytest.approx((0.0, 0.1 + 5 / 2 * 3.064), abs=1e-2)
+    for shift in (-1000.0, -5.0, 300.0):
+        bounds = shift, shift + 10
+        moved = studentised(shift + 5, 1e9, 20, noise=0.1, confidence=0.9, bounds=bounds)
+        there = studentised(5.0, 25.0, 20, noise=0.1, confidence=0.9, bounds=(0.0, 10.0))
+        assert tuple(moved) == pytest.approx((shift + there.low, shift + there.high))
 
 
 # --- the noise of several answers --------------------------------------------------------------
@@ -373,3 +380,25 @@ def test_plan_refuses_a_margin_that_no_epsilon_or_sample_reaches() -> None:
         hg.accuracy.plan((0, 1), 0.01, records=100, mean=0.5, population=True)
     with pytest.raises(OptionError, match="a finer grid"):
         hg.accuracy.plan((0, 100), 0.3, epsilon=1, grid=50, population=True)
+
+
+@pytest.mark.parametrize("cells", [1, 2**32])
+@pytest.mark.parametrize("below", [True, False])
+def test_a_sum_that_the_noise_hardly_explains_leaves_the_whole_range(
+    cells: int, below: bool
+) -> None:
+    """As for the mean of the records; what no mean explains must not look precise."""
+    grid = Grid(Bounds(0, 1), 1, own=True) if cells == 1 else Grid(Bounds(0.0, 1.0), cells)
+    mechanism = make("hourglass", Fraction(4), grid)
+    unit = mechanism.parts * cells
+    pair = (-3 * unit, 11 * unit) if below else (11 * unit, -3 * unit)
+    noisy = NoisyTotals(*pair, cells, mechanism.parts)
+    estimate = 0.0 if below else 1.0
+    for found in (
+        interval(mechanism, noisy, 0.95, "mean", estimate),
+        population(mechanism, noisy, 0.95, estimate),
+        population(mechanism, noisy, 0.95, estimate, copies=2),
+    ):
+        assert (found.low, found.high) == (0.0, 1.0)
+    plausible = NoisyTotals(unit, 7 * unit, cells, mechanism.parts)
+    assert population(mechanism, plausible, 0.95, 1 / 8).high < 0.8

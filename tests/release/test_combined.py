@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,13 +23,13 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.errors import OptionError
 from hourglass.estimate import pairs
-from hourglass.estimate.differences import _fewest, _tails_at
+from hourglass.estimate.differences import _fewest, _tails_at, difference
 from hourglass.estimate.interval import _records
-from hourglass.estimate.lines import COUNT, Tail, count_reach, reach_of, tail
-from hourglass.estimate.population import Seen
+from hourglass.estimate.lines import COUNT, Tail, count_reach, reach_of, sums_reach, tail
+from hourglass.estimate.population import Seen, noise_alone, sampled, shares
 from hourglass.mechanisms.base import ALGORITHMS, make
 from hourglass.release.combined import Total
-from hourglass.release.compared import Difference, Ratio
+from hourglass.release.compared import Difference, Ratio, _rounded
 from tests.tools import at_least, long
 
 MONTHS = list(range(1, 13))
@@ -85,6 +87,18 @@ def test_a_total_is_far_narrower_than_the_groups_added_up(epsilon: str, of: str)
     assert half(found) > apart / 12 if of != "mean" else True
 
 
+@pytest.mark.parametrize("keys", [[4], [4, 7], None])
+def test_the_interval_of_a_total_sum_has_its_estimate_in_the_middle(keys: Any) -> None:
+    """The noise is symmetric; caught: an end that is no further than the estimate."""
+    total = by_month(epsilon="1/2").total(keys)
+    low, high = total.interval(of="sum")
+    assert (low + high) / 2 == pytest.approx(total.sum)
+    assert high - total.sum > 120  # one record at the bounds
+    low, high = total.interval(of="count")
+    assert (low + high) / 2 == pytest.approx(total.count, abs=0.51)
+    assert high - total.count >= 2
+
+
 def test_a_difference_and_a_ratio_are_of_the_means() -> None:
     releases = by_month(bounds=(0.0, 60.0))
     difference, ratio = releases.difference(3, 9), releases.ratio(3, 9)
@@ -109,6 +123,16 @@ def test_a_difference_is_about_as_narrow_as_independent_errors_allow(
     both = [half(releases[key].interval()) for key in (1, 2)]
     found = half(releases.difference(1, 2).interval())
     assert 0.97 * math.hypot(*both) < found < most * math.hypot(*both)
+
+
+@pytest.mark.parametrize(("epsilon", "of"), [("1", "mean"), ("1/10", "mean"), ("1", "population")])
+def test_a_ratio_is_about_as_narrow_as_an_ellipse_allows(epsilon: str, of: str) -> None:
+    """An ellipse that holds both errors is 1.25 times as wide as errors added in squares."""
+    releases = by_month(3000, epsilon, bounds=(0.0, 60.0))
+    both = [half(releases[key].interval(of=of)) / releases[key].mean for key in (1, 2)]
+    ratio = releases.ratio(1, 2)
+    found = half(ratio.interval(of=of)) / ratio.ratio
+    assert math.hypot(*both) < found < 1.5 * math.hypot(*both)
 
 
 def test_small_groups_have_wide_intervals() -> None:
@@ -340,6 +364,99 @@ def test_outside_an_ellipse_each_error_is_at_the_end_of_its_step(q: float, wante
     assert pairs._outside(one, Tail(3 * places, two.values), 1.0, 3.0, q) == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize(("top", "bottom"), [(1.0, 4.0), (-3.0, 2.0), (0.0, 1e200)])
+def test_tangents_touch_the_ellipse(top: float, bottom: float) -> None:
+    """Against the slopes of points all around; none where the ellipse reaches the vertical axis."""
+    angles = np.linspace(0.0, 2 * math.pi, 100_001)
+    a, b = 0.5 * bottom, 0.3 * bottom
+    slopes = (top + a * np.cos(angles)) / (bottom + b * np.sin(angles))
+    found = pairs._tangents(top, bottom, a, b)
+    assert found == pytest.approx((slopes.min(), slopes.max()), rel=1e-6)
+    for reaching in (bottom, 1.5 * bottom):
+        assert pairs._tangents(top, bottom, a, reaching) == (-math.inf, math.inf)
+    for axes in ((a, b), (0.0, 0.0), (math.inf, b), (a, math.inf), (math.inf, math.inf)):
+        assert pairs._tangents(0.0, 0.0, *axes) == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize("of_population", [False, True])
+@pytest.mark.parametrize("width", [1e-200, 1.0, 1e200, 1.5e308])
+def test_a_ratio_of_two_means_of_zero(width: float, of_population: bool) -> None:
+    """Both estimates are 0, which is far below the half-axes of the ellipse: no overflow."""
+    mechanism = make("hourglass", Fraction(1), Grid(Bounds(-width / 2, width / 2), 2))
+    seen = Seen(mechanism, 20.0, 40.0, 0.95)
+    assert len(pairs.cells(seen, of_population)) > 1  # the first of them is without a mean of 0
+    found = pairs.ratio(seen, seen, of_population, -width / 2, width)
+    assert found == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize("population", [False, True])
+def test_a_difference_by_the_ellipse_is_around_the_estimate(population: bool) -> None:
+    """Small groups are compared by it; caught: another middle, or the intervals of both alone."""
+    mechanism = make("hourglass", Fraction(1), GRIDS["real"])
+    first, second = Seen(mechanism, 150.0, 500.0, 0.9), Seen(mechanism, 200.0, 400.0, 0.9)
+    low, high = pairs.difference(first, second, population)
+    assert (low + high) / 2 == pytest.approx(-0.2, abs=0.002)
+    assert pairs.difference(second, first, population) == pytest.approx((-high, -low), abs=0.002)
+    ends = (shares(one, sampled if population else noise_alone) for one in (first, second))
+    apart = [(above - below) / 2 for below, above in ends]
+    assert math.hypot(*apart) < (high - low) / 2 < 1.6 * math.hypot(*apart)
+
+
+@pytest.mark.parametrize("of", ["mean", "population"])
+def test_a_difference_allows_for_rounding_of_both_means(of: str) -> None:
+    mechanism = make("hourglass", Fraction(1), Grid(Bounds(-10.0, 30.0), 20))
+    parts, slack = mechanism.parts, float(mechanism.grid.slack)
+    noisy = [
+        NoisyTotals(20 * parts * a, 20 * parts * b, 20, parts) for a, b in ((90, 110), (70, 30))
+    ]
+    found = Difference(("a", "b"), (8.0, 18.0), (noisy[0], noisy[1]), mechanism).interval(of=of)
+    first, second = (Seen(mechanism, *_records(one), 0.95) for one in noisy)
+    low, high = difference(first, second, of == "population")
+    assert tuple(found) == pytest.approx((40 * low - 2 * slack, 40 * high + 2 * slack))
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("lower", [0, -7])
+def test_a_sum_allows_for_rounding_of_the_most_records(lower: int, copies: int) -> None:
+    """The reach on a grid that moves values is larger by the slack of every possible record."""
+    moved, own = (make("hourglass", Fraction(1), Grid(Bounds(lower, lower + 20), 20, own=own))
+                  for own in (False, True))  # fmt: skip
+    noisy = [NoisyTotals(30 * 20 * moved.parts, 10 * 20 * moved.parts, 20, moved.parts)] * copies
+    found = sums_reach(moved, noisy, 0.05, copies) - sums_reach(own, noisy, 0.05, copies)
+    most = 40 * copies + count_reach(moved, 0.05 / 50, copies)
+    assert moved.grid.slack * Fraction(most) <= found <= moved.grid.slack * Fraction(most + 1)
+    assert most > 40 * copies + count_reach(moved, 0.05, copies)
+
+
+@pytest.mark.parametrize("least", [0.0, 0.05, 0.1])
+def test_a_ratio_is_unbounded_if_rounding_may_hide_a_zero(least: float) -> None:
+    assert _rounded(1.0, 2.0, least, 0.1) == (-math.inf, math.inf)
+    assert _rounded(1.0, 2.0, 0.4, 0.1) == pytest.approx((0.0, 3.0), abs=1e-5)
+
+
+@pytest.mark.parametrize("size", [6, 7, 12, 100])
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, 1.0), (-3.0, -1.0)])
+def test_a_ratio_allows_for_rounding_of_every_record(lower: float, upper: float, size: int) -> None:
+    """Every pair of means that rounds to one in the set has its ratio in the interval, also where
+    the second mean is far nearer to zero than its estimate."""
+    width, cells = upper - lower, 50
+    mechanism = make("hourglass", Fraction(2), Grid(Bounds(lower, upper), cells))
+    slack, each = float(mechanism.grid.slack), mechanism.parts * cells * size // 4
+    noisy = NoisyTotals(2 * each, 2 * each, cells, mechanism.parts)
+    means = (lower + upper) / 2, (lower + upper) / 2
+    found = Ratio(("a", "b"), means, (noisy, noisy), mechanism).interval()
+    seen = Seen(mechanism, *_records(noisy), 0.95)
+    low, high = pairs.ratio(seen, seen, False, lower, width)
+    edges = pairs.cut(seen, False)[1]
+    bottom = min((lower + width * edge for edge in (edges[0], edges[-1])), key=abs)
+    assert (math.isfinite(low), found.low < low) == (abs(bottom) > 0, math.isfinite(low))
+    for ratio, one, two in product((low, high), (slack, -slack), (slack, -slack)):
+        if math.isfinite(found.low):
+            assert (ratio * bottom + one) / (bottom + two) in found
+    if size == 100:  # and hardly more
+        assert half(found) < (high - low) / 2 + 2 * slack * (1 + high) / abs(bottom)
+
+
 # --- at any confidence --------------------------------------------------------------------------
 
 
@@ -418,6 +535,19 @@ def test_keys_that_are_dates_and_pairs() -> None:
     json.dumps(found.to_dict())
     assert "2024-01-01, a" in found.text()
     assert len(releases.total().keys) == 4
+
+
+def test_a_tuple_is_a_list_of_groups_unless_it_is_a_group() -> None:
+    """Caught: a pair that names one group is taken for two, and two names for one group."""
+    table = pd.DataFrame({"a": [1, 1, 2], "b": [2, 1, 2], "x": [0.1, 0.5, 0.9]})
+    asked: list[Any] = [partial(hg.mean, table, "x", bounds=(0, 1)), partial(hg.count, table)]
+    for ask in asked:
+        several = ask(epsilon=1, by=["a", "b"], keys=[(1, 1), (1, 2), (2, 2)])
+        with pytest.raises(OptionError, match=r"not a list.*total\(\[key\]\)"):
+            several.total((1, 2))
+        assert several.total([(1, 2)]).keys == ((1, 2),)
+        assert several.total(((1, 2), (2, 2))).keys == ((1, 2), (2, 2))
+        assert ask(epsilon=1, by="a", keys=[1, 2]).total((1, 2)).keys == (1, 2)
 
 
 def test_of_a_column_of_several() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from fractions import Fraction
+from functools import partial
 from html import escape
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.core.unit import hidden, per_person
+from hourglass.release.outside import _cell
 from hourglass.release.rendering import bound, clamped, decimal, grouped, listed, named, paragraphs
 
 DATA = pa.table({
@@ -173,6 +176,58 @@ def test_few_records_whose_mean_is_known_have_one() -> None:
     assert told.split()[1] != "–"
 
 
+def test_the_mean_of_a_total_that_may_be_anything_is_not_printed() -> None:
+    """The noise of both bounds is larger than the range, but there are records."""
+    terms: dict[str, Any] = BY | {"epsilon": "1/5000", "keys": ["a", "b"]}
+    asked = (hg.mean(DATA, "x", bounds=(0, 100), bits=hg.SeededBits(i), **terms) for i in range(4))
+    totals = [found.total() for found in asked]
+    assert any(found.count for found in totals)
+    for found in totals:
+        assert tuple(found.interval()) == (0.0, 100.0)
+        assert row(found.text(), "mean").split() == ["mean", "–", "0", "100"]
+
+
+@pytest.mark.parametrize("epsilon", ["1/5000", "50"])
+def test_a_group_that_tells_nothing_makes_a_comparison_unknown(epsilon: str) -> None:
+    """Both the group with no records and the group whose mean may be anything, on either side."""
+    for seed in range(2):
+        bits, sure = hg.SeededBits(seed), epsilon == "50"
+        found = hg.mean(DATA, "x", bounds=(0, 100), bits=bits, **(BY | {"epsilon": epsilon}))
+        for a, b in permutations(BY["keys"], 2):
+            for pair in (found.difference(a, b), found.ratio(a, b)):
+                told = next(line for line in str(pair).splitlines() if line.startswith("mean of"))
+                assert ("–" in told.split()) == (not sure or "none" in (a, b))
+
+
+def test_a_sum_of_yes_and_no_is_not_called_a_share() -> None:
+    one, groups = (hg.sum(DATA, "yes", bounds=(0, 1), **by, **SURE) for by in ({}, BY))
+    assert row(str(one), "sum").split()[1] == "400"
+    assert row(str(one), "share").split()[1].startswith("40.0")
+    assert str(groups).splitlines()[0].split()[:2] == ["g", "sum"]
+    assert row(str(hg.count(DATA, **SURE)), "count").split()[1] == "1,000"
+
+
+def test_few_is_whether_the_count_may_be_below_the_fewest() -> None:
+    """At, below and above the lower end of the interval, of one answer and of groups."""
+    for ask in (partial(hg.mean, DATA, "x", bounds=(0, 100)), partial(hg.count, DATA)):
+        one: Any = ask(epsilon=1)
+        groups: Any = ask(epsilon=1, by="g", keys=["a", "b"])
+        of = {} if isinstance(one, hg.Count) else {"of": "count"}
+        least = int(one.interval(0.95, **of).low)
+        for fewest in range(least - 2, least + 3):
+            assert bool(one.few(fewest)) == (least < fewest)
+        lows = [int(groups[key].interval(0.95, **of).low) for key in groups]
+        for fewest in range(min(lows) - 2, max(lows) + 3):
+            assert groups.few(fewest).tolist() == [low < fewest for low in lows]
+
+
+@pytest.mark.parametrize("fewest", [True, 0, -1, 1.5, "3", None])
+def test_the_fewest_records_are_a_whole_number(fewest: Any) -> None:
+    for answer in (hg.mean(DATA, "x", bounds=(0, 1), **SURE), hg.count(DATA, **SURE)):
+        with pytest.raises(hg.OptionError, match="is not a whole number of 1 or more"):
+            answer.few(fewest)
+
+
 # --- values outside the bounds, by group -----------------------------------------------------
 
 
@@ -191,6 +246,38 @@ def test_shares_outside_are_intervals() -> None:
     assert "Values below make the clamped mean too high, values above make it too low." in words
     assert "90 % intervals of the share" in " ".join(found.text(0.9).split())
     assert len(max(text.splitlines(), key=len)) <= 80
+
+
+@pytest.mark.enumeration
+@pytest.mark.parametrize("places", [0, 1, 2])
+def test_shares_are_rounded_outwards_by_less_than_a_step(places: int) -> None:
+    step = 10.0**-places
+    ends = [i / 1999 for i in range(0, 2000, 37)]
+    for low, high in combinations([0.0, 0.07, 0.5, 1.0, *ends], 2):
+        if low < high and (low, high) != (0.0, 1.0):
+            told = [float(end) for end in re.findall("[0-9.]+", _cell(low, high, places))]
+            below, above = told if len(told) == 2 else (0.0, *told)
+            assert below <= 100 * low + 1e-9 < below + step + 2e-9
+            assert above - step - 2e-9 < 100 * high - 1e-9 <= above
+
+
+@pytest.mark.parametrize("lower", [-1, 30])
+@pytest.mark.parametrize("upper", [60, 1000])
+def test_what_weighs_more_is_unknown_only_if_values_lie_on_both_sides(
+    lower: int, upper: int
+) -> None:
+    found = hg.mean(DATA, "x", bounds=(lower, upper), outside="1/2", **(SURE | {"epsilon": 100}))
+    told = "Which of the two weighs more is not known." in " ".join(str(found).split())
+    assert told == (lower == 30 and upper == 60)
+
+
+def test_shares_outside_without_any_width() -> None:
+    """With almost no noise and no value outside, every interval is from 0 to 0."""
+    terms: dict[str, Any] = BY | SURE | {"epsilon": 100, "keys": ["a", "b"]}
+    found = hg.mean(DATA, "x", bounds=(-1, 1000), outside="1/2", **terms)
+    for side in (found["a"].outside.below, found["a"].outside.above):
+        assert tuple(side.interval(of="share")) == (0.0, 0.0)
+    assert row(str(found), "a").split()[-6:] == ["≤", "0", "%"] * 2
 
 
 # --- statements ------------------------------------------------------------------------------

@@ -134,8 +134,12 @@ def test_one_of_several_columns_says_what_all_of_them_spent_outside() -> None:
     assert "the noise is drawn" not in one.yaml
 
 
-def test_the_publisher_fills_in_the_rest() -> None:
-    release = hg.mean([0.5], bounds=(0, 1), epsilon=1)
+@pytest.mark.parametrize("by", [{}, {"by": "g", "keys": ["a"]}], ids=str)
+@pytest.mark.parametrize("statistic", ["mean", "sum", "count"])
+def test_the_publisher_fills_in_the_rest(statistic: str, by: dict[str, Any]) -> None:
+    table, of = pa.table({"g": ["a"], "x": [0.5]}), {"column": "x", "bounds": (0, 1)}
+    more: dict[str, Any] = by if statistic == "count" else by | of
+    release: Any = getattr(hg, statistic)(table, epsilon=1, **more)
     filled = release.statement(name="Visits: 2026", curator='A "clinic"', purpose="yes")
     basic = yaml.safe_load(filled.yaml)["deployment"]["basic"]
     assert basic["name"] == "Visits: 2026"

@@ -115,8 +115,8 @@ def mean(
         "posterior" (if they lie well inside).
     grid
         The number of cells that the range is divided into. By default a column of integers with
-        integer bounds has its own grid, and everything else gets 2^32 cells. For several columns, a
-        number for all of them, or a dict.
+        integer bounds has its own grid, and everything else gets 2^32 cells (2^23 with ``spread``).
+        For several columns, a number for all of them, or a dict.
     missing
         "drop", or the value that replaces a missing one. For several columns, one of these for
         all of them, or a dict. A row is left out of all columns if a value is missing in one

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
@@ -31,12 +30,10 @@ __all__ = [
 _PLAIN: Final = frozenset({type(None), bool, int, float, str, Fraction, Decimal})
 
 
-@dataclass(frozen=True)
-class WrittenOptions:
+class WrittenOptions(str):
     """Options that are equal if they are written the same way: 0, 0.0 and -0.0 all differ."""
 
-    text: str
-    options: Mapping[str, Any] = field(compare=False)
+    options: Mapping[str, Any]
 
 
 def written_options(options: Mapping[str, Any]) -> WrittenOptions | None:
@@ -45,7 +42,9 @@ def written_options(options: Mapping[str, Any]) -> WrittenOptions | None:
         for each in value if type(value) in (tuple, list) else (value,):
             if type(each) not in _PLAIN:
                 return None
-    return WrittenOptions(repr(options), options)
+    written = WrittenOptions(repr(options))
+    written.options = options
+    return written
 
 
 def names_of(by: Any) -> tuple[str, ...]:

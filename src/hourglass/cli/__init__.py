@@ -1,15 +1,17 @@
 """The ``hourglass`` command, with one module per subcommand.
 
-Exit codes: 0 done, 1 an audit found the promise broken, 2 bad request, 3 budget refused, 4 source
-failed, 5 the answer could not be written as asked (it was printed instead).
+Exit codes: 0 done, 1 an unexpected error, or an audit that found the promise broken, 2 bad request,
+3 budget refused, 4 source failed, 5 the answer could not be written as asked, 130 interrupted.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -21,8 +23,9 @@ from .bounds import bounds
 from .budget import budget_app
 from .command import Command, Group
 from .count import count
+from .delivery import NOT_WRITTEN
 from .mean import mean
-from .output import as_options, make_printable, tell_json, tell_line, wants_json
+from .output import as_options, discard, make_printable, tell_json, tell_line, wants_json
 from .paper import paper
 from .plan import plan
 from .serve import serve_app
@@ -72,6 +75,10 @@ app.command(cls=Command)(audit)
 app.command(cls=Command)(paper)
 
 
+#: Errors of writing: a full disk, a used-up quota, a disk that fails.
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+
+
 @cache
 def built() -> Any:
     """The command as Typer builds it from ``app``; building takes longer than a small question."""
@@ -96,7 +103,24 @@ def main(arguments: Sequence[str] | None = None, *, bits: Bits = SECURE) -> None
     except Exception as error:
         if hasattr(error, "format_message"):  # a usage error, reported by Typer
             tell(error, error.format_message(), 2)
+        _check_output(tell)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            # Python does not buffer if PYTHONUNBUFFERED is set: printing itself has failed.
+            tell(error, f"the output cannot be written: {os.strerror(error.errno)}", NOT_WRITTEN)
         tell(error, f"unexpected error ({type(error).__name__})", 1)
+    finally:
+        _check_output(tell)
     if code == INTERRUPTED:
         tell(KeyboardInterrupt(), "interrupted", code)
     sys.exit(code or 0)
+
+
+def _check_output(tell: Callable[..., NoReturn]) -> None:
+    """Exit with the code for it if standard output could not be written."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        discard(sys.stdout)
+        reason = os.strerror(error.errno) if error.errno else type(error).__name__
+        tell(error, f"standard output cannot be written: {reason}", NOT_WRITTEN)

@@ -17,8 +17,9 @@ from . import options
 from .columns import column_of, number_of
 from .command import spread_out
 from .delivery import Delivery, answering
+from .files import write_file
 from .formats import format_of
-from .output import check_targets, encoded, write_file
+from .output import check_targets, encoded
 from .parts import Charge, Persons, Place
 
 __all__ = ["bounds"]

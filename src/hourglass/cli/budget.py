@@ -34,7 +34,8 @@ from ..ledger.verify import exported
 from ..ledger.verify import verify as verify_budget
 from ..release.rendering import counted, label, sentence_table, text_table
 from .command import Command, Group
-from .output import check_targets
+from .files import write_file
+from .output import check_targets, encoded
 
 __all__ = ["budget_app"]
 
@@ -96,7 +97,7 @@ def init(
     if output is Format.JSON:
         _print_json(_balance_dict(balance, budget.ledger))
         return
-    typer.echo(f"Created budget {name!r} in {budget.ledger}: {balance.terms.limit} in all.")
+    typer.echo(f"Created budget {name!r} in {budget.ledger}: {balance.terms.limit.words} in all.")
     _print_anchor(balance.anchor)
 
 
@@ -153,6 +154,9 @@ def history(
     if output is Format.JSON:
         _print_json([_charge_dict(charge) for charge in charges])
         return
+    if not charges:
+        typer.echo(f"Budget {name} has no charges yet.")
+        return
     columns: dict[str, list[str]] = {
         "entry": _to_right("entry", [str(charge.number) for charge in charges]),
         "epsilon": _to_right("epsilon", shown_numbers(charge.amount.epsilon for charge in charges)),
@@ -172,8 +176,7 @@ def history(
 
 
 def _to_right(head: str, numbers: list[str]) -> list[str]:
-    width = max(map(len, [head, *numbers]))
-    return [each.rjust(width) for each in numbers]
+    return [each.rjust(max(map(len, [head, *numbers]))) for each in numbers]
 
 
 @budget_app.command("verify", cls=Command)
@@ -223,7 +226,7 @@ def export(
     if output is None:
         typer.echo(text)
     else:
-        output.write_text(text + "\n", encoding="utf-8")
+        write_file(output, encoded(f"{text}\n"))
 
 
 @budget_app.command("grant", cls=Command)

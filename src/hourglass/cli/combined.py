@@ -55,11 +55,16 @@ class Figures:
     def __bool__(self) -> bool:
         return self.total or bool(self.pairs)
 
+    @property
+    def first(self) -> str:
+        """The first option that asks for a figure."""
+        return "--total" if self.total else f"--{self.pairs[0].kind}"
+
     def check(self, groups: Groups, wanted: Wanted) -> None:
         """Raise an error, before anything is charged, if the groups cannot be combined as asked."""
         if not self:
             return
-        option, by = "--total" if self.total else f"--{self.pairs[0].kind}", groups.by
+        option, by = self.first, groups.by
         if not by:
             raise OptionError(f"{option} needs groups; name the column to group by with --by")
         if wanted.form not in _FORMATS:
@@ -140,28 +145,31 @@ class Combined:
         """The groups of the answer."""
         return self.answer.groups
 
-    def text(self, confidence: float, *, fewest: int = 1) -> str:
-        """The answer's table, with the other figures below it; of several columns, one by one."""
-        parts = [self.answer.text(confidence, fewest=fewest)]
+    def text(self, confidence: float, *, fewest: int = 1, **of: bool) -> str:
+        """The answer's table, with the other figures below it; of several columns, one by one.
+
+        ``of`` may be ``population=True``, for answers that have means.
+        """
+        parts = [self.answer.text(confidence, fewest=fewest, **of)]
         for name, each in groupby(self._found(), key=itemgetter(1)):
             found = [figure for _, _, figure in each]
             told = [sentence for sentence in found if isinstance(sentence, str)]
             if figures := [figure for figure in found if not isinstance(figure, str)]:
-                told.append(text_of(figures, confidence))
+                told.append(text_of(figures, confidence, **of))
             parts.append((f"{name}:\n" if name else "") + "\n\n".join(told))
         return "\n\n".join(parts)
 
-    def to_dict(self, confidence: float | None, *, fewest: int = 1) -> dict[str, Any]:
+    def to_dict(self, confidence: float | None, *, fewest: int = 1, **of: bool) -> dict[str, Any]:
         """The answer, with "total", "difference", "ratio".
 
         Each is one figure, or a list of them if the option was given several times; for several
         columns, there is one of these for each column.
         """
-        whole: dict[str, Any] = self.answer.to_dict(confidence, fewest=fewest)
+        whole: dict[str, Any] = self.answer.to_dict(confidence, fewest=fewest, **of)
         sure = 0.95 if confidence is None else confidence
         found: dict[str, dict[str, list[Any]]] = {}
         for kind, name, figure in self._found():
-            stored = None if isinstance(figure, str) else figure.to_dict(sure)
+            stored = None if isinstance(figure, str) else figure.to_dict(sure, **of)
             found.setdefault(kind, {}).setdefault(name, []).append(stored)
         for kind, of_columns in found.items():
             each = {name: all_ if len(all_) > 1 else all_[0] for name, all_ in of_columns.items()}

@@ -19,8 +19,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..errors import OptionError
+from ..release.rendering import listed
+from .examples import EXAMPLES
 
-__all__ = ["EXAMPLES", "Command", "Group", "spread_out", "values_of"]
+__all__ = ["Command", "Group", "spread_out", "values_of"]
 
 #: The options that take several values and may be repeated, and how many values each takes.
 _VALUES: Final = {"--bounds-of": 3, "--missing-of": 2, "--difference": 2, "--ratio": 2}
@@ -37,7 +39,7 @@ _PANELS: Final = {
     "Groups": "by keys keys_from delta total difference ratio fewest",
     "Persons": "person rows groups",
     "Budget": "budget ledger request",
-    "Output": "format_ output plot statement confidence",
+    "Output": "format_ output plot statement confidence population",
 }
 _PANEL_OF: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
 #: What stands for the value in the help, where the type says little.
@@ -61,83 +63,6 @@ _ONCE: Final = {
     "--expression": "this command takes one",
     "--bounds": "for each of several columns, use --bounds-of",
 }
-#: One or two for each command, by its name.
-EXAMPLES: Final = {
-    "mean": [
-        "hourglass mean flights.parquet dep_delay --bounds -60 300 --epsilon 1",
-        "hourglass mean flights.csv dep_delay --bounds -60 300 --epsilon 1 "
-        "\\\n     --by origin --keys EWR,JFK,LGA --plot delays.png",
-    ],
-    "sum": [
-        "hourglass sum sales.parquet amount --bounds 0 500 --epsilon 1",
-        "hourglass sum sales.parquet amount --bounds 0 500 --epsilon 1 \\\n"
-        "     --person customer --rows 3",
-    ],
-    "count": [
-        "hourglass count visits.csv --epsilon 1",
-        "hourglass count visits.csv --epsilon 1 --by ward --keys A,B --person patient",
-    ],
-    "bounds": [
-        "hourglass bounds flights.parquet dep_delay --epsilon 0.5",
-        "hourglass bounds clinic.duckdb age --table visits --epsilon 0.5 "
-        "\\\n     --format json --output bounds.json",
-    ],
-    "plan": [
-        "hourglass plan --records 10000 --bounds 0 100 --epsilon 1",
-        "hourglass plan --records 10000 --bounds 0 100 --error 0.5",
-    ],
-    "audit": [
-        "hourglass audit exact --epsilon 1",
-        "hourglass audit all --samples 100000 --format json",
-    ],
-    "init": [
-        "hourglass budget init team --ledger ledger.db --epsilon 10",
-        "HOURGLASS_LEDGER=ledger.db hourglass budget init nightly --epsilon 1",
-    ],
-    "show": [
-        "hourglass budget show team --ledger ledger.db",
-        "hourglass budget show team --ledger ledger.db --format json",
-    ],
-    "history": [
-        "hourglass budget history team --ledger ledger.db",
-        "hourglass budget history team --ledger ledger.db --format json",
-    ],
-    "verify": [
-        "hourglass budget verify --ledger ledger.db",
-        "hourglass budget verify --ledger postgresql://owner@host/budgets",
-    ],
-    "run": [
-        "hourglass serve catalogue.toml",
-        "hourglass serve catalogue.toml --link analyst",
-    ],
-    "new": [
-        "hourglass serve new",
-        "hourglass serve new /etc/hourglass/catalogue.toml",
-    ],
-    "token": [
-        "hourglass serve token",
-    ],
-    "check": [
-        "hourglass serve check catalogue.toml",
-        "hourglass serve check /etc/hourglass/catalogue.toml",
-    ],
-    "export": [
-        "hourglass budget export team --ledger ledger.db --output team.json",
-        "hourglass budget export team --ledger postgresql://owner@host/budgets",
-    ],
-    "grant": [
-        "hourglass budget grant analyst --ledger postgresql://owner@host/budgets",
-        "hourglass budget grant reports --ledger postgresql://owner@host/budgets",
-    ],
-    "revoke": [
-        "hourglass budget revoke analyst --ledger postgresql://owner@host/budgets",
-        "hourglass budget revoke reports --ledger postgresql://owner@host/budgets",
-    ],
-    "paper": [
-        "hourglass paper e1 e2 --out paper",
-        "hourglass paper --quick --out paper",
-    ],
-}
 
 
 class Command(TyperCommand):
@@ -155,8 +80,24 @@ class Command(TyperCommand):
         """Parse as Typer does, with the values of a repeatable option joined into one."""
         words = _joined(args)
         self._check_columns(words)
-        self._check_repeated(ctx, words)
-        return super().parse_args(ctx, words)
+        try:
+            self._check_repeated(ctx, words)
+            return super().parse_args(ctx, words)
+        except Exception as error:
+            elsewhere = self._elsewhere(ctx, getattr(error, "option_name", None))
+            if not elsewhere:
+                raise
+        raise OptionError(elsewhere)
+
+    def _elsewhere(self, ctx: Any, option: str | None) -> str:
+        """The message for an option that only other commands have; empty if it is not one."""
+        others = getattr(ctx.parent and ctx.parent.command, "commands", {})
+        having = [name for name, each in others.items() if option in _options_of(each)]
+        if not having or option in _options_of(self):
+            return ""
+        return (
+            f"{option} is an option of hourglass {listed(having)}, not of {self.name}; leave it out"
+        )
 
     def _check_repeated(self, ctx: Any, words: Sequence[str]) -> None:
         """Refuse an option that is given twice but has one value: Typer would keep the last."""
@@ -228,6 +169,10 @@ class Group(TyperGroup):
         for each in found:
             _present(each)
         return found
+
+
+def _options_of(command: Any) -> list[str]:
+    return [name for each in command.params for name in each.opts if name.startswith("--")]
 
 
 def _present(each: Any, panels: Mapping[str, str] = MappingProxyType({})) -> None:

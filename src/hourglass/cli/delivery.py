@@ -7,9 +7,9 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import numpy as np
 import typer
@@ -18,8 +18,9 @@ from ..errors import HourglassError
 from ..noise.bits import Bits
 from .columns import typed_names
 from .combined import Combined, Figures
+from .files import write_file
 from .formats import statement_text
-from .output import as_options, encoded, origin_of, print_notes, write, write_file
+from .output import as_options, discard, encoded, origin_of, print_notes, say, write
 from .parts import Account, Charge, Place, Wanted
 from .progress import progress
 
@@ -45,11 +46,12 @@ def answered(
     bits: Bits,
     figures: Figures,
     question: Callable[..., Any],
+    population: bool = False,
 ) -> None:
     """Ask the question, and write the answer in every format that is wanted.
 
     ``figures`` of the groups are printed below the answer. ``question`` checks the same arguments
-    as ``call`` without asking.
+    as ``call`` without asking. ``population`` adds the population's mean to the records'.
     """
     ask = {"data": place.data, "engine": place.engine, **ask}
     charges = charge.account()
@@ -69,20 +71,23 @@ def answered(
     with delivery.part("output", wanted.output):
         origin = origin_of(place.source, place.table)
         shown = Combined(found, figures) if figures else found
-        write(shown, wanted.form, wanted.output, wanted.confidence, wanted.fewest, origin)
+        write(
+            shown, wanted.form, wanted.output, wanted.confidence, wanted.fewest, origin, population
+        )
     if wanted.plot:
         with delivery.part("plot", wanted.plot):
             found.plot(
                 wanted.plot,
                 confidence=0.95 if wanted.confidence is None else wanted.confidence,
                 fewest=wanted.fewest,
+                **({"population": True} if population else {}),
             )
     if wanted.statement:
         with delivery.part("statement", wanted.statement):
             text = statement_text(found.statement(budget=charges), wanted.statement)
             write_file(wanted.statement, encoded(text))
     if "column" in ask and (place.is_text or ask["parse"]) and np.all(found.few(wanted.fewest)):
-        _say(_PLAIN)
+        say(_PLAIN)
     delivery.finish()
 
 
@@ -118,9 +123,9 @@ class Delivery:
             yield
         except Exception as error:
             self._failed = True
-            _say(_told(error, f"--{option} {str(path)!r}" if path else "standard output"))
+            say(_told(error, f"--{option} {str(path)!r}" if path else "standard output"))
             if path is None:
-                _close(self._streams.pop(0))
+                discard(self._streams.pop(0))
             # The reader of a pipe may close it early, as head does.
             self._lost |= option == "output" and not isinstance(error, BrokenPipeError)
         except BaseException:
@@ -131,7 +136,7 @@ class Delivery:
         """Tell what was charged; if a part failed, exit with the code for that."""
         if not self._failed:
             if self._account is not None and (told := self._account.told()):
-                _say(told)
+                say(told)
             return
         self._name_request()
         if self._lost:
@@ -141,22 +146,22 @@ class Delivery:
     def _name_request(self) -> None:
         if self._account is not None and self._account.request is not None:
             key = shlex.quote(self._account.request)
-            _say(
+            say(
                 f"The charge stands. The same question with --request {key} returns the stored "
                 "answer at no further charge."
             )
         else:
-            _say("No budget was charged: the answer is stored nowhere else.")
+            say("No budget was charged: the answer is stored nowhere else.")
 
     def _print(self) -> None:
         text = json.dumps(self._answer.to_dict(), indent=2)
-        _say("The answer is printed as JSON instead.")
+        say("The answer is printed as JSON instead.")
         for stream in self._streams:
             try:
                 print(text, file=stream, flush=True)
                 return
             except OSError:
-                _close(stream)
+                discard(stream)
 
 
 def _told(error: Exception, where: str) -> str:
@@ -166,18 +171,3 @@ def _told(error: Exception, where: str) -> str:
     known = isinstance(error, OSError) and error.errno
     reason = os.strerror(known) if known else type(error).__name__
     return f"{where} cannot be written: {reason}"
-
-
-def _say(text: str) -> None:
-    if sys.stderr is None:  # closed; print would turn to standard output, which is for answers
-        return
-    with suppress(OSError):
-        print(f"hourglass: {text}", file=sys.stderr, flush=True)
-
-
-def _close(stream: TextIO) -> None:
-    """Discard what is left in the buffer, which Python would try to write again at exit."""
-    with suppress(OSError):  # a stream in memory has no file descriptor
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, stream.fileno())
-        os.close(null)

@@ -11,12 +11,13 @@ import sys
 import time
 from codecs import register_error
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from glob import glob
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TextIO
 from urllib.parse import unquote
 
 from .. import __version__
@@ -24,41 +25,28 @@ from ..core.urls import shown_url
 from ..errors import OptionError
 from ..release.rendering import yaml_text
 from ..release.stored import figure_names
+from .files import check_writable, write_file
 from .wording import as_options
 
 __all__ = [
     "as_options",
     "check_targets",
+    "discard",
     "encoded",
     "make_printable",
     "origin_of",
     "print_notes",
     "rendered",
+    "say",
     "tell_json",
     "tell_line",
     "wants_json",
     "write",
-    "write_file",
 ]
 
 _PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x", "–": "-", "≤": "<="}
 #: Up to this many groups, intervals are part of the answer by default.
 WITH_INTERVALS: Final = 100_000
-
-
-def _check_writable(option: str, path: Path) -> None:
-    """Raise an error if the file cannot be written; an existing file is not changed."""
-    existed = path.exists()
-    try:
-        with path.open("ab"):
-            pass
-        if not existed:
-            path.unlink()
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else type(error).__name__
-    else:
-        return
-    raise OptionError(f"{option}={str(path)!r} cannot be written: {reason}; name another path")
 
 
 def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
@@ -77,7 +65,7 @@ def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[str | Pat
         first = seen.setdefault(os.path.realpath(path), option)
         if first != option:
             raise OptionError(f"--{first} and --{option} name the same file; give each its own")
-        _check_writable(option, path)
+        check_writable(option, path)
 
 
 def _files_of(name: str) -> list[str]:
@@ -109,7 +97,7 @@ def wants_json(words: Sequence[str]) -> bool:
 
 def tell_line(error: BaseException, message: str, code: int) -> NoReturn:
     """Print an error as a line on stderr, followed by its notes."""
-    print(f"hourglass: {message}", file=sys.stderr)
+    say(message)
     print_notes(error)
     sys.exit(code)
 
@@ -118,14 +106,36 @@ def tell_json(error: BaseException, message: str, code: int) -> NoReturn:
     """Print an error as JSON, also on stderr: stdout is for answers only."""
     notes = list(getattr(error, "__notes__", ()))
     told = {"kind": type(error).__name__, "message": message, "notes": notes, "exit_code": code}
-    print(json.dumps({"error": told}, ensure_ascii=False), file=sys.stderr)
+    _print_error(json.dumps({"error": told}, ensure_ascii=False))
     sys.exit(code)
 
 
 def print_notes(error: BaseException) -> None:
     """Print the notes of an error: that a charge stands, and under which request key."""
     for note in getattr(error, "__notes__", ()):
-        print(f"hourglass: {note}", file=sys.stderr)
+        say(note)
+
+
+def say(text: str) -> None:
+    """Print a line of hourglass on stderr."""
+    _print_error(f"hourglass: {text}")
+
+
+def _print_error(text: str) -> None:
+    if sys.stderr is None:  # closed; print would turn to standard output, which is for answers
+        return
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:  # such as a full disk, which must not change the exit code
+        discard(sys.stderr)
+
+
+def discard(stream: TextIO) -> None:
+    """Discard what is left in the buffer, which Python would try to write again at exit."""
+    with suppress(OSError):  # a stream in memory has no file descriptor
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
 
 
 def origin_of(source: str, table: str | None) -> dict[str, str]:
@@ -149,9 +159,10 @@ def write(
     confidence: float | None,
     fewest: int = 1,
     origin: Mapping[str, str] = MappingProxyType({}),
+    population: bool = False,
 ) -> None:
     """Write the answer to a file, or to standard output; formats for programs are always UTF-8."""
-    content = rendered(answer, format_, confidence, fewest, origin)
+    content = rendered(answer, format_, confidence, fewest, origin, population)
     if output is not None:
         write_file(output, content)
     elif format_ == "table" or not hasattr(sys.stdout, "buffer"):
@@ -161,35 +172,26 @@ def write(
         sys.stdout.buffer.flush()
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file; a new file is removed if writing fails half-way."""
-    existed = path.exists()
-    try:
-        path.write_bytes(content)
-    except BaseException:
-        if not existed:
-            path.unlink(missing_ok=True)
-        raise
-
-
 def rendered(
     answer: Any,
     format_: str,
     confidence: float | None,
     fewest: int = 1,
     origin: Mapping[str, str] = MappingProxyType({}),
+    population: bool = False,
 ) -> bytes:
-    """The answer as bytes in the given format."""
+    """The answer as bytes in the given format; ``population`` needs an answer with means."""
     sure = 0.95 if confidence is None else confidence
+    how: dict[str, Any] = {"fewest": fewest, **({"population": True} if population else {})}
     if format_ == "table":
-        return encoded(f"{answer.text(sure, fewest=fewest)}\n")
+        return encoded(f"{answer.text(sure, **how)}\n")
     few = len(answer.groups) <= WITH_INTERVALS
-    asked = sure if few or confidence is not None else None
+    asked = sure if few or population or confidence is not None else None
     if format_ in ("json", "yaml"):
-        plain = answer.to_dict(asked, fewest=fewest) | ({"origin": {**origin}} if origin else {})
+        plain = answer.to_dict(asked, **how) | ({"origin": {**origin}} if origin else {})
         text = yaml_text(plain) if format_ == "yaml" else _json(plain)
         return encoded(f"{text}\n")
-    columns = answer.columns(asked, fewest=fewest)
+    columns = answer.columns(asked, **how)
     columns |= answer.terms(columns, asked) | _repeated(origin, columns)
     return _csv(columns) if format_ == "csv" else _parquet(columns)
 

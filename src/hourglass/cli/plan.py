@@ -95,7 +95,7 @@ def plan(
             confidence=sure,
         )  # fmt: skip
         if population:
-            _print_population(found, sure)
+            _print_population(found, sure, yes_or_no=grid == 1)
             return
         of_each = f" of each of {columns} columns" if columns > 1 else ""
         print(
@@ -156,12 +156,13 @@ def _print_algorithms(
     print("\n" + paragraphs([told]))
 
 
-def _print_population(found: Plan, confidence: float) -> None:
+def _print_population(found: Plan, confidence: float, *, yes_or_no: bool) -> None:
     reach = number(found.error, decimals_for(found.error))
+    rests = "for yes/no values" if yes_or_no else "from the bounds alone"
     print(
         f"epsilon {float(found.epsilon):g} with {found.records:,} records: the "
         f"{100 * confidence:g} % interval of the population's mean reaches {reach} to either side "
-        f"({found.algorithm}; from the bounds alone)"
+        f"({found.algorithm}; {rests})"
     )
 
 

@@ -1,4 +1,4 @@
-"""``hourglass serve``: run the service, check a catalogue, make tokens."""
+"""``hourglass serve``: run the service, write and check a catalogue, make tokens."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def run(
         str | None,
         typer.Option(
             metavar="PERSON",
-            help="Print a sign-in link for this person, which works once. If the service listens "
-            "only on this machine, the first owner gets one anyway.",
+            help="Print a sign-in link for this person, which works once. Without this option the "
+            "first owner gets one, if the service listens only on this machine.",
         ),
     ] = None,
 ) -> None:

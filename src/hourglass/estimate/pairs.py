@@ -186,11 +186,11 @@ def ratio(first: Seen, second: Seen, population: bool, lower: float, width: floa
 
 def _tangents(top: float, bottom: float, a: float, b: float) -> Ends:
     """The slopes from the origin to an ellipse: (top - r bottom)^2 = a^2 + r^2 b^2."""
-    largest = max(abs(top), abs(bottom)) or 1.0  # squares of large numbers would overflow
+    largest = max(abs(top), abs(bottom), a, b) or 1.0  # squares of large numbers would overflow
     top, bottom, a, b = (each / largest for each in (top, bottom, a, b))
     square = bottom**2 - b**2
     root = top**2 * bottom**2 - square * (top**2 - a**2)
-    if square <= 0 or root < 0:
+    if not (square > 0 and root >= 0):  # nor if an axis is infinite
         return -math.inf, math.inf
     middle, half = top * bottom / square, math.sqrt(root) / square
     return middle - half, middle + half

@@ -118,8 +118,12 @@ Chance = Callable[[Seen, float, bool, float, float], float]
 
 
 def kind_of(mechanism: MeanMechanism) -> str:
-    """The kind of the interval for a population's mean: exact for yes/no data."""
-    return "exact" if mechanism.grid.cells == 1 else "valid"
+    """The kind of the interval for a population's mean: exact for yes/no data.
+
+    Values that were rounded to the two ends of the range are not yes/no data.
+    """
+    grid = mechanism.grid
+    return "exact" if grid.cells == 1 and grid.own else "valid"
 
 
 @lru_cache(maxsize=4096)
@@ -149,10 +153,25 @@ def records_mean(seen: Seen) -> tuple[float, float]:
 
 
 def shares(seen: Seen, chance: Chance) -> tuple[float, float]:
-    """The interval in shares of the range."""
+    """The interval in shares of the range; (0, 1) if even the estimate is excluded."""
+    if _contradicted(seen):
+        return 0.0, 1.0
     width = half_width(seen, chance is sampled)
     low = _end(seen, chance, False, width)
     return low, 1.0 - _end(seen.mirrored, chance, True, width)
+
+
+def _contradicted(seen: Seen) -> bool:
+    """Whether the noise explains not even the estimate, as where a sum is far below zero.
+
+    Every other mean is then less plausible, and what is left of the range would be a point. As for
+    the mean of one group's records, nothing is known instead.
+    """
+    most, at = (1.0 - seen.confidence) / seen.together / 2, seen.estimate
+    sides = ((seen, False, at), (seen.mirrored, True, 1.0 - at))
+    return any(
+        noise_alone(side, tabled(place), flip, place, place) <= most for side, flip, place in sides
+    )
 
 
 def half_width(seen: Seen, sampling: bool) -> float:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..estimate.interval import Interval
-from .presented import SHOWN, TOO_FEW, Presented, no_such_key
+from .presented import SHOWN, TOO_FEW, no_such_key
 from .release import Release
 from .releases import Releases
 from .rendering import clamped, group_label, grouped, label, listed, named
+from .sampled import Sampled
 from .statement import Statement, replaced, stated
 from .stored import figure_names, named_keys
 
@@ -21,7 +22,7 @@ __all__ = ["Columns"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Columns(Presented, Mapping[Any, Any]):
+class Columns(Sampled, Mapping[Any, Any]):
     """Private means and sums of several columns, with one shared count, from one epsilon.
 
     Without groups it maps the name of each column to its :class:`Release`: ``r["delay"].mean``.
@@ -175,18 +176,24 @@ class Columns(Presented, Mapping[Any, Any]):
     # --- as a table -------------------------------------------------------------------------
 
     def columns(
-        self, confidence: float | None = None, *, simultaneous: bool = False, fewest: int = 1
+        self,
+        confidence: float | None = None,
+        *,
+        simultaneous: bool = False,
+        fewest: int = 1,
+        population: bool = False,
     ) -> dict[str, Any]:
         """The answer as columns, with a row for each group and column.
 
         The keys come first, then "column", mean, sum, count and expected_error. With a
         ``confidence``, mean_low and mean_high are the ends of the interval of the mean. With
-        ``simultaneous=True`` the intervals of a group's columns hold jointly. The last column, few,
-        marks rows whose number of records may be below ``fewest``.
+        ``simultaneous=True`` the intervals of a group's columns hold jointly. ``population`` adds
+        population_low, population_high and population_kind. The last column, few, marks rows whose
+        number of records may be below ``fewest``.
         """
         together = len(self.names) if simultaneous else 1
         figures = [
-            part._figures(confidence, together) | {"few": part.few(fewest)}
+            part._figures(confidence, together, population) | {"few": part.few(fewest)}
             for part in self._parts.values()
         ]
         names = figure_names(self.by, ["column", *figures[0]])
@@ -211,12 +218,15 @@ class Columns(Presented, Mapping[Any, Any]):
     def _missing(self) -> list[str]:
         return replaced([part._range for part in self._parts.values()])
 
-    def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
+    def to_dict(
+        self, confidence: float | None = None, *, fewest: int = 1, population: bool = False
+    ) -> dict[str, Any]:
         """The whole answer as JSON values; :meth:`from_dict` restores it."""
         given = () if confidence is None else (confidence,)
         return {
             "columns": {
-                name: part.to_dict(*given, fewest=fewest) for name, part in self._parts.items()
+                name: part.to_dict(*given, fewest=fewest, population=population)
+                for name, part in self._parts.items()
             },
             "count": self.count.tolist() if self.by else self.count,
             "epsilon": str(self.epsilon),
@@ -245,29 +255,8 @@ class Columns(Presented, Mapping[Any, Any]):
         ranges = [part._range for part in self._parts.values()]
         return stated(self, ranges, self._first._algorithm, budget, **details)
 
-    def plot(
-        self,
-        path: Any,
-        *,
-        confidence: float = 0.95,
-        title: str | None = None,
-        fewest: int = 1,
-    ) -> None:
-        """Draw a chart of the means with their exact intervals, with a panel for each column.
-
-        Groups that may have fewer records than ``fewest`` are drawn hollow.
-        """
-        from .plot import Panel, plot_means
-
-        parts = self._parts.items()
-        plot_means(
-            path,
-            labels=[group_label(group) for group in self.groups] if self.by else [""],
-            panels=[Panel.of(part, confidence, name, fewest) for name, part in parts],
-            title=title or self._title,
-            notes=[*self._promise(), *self._secret_names()],
-            confidence=confidence,
-        )
+    def _by_column(self) -> Mapping[str, Any]:
+        return self._parts
 
     @property
     def _subject(self) -> str:

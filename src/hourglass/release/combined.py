@@ -55,6 +55,10 @@ class Total(Derived):
     overlap: bool = False
 
     _shown: ClassVar[tuple[str, ...]] = ("mean", "sum", "count", "keys", "private")
+    _assumed: ClassVar[str] = (
+        "Of the population, for the total: the records of all these groups together are taken as "
+        "one random sample."
+    )
 
     @property
     def mean(self) -> float:
@@ -118,37 +122,44 @@ class Total(Derived):
     def _head(self, confidence: float) -> list[str]:
         return [self._subject, *super()._head(confidence)[1:]]
 
-    def _notes(self) -> list[str]:
-        return [*([IN_EACH] if self.overlap else []), *super()._notes()]
+    def _notes(self, population: bool = False) -> list[str]:
+        return [*([IN_EACH] if self.overlap else []), *super()._notes(population)]
 
     def _rows(self, confidence: float) -> list[list[str]]:
-        rows = []
-        for of in ("mean", "sum", "count"):
+        rows = [[self._mean_word, *self._mean_cells("mean", confidence)]]
+        for of in ("sum", "count"):
             low, high = self._ends(of, confidence)
-            whole = of == "count" or (of == "sum" and self._algorithm.grid.own)
+            whole = of == "count" or self._algorithm.grid.own
             places = 0 if whole else decimals_for((high - low) / 4)
-            values = (getattr(self, of), low, high)
-            if of == "mean":
-                cells = [self._number(v, places, "%") for v in values]
-                bounds = self._algorithm.grid.bounds
-                anything = low <= bounds.lower and bounds.upper <= high
-                cells[0] = UNKNOWN if anything or not self.count else cells[0]
-                rows.append([self._mean_word, *cells])
-            else:
-                rows.append([of, *(number(v, places) for v in values)])
+            rows.append([of, *(number(v, places) for v in (getattr(self, of), low, high))])
         return rows
+
+    def _rows_of_both(self, confidence: float) -> list[list[str]]:
+        (word, *cells), *others = self._rows(confidence)
+        below = [f"{word} of the population", *self._mean_cells("population", confidence)]
+        return [[f"{word} of these records", *cells], below, *others]
+
+    def _mean_cells(self, of: str, confidence: float) -> list[str]:
+        """The mean with the ends of its interval, of these records or of the population."""
+        low, high = self._ends(of, confidence)
+        places = decimals_for((high - low) / 4)
+        cells = [self._number(v, places, "%") for v in (self.mean, low, high)]
+        bounds = self._algorithm.grid.bounds
+        anything = low <= bounds.lower and bounds.upper <= high
+        return [UNKNOWN if anything or not self.count else cells[0], *cells[1:]]
 
     def _ends(self, of: str, confidence: float) -> tuple[float, float]:
         found = self.interval(confidence, of=of)
         return found.low, found.high
 
-    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, confidence: float = 0.95, *, population: bool = False) -> dict[str, Any]:
         """The figures and their intervals as JSON values."""
         parts = ("mean", "sum", "count")
+        wanted = (*parts, *(["population"] if population else []))
         return {
             "groups": [plain_key(key) for key in self.keys],
             **{of: getattr(self, of) for of in parts},
-            "intervals": {of: stored(self.interval(confidence, of=of)) for of in parts},
+            "intervals": {of: stored(self.interval(confidence, of=of)) for of in wanted},
             **marked(self.private),
         }
 

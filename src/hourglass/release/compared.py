@@ -24,6 +24,7 @@ from ..mechanisms.base import MeanMechanism
 from .derived import Derived, finite, key_name, pair_of, plain_key, stored
 from .presented import UNKNOWN
 from .rendering import decimals_for, marked, number
+from .sampled import BELOW
 
 if TYPE_CHECKING:
     from .releases import Releases
@@ -64,12 +65,20 @@ class _Pair(Derived):
         raise NotImplementedError
 
     def _rows(self, confidence: float) -> list[list[str]]:
-        low, high = self.interval(confidence)
+        return [[self._subject, *self._cells("mean", confidence)]]
+
+    def _rows_of_both(self, confidence: float) -> list[list[str]]:
+        below = [BELOW, *self._cells("population", confidence)]
+        return [*self._rows(confidence), below]
+
+    def _cells(self, of: str, confidence: float) -> list[str]:
+        """The figure with the ends of its interval, of these records or of the population."""
+        low, high = self.interval(confidence, of=of)
         finite = high - low if math.isfinite(high - low) else self.value
         places = decimals_for(abs(finite) / 4)
         cells = [self._printed(v, places) for v in (self.value, low, high)]
-        cells[0] = cells[0] if all(map(self._is_known, self.noisy_totals, self.means)) else UNKNOWN
-        return [[self._subject, *cells]]
+        known = all(map(self._is_known, self.noisy_totals, self.means))
+        return [cells[0] if known else UNKNOWN, *cells[1:]]
 
     def _is_known(self, noisy: NoisyTotals, mean: float) -> bool:
         """Whether a group has records, and anything is known about their mean."""
@@ -80,12 +89,14 @@ class _Pair(Derived):
     def _printed(self, value: float, places: int) -> str:
         return number(value, places)
 
-    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, confidence: float = 0.95, *, population: bool = False) -> dict[str, Any]:
         """The figure and its interval as JSON values; what is not a finite number is None."""
+        both = {"population": self.interval(confidence, of="population")} if population else {}
         return {
             "groups": [plain_key(key) for key in self.keys],
             self._figure: finite(self.value),
             "interval": stored(self.interval(confidence)),
+            **{name: stored(found) for name, found in both.items()},
             **marked(self.private),
         }
 
@@ -128,9 +139,9 @@ class Difference(_Pair):
     def _printed(self, value: float, places: int) -> str:
         return self._number(value, places, "pp")
 
-    def _notes(self) -> list[str]:
+    def _notes(self, population: bool = False) -> list[str]:
         points = ["pp: percentage points."] if self._algorithm.grid.yes_or_no else []
-        return [*points, *super()._notes()]
+        return [*points, *super()._notes(population)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -172,7 +183,10 @@ class SumDifference(Difference):
         a, b = (f"sum of {key_name(key)}" for key in self.keys)
         return f"{a} minus {b}"
 
-    def _notes(self) -> list[str]:
+    def _rows_of_both(self, confidence: float) -> list[list[str]]:
+        return Derived._rows_of_both(self, confidence)
+
+    def _notes(self, population: bool = False) -> list[str]:
         return Derived._notes(self)
 
 
@@ -203,24 +217,30 @@ class Ratio(_Pair):
         lower, width = float(grid.bounds.lower), to_double(grid.bounds.width)
         low, high = pairs.ratio(*seen, of == "population", lower, width)
         if grid.slack and math.isfinite(low):
-            low, high = self._rounded(low, high, to_double(grid.slack))
+            edges = pairs.cut(seen[1], of == "population")[1]
+            least = min(abs(lower + width * edge) for edge in (edges[0], edges[-1]))
+            low, high = _rounded(low, high, least, to_double(grid.slack))
         value = self.ratio
         if not math.isnan(value):
             low, high = min(low, value), max(high, value)
         return Interval(low, high, float(confidence), of, "valid")
 
-    def _rounded(self, low: float, high: float, slack: float) -> tuple[float, float]:
-        """Widen the interval by the most that rounding to the grid can move the two means."""
-        least = abs(self.means[1]) / 2
-        if slack > least / 8:
-            return -math.inf, math.inf
-        more = slack * (1 + max(abs(low), abs(high))) / least * 2
-        return low - more, high + more
-
     @property
     def _subject(self) -> str:
         a, b = (f"{self._mean_word} of {key_name(key)}" for key in self.keys)
         return f"{a} / {b}"
+
+
+def _rounded(low: float, high: float, least: float, slack: float) -> tuple[float, float]:
+    """Widen the interval of a ratio r by the most that rounding to the grid can have moved it.
+
+    It moved each mean by at most the slack, and the second one, b, was ``least`` or more away from
+    zero after it: r moved by at most slack (1 + |r|) / (|b| - slack).
+    """
+    if slack >= least:
+        return -math.inf, math.inf
+    more = 1.000001 * slack * (1 + max(abs(low), abs(high))) / (least - slack)
+    return low - more, high + more
 
 
 def compared(kind: Any, releases: Releases, a: Any, b: Any) -> Any:

@@ -34,6 +34,11 @@ _OF_RECORDS: Final = (
     "error."
 )
 
+#: What they cover if intervals of the population are printed as well.
+_OF_BOTH: Final = (
+    "Intervals of these records, clamped to the bounds, cover the noise only; those of the "
+    "population cover sampling error, too, and hold for every population within the bounds."
+)
 
 #: What the total of several groups is not: a number of different persons.
 IN_EACH: Final = "A person may count in several of these groups."
@@ -46,6 +51,11 @@ class Derived:
     private: bool
     #: The attributes that repr() shows.
     _shown: ClassVar[tuple[str, ...]]
+    #: What intervals of the population assume.
+    _assumed: ClassVar[str] = (
+        "Of the population: the records of each group are taken as a random sample of a population "
+        "of its own."
+    )
 
     @property
     def _subject(self) -> str:
@@ -69,12 +79,17 @@ class Derived:
     def _head(self, confidence: float) -> list[str]:
         return ["", "estimate", f"{100 * confidence:g} % from", "to"]
 
-    def _notes(self) -> list[str]:
-        return [_OF_RECORDS, *([] if self.private else [NOT_PRIVATE])]
+    def _rows_of_both(self, confidence: float) -> list[list[str]]:
+        """The rows, with the mean of the population below that of these records."""
+        raise OptionError("population=True is for means; leave it out for sums and counts")
 
-    def text(self, confidence: float = 0.95) -> str:
-        """A printable table."""
-        return text_of([self], confidence)
+    def _notes(self, population: bool = False) -> list[str]:
+        covered = [_OF_BOTH, self._assumed] if population else [_OF_RECORDS]
+        return [*covered, *([] if self.private else [NOT_PRIVATE])]
+
+    def text(self, confidence: float = 0.95, *, population: bool = False) -> str:
+        """A printable table; ``population`` adds the mean of the population."""
+        return text_of([self], confidence, population)
 
     def __str__(self) -> str:
         return self.text()
@@ -88,12 +103,13 @@ class Derived:
         return table + html_paragraphs(self._notes())
 
 
-def text_of(figures: Sequence[Derived], confidence: float = 0.95) -> str:
+def text_of(figures: Sequence[Derived], confidence: float = 0.95, population: bool = False) -> str:
     """Printable tables of several figures: one for those with the same head, and each note once."""
     rows: dict[tuple[str, ...], list[list[str]]] = {}
     for figure in figures:
-        rows.setdefault(tuple(figure._head(confidence)), []).extend(figure._rows(confidence))
-    notes = dict.fromkeys(note for figure in figures for note in figure._notes())
+        found = figure._rows_of_both(confidence) if population else figure._rows(confidence)
+        rows.setdefault(tuple(figure._head(confidence)), []).extend(found)
+    notes = dict.fromkeys(note for figure in figures for note in figure._notes(population))
     return "\n\n".join(
         [*(text_table([*head], each) for head, each in rows.items()), paragraphs([*notes])]
     )

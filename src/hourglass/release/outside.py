@@ -162,7 +162,7 @@ def _note(
         what = f"the persons have more values {where} than {other}"
     if not release.count:
         return f"What share of {what} cannot be estimated: there are too few records."
-    if side.interval(confidence).low == 0 or math.isnan(side.share):
+    if side.interval(confidence).low == 0:
         return f"At most {most} of {what}, with {100 * confidence:g} % confidence."
     ends = f"{100 * confidence:g} % interval {number(100 * low, places)} to {most}"
     return (

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import OptionError
 from .rendering import number
+from .sampled import population_figures
 
 __all__ = ["Panel", "check_picture", "plot_means"]
 
@@ -62,11 +63,26 @@ class Panel:
     every: bool = False
     #: Where the figure is unknown: only the interval is drawn.
     unknown: Any = None
+    #: The ends of wider intervals, those of the population, if they are drawn.
+    wide_lows: Any = None
+    wide_highs: Any = None
 
     @classmethod
-    def of(cls, answer: Any, confidence: float, name: str = "", fewest: int = 1) -> Panel:
-        """A panel of a release, or of releases by group."""
+    def of(
+        cls,
+        answer: Any,
+        confidence: float,
+        name: str = "",
+        fewest: int = 1,
+        population: bool = False,
+    ) -> Panel:
+        """A panel of a release, or of releases by group.
+
+        The population's intervals, which are slow, are those of the groups that are drawn.
+        """
         found = answer._figures(confidence)
+        if population:
+            found |= population_figures(answer, confidence, 1, MOST)
         asked = answer.asked
         means, lows, highs = (
             np.atleast_1d(found[key]) for key in (asked, f"{asked}_low", f"{asked}_high")
@@ -77,7 +93,8 @@ class Panel:
         few = np.atleast_1d(answer.few(fewest))
         share = asked == "mean" and answer._yes_or_no
         unknown = few & answer._tells_nothing(found) if asked == "mean" else None
-        return cls(name, means, lows, highs, ends, few, share, asked == "sum", unknown)
+        wide = (found.get("population_low"), found.get("population_high"))
+        return cls(name, means, lows, highs, ends, few, share, asked == "sum", unknown, *wide)
 
     @property
     def hollow(self) -> Any:
@@ -93,11 +110,21 @@ class Panel:
     def axis(self) -> tuple[float, float]:
         """The range of the axis, which the intervals of few records may exceed."""
         full = slice(None) if self.every or self.hollow.all() else ~self.hollow
-        return _reach(self.lows[full], self.highs[full], self.bounds)
+        return _reach(self.least[full], self.most[full], self.bounds)
+
+    @property
+    def least(self) -> Any:
+        """The lowest ends that are drawn."""
+        return self.lows if self.wide_lows is None else np.minimum(self.lows, self.wide_lows)
+
+    @property
+    def most(self) -> Any:
+        """The highest ends that are drawn."""
+        return self.highs if self.wide_highs is None else np.maximum(self.highs, self.wide_highs)
 
     def first(self, shown: int) -> Panel:
         """The first lines of the panel."""
-        parts = ("means", "lows", "highs", "few", "unknown")
+        parts = ("means", "lows", "highs", "few", "unknown", "wide_lows", "wide_highs")
         kept = {part: getattr(self, part) for part in parts}
         return replace(self, **{k: v[:shown] for k, v in kept.items() if v is not None})
 
@@ -149,7 +176,8 @@ def plot_means(
         if len(panels) > 1:
             axes.set_title(panel.name, fontsize=10, color=_INK, loc="left", parse_math=False)
         if row == down - 1 or place + across >= len(panels):
-            text = f"{figure}, with its {100 * confidence:g} % interval"
+            both = "" if panel.wide_lows is None else "s"
+            text = f"{figure}, with its {100 * confidence:g} % interval{both}"
             axes.set_xlabel(text, fontsize=9, color=_INK)
     canvas.text(
         0.16 / width, 1.0 - 0.16 / height, title, fontsize=12, fontweight="bold", color=_INK,
@@ -170,7 +198,7 @@ def _legend(panels: Sequence[Panel]) -> list[str]:
         found.append("Grey bar, open marker: too few records.")
     if np.any(np.isnan(dots)):
         found.append("Grey bar without a marker: too few records for a mean.")
-    beyond = [(p.lows < p.axis[0]) | (p.highs > p.axis[1]) for p in panels]
+    beyond = [(p.least < p.axis[0]) | (p.most > p.axis[1]) for p in panels]
     if np.any(np.concatenate(beyond) & hollow):
         found.append("Grey bars may extend beyond the axis.")
     return [" ".join(found)] if found else []
@@ -180,6 +208,10 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str], room: float) -> None:
     shown, rows = len(names), list(range(len(names)))
     colours = [_PALE if few else _LINE for few in panel.hollow]
     axes.hlines(rows, panel.lows, panel.highs, colors=colours, linewidth=3.0, zorder=2)
+    if panel.wide_lows is not None:
+        axes.hlines(
+            rows, panel.wide_lows, panel.wide_highs, colors=colours, linewidth=1.0, zorder=2
+        )
     faces = ["white" if few else _DOT for few in panel.hollow]
     axes.scatter(panel.dots, rows, s=25, c=faces, edgecolors=_DOT, zorder=3)
     axes.set_yticks(rows, names, fontsize=9 if shown <= 20 else 7.5, parse_math=False)

@@ -25,7 +25,8 @@ from .stored import figure_names
 
 __all__ = ["SHOWN", "TOO_FEW", "UNKNOWN", "Presented", "group_names", "no_such_key", "not_among"]
 
-#: The most rows that are printed; of further groups only the number is shown.
+#: The most rows that are printed, besides those of the population; of further groups only the
+#: number is shown.
 SHOWN: Final = 60
 #: The mark of a row that may have no records, or fewer than ``fewest``.
 TOO_FEW: Final = "too few records"
@@ -203,20 +204,20 @@ class Presented:
         """Notes on values outside the bounds, if that was asked for."""
         return []
 
-    def to_pandas(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
-        """A pandas DataFrame of :meth:`columns`."""
+    def to_pandas(self, confidence: float | None = None, *, fewest: int = 1, **more: Any) -> Any:
+        """A pandas DataFrame of :meth:`columns`, with the same options."""
         pandas = _library("pandas")
-        return pandas.DataFrame(self.columns(confidence, fewest=fewest))
+        return pandas.DataFrame(self.columns(confidence, fewest=fewest, **more))
 
-    def to_polars(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
-        """A Polars DataFrame of :meth:`columns`."""
+    def to_polars(self, confidence: float | None = None, *, fewest: int = 1, **more: Any) -> Any:
+        """A Polars DataFrame of :meth:`columns`, with the same options."""
         polars = _library("polars")
-        return polars.DataFrame(self.columns(confidence, fewest=fewest))
+        return polars.DataFrame(self.columns(confidence, fewest=fewest, **more))
 
-    def to_arrow(self, confidence: float | None = None, *, fewest: int = 1) -> Any:
-        """A PyArrow table of :meth:`columns`."""
+    def to_arrow(self, confidence: float | None = None, *, fewest: int = 1, **more: Any) -> Any:
+        """A PyArrow table of :meth:`columns`, with the same options."""
         pyarrow = _library("pyarrow")
-        return pyarrow.table(self.columns(confidence, fewest=fewest))
+        return pyarrow.table(self.columns(confidence, fewest=fewest, **more))
 
     def text(self, confidence: float = 0.95, *, fewest: int = 1) -> str:
         """A printable table: figures with their intervals, and what is promised.
@@ -224,14 +225,14 @@ class Presented:
         A row is marked "too few records" if its number of records may be below ``fewest``, by
         the 95 % interval of the count.
         """
-        head, rows = self._table(confidence, fewest)
-        table = (
-            text_table(head, rows, self._names)
-            if rows
-            else "No group's noisy count reached the threshold."
-        )
+        table = self._printed_table(*self._table(confidence, fewest))
         notes = [*self._marks(fewest), *self._notes(), *self._outside_notes(confidence)]
         return f"{table}\n\n{paragraphs(notes)}"
+
+    def _printed_table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+        if not rows:
+            return "No group's noisy count reached the threshold."
+        return text_table(head, rows, self._names)
 
     def __str__(self) -> str:
         return self.text()

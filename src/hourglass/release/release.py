@@ -162,9 +162,15 @@ class Release(Answer):
         low, high = self.interval(confidence, of=self.asked, simultaneous=together > 1)
         return low, high
 
-    def to_dict(self, confidence: float = 0.95, *, fewest: int = 1) -> dict[str, Any]:
-        """The whole answer as JSON values; :meth:`from_dict` restores it."""
-        intervals = {of: self.interval(confidence, of=of) for of in self._with_interval}
+    def to_dict(
+        self, confidence: float = 0.95, *, fewest: int = 1, population: bool = False
+    ) -> dict[str, Any]:
+        """The whole answer as JSON values; :meth:`from_dict` restores it.
+
+        ``population`` adds the interval for the mean of the population.
+        """
+        wanted = (*self._with_interval, *(["population"] if population else []))
+        intervals = {of: self.interval(confidence, of=of) for of in wanted}
         return {
             **self._figures(),
             **(
@@ -192,12 +198,12 @@ class Release(Answer):
 
     def _figure(self, confidence: float, of: str, few: bool) -> str:
         """A figure as text; of ``few`` records, a mean of none or of anything is not printed."""
-        if few and of in ("mean", "std"):
-            low, high = self.interval(confidence, of="mean")
+        if few and of in ("mean", "std", "population"):
+            low, high = self.interval(confidence, of="mean" if of == "std" else of)
             found = {"count": self.count, "mean_low": low, "mean_high": high}
             if self._tells_nothing(found):
                 return UNKNOWN
-        return self._number(getattr(self, of), of)
+        return self._number(self.mean if of == "population" else getattr(self, of), of)
 
     def _number(self, value: float, of: str) -> str:
         """With as many decimals as are meaningful; the mean of a yes/no column in per cent."""
@@ -208,9 +214,13 @@ class Release(Answer):
             least = to_double(self.bounds.width) / 1000
             low, high = self.interval(of="sum")
             return number(value, decimals_for(max((high - low) / 2, least)))
-        if of == "mean" and self._yes_or_no:
-            return f"{number(100 * value, decimals_for(100 * self._mean_error))} %"
-        return number(value, decimals_for(self._mean_error))
+        error = self._mean_error
+        if of == "population":
+            low, high = self.interval(of="population")
+            error = (high - low) / 4
+        if of in ("mean", "population") and self._yes_or_no:
+            return f"{number(100 * value, decimals_for(100 * error))} %"
+        return number(value, decimals_for(error))
 
     def _expected_outside(self) -> list[str]:
         """What the search aimed at; its records may be others: of all groups, or unfiltered."""
@@ -242,26 +252,12 @@ class Release(Answer):
             rows[0][-1] = TOO_FEW
         return head, rows
 
-    def plot(
-        self,
-        path: Any,
-        *,
-        confidence: float = 0.95,
-        title: str | None = None,
-        fewest: int = 1,
-    ) -> None:
-        """Draw the figure asked for with its exact interval (needs the extra ``plot``)."""
-        from .plot import Panel, plot_means
+    def _chart_notes(self, confidence: float) -> list[str]:
+        return [*self._promise(), *self._outside_notes(confidence)]
 
-        plot_means(
-            path,
-            labels=[""],
-            panels=[Panel.of(self, confidence, fewest=fewest)],
-            title=title or self._title,
-            notes=[*self._promise(), *self._outside_notes(confidence)],
-            confidence=confidence,
-            figure=self._asked_word,
-        )
+    def _release(self, place: int) -> Release:
+        """The release of the only row."""
+        return self
 
     @property
     def _identity(self) -> tuple[Any, ...]:

@@ -166,39 +166,17 @@ class Releases(Answer, Mapping[Any, Release]):
         found: Ratio = compared(Ratio, self, a, b)
         return found
 
-    def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
+    def to_dict(
+        self, confidence: float | None = None, *, fewest: int = 1, population: bool = False
+    ) -> dict[str, Any]:
         """The whole answer as JSON values; :meth:`from_dict` restores it.
 
         ``groups`` has a row for each group, in the columns of :meth:`columns`.
         """
-        columns = self.columns(confidence, fewest=fewest)
+        columns = self.columns(confidence, fewest=fewest, population=population)
         return stored_rows(self, columns, confidence) | stored_terms(self)
 
     # --- for people -------------------------------------------------------------------------
-
-    def plot(
-        self,
-        path: Any,
-        *,
-        confidence: float = 0.95,
-        title: str | None = None,
-        fewest: int = 1,
-    ) -> None:
-        """Draw a chart of the means with their exact intervals (needs the extra ``plot``).
-
-        Groups that may have fewer records than ``fewest`` are drawn hollow.
-        """
-        from .plot import Panel, plot_means
-
-        plot_means(
-            path,
-            labels=[group_label(group) for group in self.groups],
-            panels=[Panel.of(self, confidence, fewest=fewest)],
-            title=title or self._title,
-            notes=[*self._promise(), *self._secret_names()],
-            confidence=confidence,
-            figure=self._asked_word,
-        )
 
     def _expected_outside(self) -> list[str]:
         return [] if self.bounds.leaves is None else [f"{self._found}."]

@@ -63,7 +63,7 @@ class _Tally(Derived):
     def _named(self) -> str:
         return self._subject
 
-    def _notes(self) -> list[str]:
+    def _notes(self, population: bool = False) -> list[str]:
         sampling = "Intervals cover the noise, not sampling error."
         return [
             *([IN_EACH] if self.overlap else []),
