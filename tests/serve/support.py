@@ -57,7 +57,7 @@ epsilons = ["1/100", 0.1, 0.5, 1]
 together = [["minutes", "cost"]]
 [datasets.clinic.columns.minutes]
 bounds = [0, 60]
-unit = "minutes"
+measured_in = "minutes"
 [datasets.clinic.columns.cost]
 bounds = [0, 100]
 [datasets.clinic.groups.ward]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
@@ -38,7 +39,19 @@ def test_what_may_be_asked(running: Place) -> None:
     assert {"columns": ["minutes", "cost"], "by": "ward", "filter": "", "spread": False} in clinic[
         "questions"
     ]
+    assert [each["measured_in"] for each in clinic["columns"]] == ["minutes", ""]
+    assert clinic["unit"] == "row"
+    assert all("unit" not in each for each in clinic["columns"])
     assert str(running.folder) not in json.dumps(clinic)
+
+
+def test_the_pages_tell_what_a_column_is_measured_in(running: Place) -> None:
+    asked = "what=minutes&epsilon=0.1&key=measured"
+    with running.client("ana") as ana:
+        page, confirm = (ana.get(f"/ask/clinic{to}?{asked}").text for to in ("", "/confirm"))
+    assert "Between 0 and 60 minutes." in page
+    assert '<span class="measured-in">minutes</span>' in page
+    assert re.search("<dt>Expected</dt><dd>± [0-9.]+ minutes", confirm)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +174,7 @@ def test_a_refusal_names_the_argument_and_what_is_offered(
 
 def test_a_standard_deviation_that_is_offered_for_another_column(tmp_path: object) -> None:
     place = Place(tmp_path, f"{tmp_path}/budget.db")  # type: ignore[arg-type]
-    text = place.text().replace('unit = "minutes"', 'unit = "minutes"\nspread = true')
+    text = place.text().replace('measured_in = "minutes"', 'measured_in = "minutes"\nspread = true')
     place.path.write_text(text)
     with serving(place), place.client("ana") as ana:
         alone = asking("x", columns=["cost"], spread=True)

@@ -14,7 +14,9 @@ from hourglass.errors import OptionError
 from hourglass.ledger import create_budget
 from hourglass.serve.lines import lines_of
 from hourglass.serve.reading import CatalogueError, read_catalogue, read_text
+from hourglass.serve.service import load
 from hourglass.serve.tokens import HASH, hashed, matching, token
+from tests.serve.support import Place
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TEXT = (EXAMPLES / "catalogue.toml").read_text()
@@ -97,6 +99,17 @@ def test_what_is_wrong_is_told(old: str, new: str, words: str) -> None:
     assert any(words in told for _, told in found), found
     if words != "nobody is an owner":
         assert line in [number for number, _ in found]
+
+
+def test_the_unit_of_a_column_is_refused_with_the_remedy() -> None:
+    """A unit is whose presence is hidden; what a column is measured in has a name of its own."""
+    visits = read_text(TEXT, EXAMPLES / "catalogue.toml").datasets["visits"]
+    assert visits.columns["visits"].measured_in == "visits a year"
+    old = TEXT.replace('measured_in = "visits a year"', 'unit = "visits a year"')
+    ((line, told),) = problems(old)
+    assert line == old[: old.index('unit = "visits a year"')].count("\n") + 1
+    assert "whose presence is hidden" in told
+    assert "write measured_in" in told
 
 
 def test_all_problems_are_told_at_once() -> None:
@@ -212,3 +225,35 @@ def test_check_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_a_catalogue_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="cannot be read"):
         read_catalogue(tmp_path / "none.toml")
+
+
+TLS = '[serve.tls]\ncertificate = "c"\nkey = "k"\n'
+PROXY = '[serve.proxy]\naddresses = ["10.0.0.1"]\n'
+
+
+def test_a_reload_keeps_what_the_service_was_started_with(tmp_path: Path) -> None:
+    """Its socket stays, and browsers would drop a cookie for https that came by http."""
+    for name in "ck":
+        (tmp_path / name).touch()
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    service, text = place.service(), place.text()
+    before = service.state.catalogue.settings
+    other = text.replace('title = "Test"', 'title = "Other"\njournal = "other"', 1)
+    place.path.write_text(f"{other.replace('127.0.0.1', '0.0.0.0')}\n{TLS}")
+    fresh = read_catalogue(place.path)
+    assert (fresh.settings.host, fresh.settings.secure) == ("0.0.0.0", True)
+    after = load(fresh, service.state).catalogue.settings
+    assert (after.host, after.port, after.tls) == (before.host, before.port, None)
+    assert (after.journal, after.title) == (before.journal, "Other")
+    assert not after.secure
+
+
+def test_a_reload_exposes_nothing(tmp_path: Path) -> None:
+    """Without its proxy, a service that listens everywhere would go on without encryption."""
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    text = place.text()
+    place.path.write_text(f"{text.replace('127.0.0.1', '0.0.0.0')}\n{PROXY}")
+    service = place.service()
+    place.path.write_text(text)
+    with pytest.raises(OptionError, match="nothing would be encrypted; keep"):
+        load(read_catalogue(place.path), service.state)

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -21,7 +22,7 @@ from hourglass.errors import LedgerError
 from hourglass.ledger import Budget
 from hourglass.serve.reading import CatalogueError, read_catalogue
 from hourglass.serve.server import _Reloading
-from hourglass.serve.service import load
+from hourglass.serve.service import Service, load
 from hourglass.serve.tokens import hashed, token
 
 from .support import Place, asking, process, serving, spent, write_data
@@ -82,20 +83,35 @@ def test_killed_in_the_middle_and_started_again(tmp_path: Path) -> None:
 
 def test_the_catalogue_is_read_again_and_kept_when_broken(tmp_path: Path) -> None:
     place = Place(tmp_path, str(tmp_path / "budget.db"))
+    lines: list[str] = []
     with process(place) as server:
+
+        def listen() -> None:
+            assert server.stderr is not None
+            for line in server.stderr:
+                lines.append(line)  # at once
 
         def reload(text: str) -> None:
             place.path.write_text(text)
             server.send_signal(signal.SIGHUP)
 
+        def until_kept(times: int) -> None:
+            for _ in range(600):
+                if sum("kept the old catalogue" in line for line in lines) == times:
+                    return
+                time.sleep(0.1)
+            raise AssertionError(lines)
+
         def until(wanted: int, name: str) -> None:
-            for _ in range(100):
+            for _ in range(600):
                 with place.client(name) as client:
                     if client.get("/budget").status_code == wanted:
                         return
                 time.sleep(0.1)
             raise AssertionError((wanted, name))
 
+        listener = threading.Thread(target=listen)
+        listener.start()
         good = place.text()
         place.tokens["eve"] = token()
         eve = f'[people.eve]\nroles = ["analyst"]\ntoken = "{hashed(place.tokens["eve"])}"\n'
@@ -103,20 +119,23 @@ def test_the_catalogue_is_read_again_and_kept_when_broken(tmp_path: Path) -> Non
         reload(good + eve)
         until(200, "eve")
         reload(good.replace("bounds = [0, 60]", "bounds = [60, 0]"))
-        time.sleep(0.5)
-        until(200, "eve")  # the old one is kept
+        until_kept(1)
+        until(200, "eve")
         reload(
             good.replace("columns.minutes]", "columns.hours]").replace('"minutes", ', '"hours", ')
         )
-        time.sleep(0.5)
+        until_kept(2)
         until(200, "eve")
         reload(good)
         until(401, "eve")
         server.send_signal(signal.SIGTERM)
-        out, log = server.communicate(timeout=60)
+        server.wait(60)
+        listener.join()
+        assert server.stdout is not None
+        out = server.stdout.read()
     assert server.returncode == 0
     assert re.search(r"Sign in as olga .*/login\?code=", out)
-    events = [json.loads(line) for line in log.splitlines()]
+    events = [json.loads(line) for line in lines]
     kept = [each for each in events if each["event"] == "kept the old catalogue"]
     assert len(kept) == 2
     assert "the lower bound is above the upper" in kept[0]["error"]
@@ -143,6 +162,73 @@ def test_totals_are_read_anew_on_the_owners_schedule(tmp_path: Path) -> None:
         assert count("before") < 1000  # a stored answer stays
 
 
+def _prepared(service: Service) -> bool:
+    holding = service.state.holdings["clinic"]
+    wanted = len(holding.menu) * len(holding.dataset.epsilons)
+    return len(holding.made) == wanted and all(e._rehearsed for e in holding.made.values())
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP on this system")
+def test_questions_are_prepared_after_a_reload_that_failed(tmp_path: Path) -> None:
+    """The signal interrupts the preparation, which was not taken up again."""
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    service = place.service()
+    place.path.write_text("no catalogue")
+    handler = signal.getsignal(signal.SIGHUP)
+    try:
+        with _Reloading(service, place.path):
+            os.kill(os.getpid(), signal.SIGHUP)
+            for _ in range(600):
+                if _prepared(service):
+                    break
+                time.sleep(0.1)
+            else:
+                raise AssertionError("nobody prepared the questions")
+    finally:
+        signal.signal(signal.SIGHUP, handler)
+    service.journal.close()
+
+
+#: Sends a second SIGHUP while the first is handled, at each line of that in turn.
+TWO_SIGNALS = """
+import os, signal, sys
+from pathlib import Path
+from types import SimpleNamespace
+from hourglass.serve.server import _Reloading
+
+signal.alarm(60)  # ends a process that waits for ever
+settings = SimpleNamespace(refresh=None)
+state = SimpleNamespace(holdings={}, catalogue=SimpleNamespace(settings=settings))
+reloading = _Reloading(SimpleNamespace(state=state), Path("none"))
+reloading._reload = lambda why: False
+lines, reached = 0, True
+with reloading:
+    while reached:
+        lines, passed, reached = lines + 1, 0, False
+
+        def trace(frame, event, _):
+            global passed, reached
+            passed += event == "line"
+            if event == "line" and passed == lines:
+                reached = True
+                sys.settrace(None)
+                signal.raise_signal(signal.SIGHUP)
+            return trace
+
+        sys.settrace(trace)
+        signal.raise_signal(signal.SIGHUP)
+        sys.settrace(None)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP on this system")
+def test_a_signal_that_comes_while_another_is_handled() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_SIGNALS], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_questions_are_prepared_again_after_each_refresh(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,15 +238,9 @@ def test_questions_are_prepared_again_after_each_refresh(
     monkeypatch.delattr(signal, "SIGHUP")
     service = place.service()
     first = service.state
-
-    def prepared() -> bool:
-        holding = service.state.holdings["clinic"]
-        wanted = len(holding.menu) * len(holding.dataset.epsilons)
-        return len(holding.made) == wanted and all(e._rehearsed for e in holding.made.values())
-
     with _Reloading(service, place.path):
         for _ in range(600):
-            if service.state is not first and prepared():
+            if service.state is not first and _prepared(service):
                 break
             time.sleep(0.1)
         else:
@@ -273,3 +353,13 @@ def test_a_new_rate_counts_at_once(tmp_path: Path) -> None:
         service.replace(load(read_catalogue(place.path), service.state))
         codes += [ana.post("/releases", json=asking(f"b{i}")).status_code for i in range(3)]
     assert codes == [200, 429, 200, 200, 200]
+
+
+def test_a_proxy_declared_later_counts_at_once(tmp_path: Path) -> None:
+    """Also for the header that keeps browsers to https."""
+    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    with serving(place) as (service, _), place.client("ana") as ana:
+        assert "strict-transport-security" not in ana.get("/budget").headers
+        place.path.write_text(place.text() + '[serve.proxy]\naddresses = ["127.0.0.1"]\n')
+        service.replace(load(read_catalogue(place.path), service.state))
+        assert "strict-transport-security" in ana.get("/budget").headers

@@ -131,7 +131,7 @@ def _grouping(by: Any) -> Any:
 
 
 def release(call: Call) -> Response:
-    """A stored answer: the caller's own or, for readers, anybody's."""
+    """A stored answer: the caller's own or, for readers and owners, anybody's."""
     where = call.request.path_params
     return JSONResponse(released(call.found(where["key"], where.get("person"))))
 
@@ -169,7 +169,7 @@ def described(state: State, dataset: Dataset) -> dict[str, Any]:
                 "name": each.name,
                 "title": each.title,
                 "bounds": list(each.bounds),
-                "unit": each.unit,
+                "measured_in": each.measured_in,
                 "description": each.description,
                 "spread": each.spread,
             }

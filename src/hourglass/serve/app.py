@@ -60,19 +60,20 @@ class Headers:
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         """Around an application."""
-        self._app = app
-        secure = service.state.catalogue.settings.secure
+        self._app, self._service = app, service
         self._lines = [(k.encode(), v.encode()) for k, v in _HEADERS]
-        if secure:
-            self._lines.append((_HTTPS[0].encode(), _HTTPS[1].encode()))
+        self._https = [(_HTTPS[0].encode(), _HTTPS[1].encode())]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and add the headers to its reply."""
         kept = b"max-age=3600" if scope.get("path", "").startswith("/static/") else b"no-store"
+        # A catalogue that is read again may declare a proxy, or no longer.
+        secure = self._service.state.catalogue.settings.secure
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                lines = [*self._lines, (b"cache-control", kept)]
+                https = self._https if secure else []
+                lines = [*self._lines, *https, (b"cache-control", kept)]
                 message["headers"] = [*message["headers"], *lines]
             await send(message)
 

@@ -6,8 +6,9 @@ hashes of tokens. :mod:`.reading` makes one from a file.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -29,8 +30,8 @@ __all__ = [
     "Tls",
 ]  # fmt: skip
 
-#: An owner sees who spent what and verifies the ledger, an analyst asks, a reader reads all
-#: answers.
+#: An owner sees who spent what and verifies the ledger, an analyst asks; owners and readers read
+#: all answers. An owner sees every dataset.
 ROLES: Final = ("owner", "analyst", "reader")
 #: The default prices; a dataset can list its own.
 EPSILONS: Final = tuple(map(Fraction, ("1/50", "1/20", "1/10", "1/5", "1/2", "1", "2")))
@@ -77,6 +78,19 @@ class Settings:
         return self.tls is not None or self.proxy is not None
 
     @property
+    def exposed(self) -> bool:
+        """Whether other machines reach it without encryption."""
+        try:
+            alone = ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            alone = self.host == "localhost"
+        return not alone and not self.secure
+
+    def running(self, now: Settings) -> Settings:
+        """The settings of a service that runs: its address, certificate and journal stay."""
+        return replace(self, host=now.host, port=now.port, tls=now.tls, journal=now.journal)
+
+    @property
     def proxies(self) -> tuple[str, ...]:
         """The addresses of the declared proxy, if there is one."""
         return self.proxy.addresses if self.proxy is not None else ()
@@ -105,7 +119,7 @@ class Column:
     name: str
     bounds: tuple[int | float, int | float]
     title: str = ""
-    unit: str = ""
+    measured_in: str = ""
     description: str = ""
     typical: float | None = None
     spread: bool = False

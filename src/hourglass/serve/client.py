@@ -37,7 +37,7 @@ def connect(url: str, token: str, *, timeout: float = 30.0) -> Gateway:
     if not parts.hostname:
         raise OptionError(
             f"url={shown(url)} is not the address of a service; give one such as "
-            "https://statistics.example.org or http://127.0.0.1:8477"
+            "https://statistics.example.org or http://127.0.0.1:8420"
         )
     if parts.scheme != "https" and not (parts.scheme == "http" and local):
         raise OptionError(

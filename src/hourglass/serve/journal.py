@@ -1,7 +1,7 @@
-"""The journal: an append-only file with one line of JSON for every action; it contains no cells.
+"""The journal: an append-only file of who signed in, asked and verified; it contains no cells.
 
-Lines record questions and people, never answers. A line is written before a question is charged; if
-it cannot be written, the question is not asked.
+Each line is JSON. Lines record questions and people, never answers. A line is written before a
+question is charged; if it cannot be written, the question is not asked.
 """
 
 from __future__ import annotations

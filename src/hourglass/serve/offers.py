@@ -66,17 +66,30 @@ def _column(name: str, section: Section) -> Column:
     if typical is not None and not bounds[0] <= typical <= bounds[1]:
         section.wrong("typical", f"is outside the bounds ({bounds[0]}, {bounds[1]})")
     grid = section.whole("grid", 0) or None
+    _check_unit(section)
     return Column(
         name=name,
         bounds=bounds,
         title=section.text("title") or name,
-        unit=section.text("unit"),
+        measured_in=section.text("measured_in"),
         description=section.text("description"),
         typical=None if typical is None else float(typical),
         spread=section.truth("spread"),
         missing="drop" if missing is None else missing,
         parse=parse,
         grid=grid,
+    )
+
+
+def _check_unit(section: Section) -> None:
+    """Refuse what was the name of measured_in; a unit is a privacy unit."""
+    if "unit" not in section.names:
+        return
+    section.get("unit")  # it is known, and has a message of its own
+    section.wrong(
+        "unit",
+        "belongs to the dataset: it is whose presence is hidden; for what the values of a column "
+        'are measured in, write measured_in = "..."',
     )
 
 

@@ -281,7 +281,7 @@ def _several(found: Found) -> bool:
 
 
 def history(call: Call) -> Response:
-    """The caller's questions; for readers also those of others."""
+    """The caller's questions; for readers and owners also those of others."""
     person = call.person
     everyone = person.may("reader", "owner") and call.query("who") == "all"
     charges = [

@@ -128,7 +128,7 @@ def _settings(section: Section, folder: Path) -> Settings:
     )
     if found.url and not found.url.startswith(("http://", "https://")):
         section.wrong("url", 'is the address that people type, such as "https://stats.example"')
-    if not _loopback(host) and not found.secure:
+    if found.exposed:
         section.wrong(
             "listen",
             f"{host} can be reached from other machines, and nothing would be encrypted; "
@@ -145,13 +145,6 @@ def _listen(section: Section) -> tuple[str, int]:
         section.wrong("listen", 'takes an address and a port, such as "127.0.0.1:8420"')
         return "127.0.0.1", 8420
     return found[1].strip("[]"), int(found[2])
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _tls(section: Section, folder: Path) -> Tls | None:

@@ -77,7 +77,7 @@ class Section:
         return found
 
     def text(self, name: str, default: str = "", *, needed: bool = False) -> str:
-        """A text on one line."""
+        """A text."""
         found = self.get(name, needed=needed)
         if found is None:
             return default
@@ -154,7 +154,11 @@ class Section:
         found = {}
         for name in self._values:
             if names and NAME.fullmatch(name) is None:
-                self.wrong(name, "a name has 1 to 40 letters, digits, dots, dashes, underscores")
+                self.wrong(
+                    name,
+                    "a name has 1 to 40 letters, digits, dots, dashes, underscores, and begins "
+                    "with a letter or a digit",
+                )
                 continue
             inner = self.section(name)
             found[name] = read(name, inner)

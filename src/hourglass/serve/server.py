@@ -9,6 +9,7 @@ import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Final
 
 import uvicorn
@@ -108,28 +109,40 @@ class _Reloading:
         self._service = service
         self._path = path
         self._ended = threading.Event()
-        self._wanted = threading.Event()
+        # Why it is wanted. A second signal may interrupt the handler of the first, which would wait
+        # for ever for the lock of a threading.Event.
+        self._wanted: SimpleQueue[str] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def __enter__(self) -> None:
         if hasattr(signal, "SIGHUP"):
-            signal.signal(signal.SIGHUP, lambda *_: self._wanted.set())
+            signal.signal(signal.SIGHUP, lambda *_: self._wanted.put("SIGHUP"))
         self._thread.start()
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        self._wanted.set()
+        self._wanted.put("the end")
         self._thread.join(5)
 
     def _work(self) -> None:
-        self._rehearse()
+        rehearsed = self._rehearse()
         while not self._ended.is_set():
-            asked = self._wanted.wait(self._service.state.catalogue.settings.refresh)
-            self._wanted.clear()
+            why = self._next()
             if self._ended.is_set():
                 return
-            if self._reload("SIGHUP" if asked else "schedule"):
-                self._rehearse()  # or the time of an answer would tell who was the first to ask
+            if self._reload(why) or not rehearsed:
+                # or the time of an answer would tell who was the first to ask
+                rehearsed = self._rehearse()
+
+    def _next(self) -> str:
+        """Wait until it is wanted or due, and return why; many signals are one."""
+        try:
+            why = self._wanted.get(timeout=self._service.state.catalogue.settings.refresh)
+        except Empty:
+            return "schedule"
+        while not self._wanted.empty():
+            self._wanted.get()
+        return why
 
     def _reload(self, why: str) -> bool:
         """Read everything again; if that fails, the previous state remains in force."""
@@ -145,15 +158,19 @@ class _Reloading:
         log.info("loaded the catalogue", extra={"facts": {"why": why}})
         return True
 
-    def _rehearse(self) -> None:
-        """Prepare the laws of all questions in advance, so that no first answer is slow."""
+    def _rehearse(self) -> bool:
+        """Prepare the laws of all questions in advance, so that no first answer is slow.
+
+        Returns False if it was interrupted.
+        """
         for holding in self._service.state.holdings.values():
             for question in holding.rehearsals():
-                if self._ended.is_set() or self._wanted.is_set():
-                    return
+                if self._ended.is_set() or not self._wanted.empty():
+                    return False
                 question.rehearse()
                 self._ended.wait(0.02)  # requests come first
         log.info("rehearsed every question")
+        return True
 
 
 class _JsonLines(logging.Formatter):

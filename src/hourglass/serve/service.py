@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -50,7 +50,7 @@ class Asked:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The public facts about the question, for the journal."""
+        """The public facts about the question, for plans and the journal."""
         return {
             "dataset": self.dataset.name,
             "columns": list(self.choice.columns),
@@ -179,8 +179,17 @@ def load(catalogue: Catalogue, before: State | None = None) -> State:
     """Open the budgets and read the totals; raises an error if any of them cannot be used.
 
     Budgets that were open ``before`` stay open, with the verified state of their ledgers, so that
-    a ledger that is rolled back between two catalogues is refused.
+    a ledger that is rolled back between two catalogues is refused. The service keeps the address,
+    the certificate and the journal that it was started with.
     """
+    if before is not None:
+        settings = catalogue.settings.running(before.catalogue.settings)
+        if settings.exposed:
+            raise OptionError(
+                f"listen: until the next start the service is reached at {settings.host}, and "
+                "nothing would be encrypted; keep [serve.proxy], or start it again"
+            )
+        catalogue = replace(catalogue, settings=settings)
     budgets = {}
     for name, entry in catalogue.budgets.items():
         budgets[name] = _opened(entry, before)

@@ -24,9 +24,9 @@ __all__ = [
     "table_of",
 ]  # fmt: skip
 
-#: The most rows for which the population's interval, which is slow, is computed.
+#: The most rows of a table that has the population's intervals, which are slow.
 _MOST_WIDE: Final = 60
-#: The most rows that are drawn, and that are shown.
+#: The most groups that are drawn, and the most rows of a table.
 _MOST_DRAWN: Final = 40
 _MOST_SHOWN: Final = 200
 

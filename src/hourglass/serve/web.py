@@ -99,7 +99,7 @@ class Call:
         return self.service.ask(self.state, self.person, asked, key)
 
     def found(self, key: str, whose: str | None = None) -> Found:
-        """A stored answer: the caller's own or, for readers, anybody's."""
+        """A stored answer: the caller's own or, for readers and owners, anybody's."""
         return self.state.answer(self.person, key, whose)
 
     def query(self, name: str, default: str = "") -> str:
