@@ -1,4 +1,5 @@
-# Every target sets up .venv by itself: a machine needs python3 and make, nothing else.
+# Every target sets up its environment by itself, .venv or one in build/: a machine needs python3 and
+# make, and for Spark and `make proof` also Java 17 and Coq.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -48,7 +49,7 @@ test: check  ## everything: style, types, imports, then the whole test suite
 test-fast: $(STAMP)  ## for the inner loop, about a minute: no servers, no Spark, no slow tests
 	$(PYTEST) -m 'not slow and not long' --engine duckdb --engine sqlite
 
-test-long: $(STAMP)  ## the statistical tests with ten times the samples
+test-long: $(STAMP)  ## the long tests: statistical ones with ten times the samples, kills, attacks on readers
 	$(BIN)/python -m pytest -m long
 
 test-lowest:  ## the engine tests with the lowest versions that pyproject.toml allows

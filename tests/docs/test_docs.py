@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from hourglass.audit import Bench
+from hourglass.audit.mutants import mutants
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +67,11 @@ def test_shell_examples_of_the_readme_run(tmp_path: Path) -> None:
         done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, (command, done.stderr)
     assert (tmp_path / "chart.png").stat().st_size > 5000
+
+
+def test_the_audit_page_lists_every_mutant() -> None:
+    rows = re.findall(r"^\| (.*?) \|", (ROOT / "docs" / "audit.md").read_text(), re.MULTILINE)
+    assert rows == ["mutant", *(mutant.name for mutant in mutants(Bench()))]
 
 
 def test_the_demo_runs(tmp_path: Path) -> None:
