@@ -8,11 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +23,14 @@ from hypothesis import strategies as st
 import hourglass as hg
 from hourglass.ask.search import bounds_question
 from hourglass.core.scale import Scale, counts_from_histogram
-from hourglass.read.persons import _of_whole, histogram_of_persons, starts_of
+from hourglass.read import persons as module
+from hourglass.read.persons import (
+    _UNMIX,
+    _of_whole,
+    histogram_in_any_order,
+    histogram_of_persons,
+    starts_of,
+)
 from hourglass.read.schema import Field
 from hourglass.read.sql.steps import _start
 from tests.read.corpus import _of_person, start_of
@@ -60,6 +70,84 @@ def test_blocks_do_not_matter(
     blocks = [(persons[a:b], numbers[a:b]) for a, b in pairwise(ends)]
     found = histogram_of_persons(scale, limit, blocks)
     assert found.tolist() == reference(rows, scale, limit)
+
+
+#: Persons that differ in the first digits only, once they are mixed, and in the last only: of the
+#: first kind some have the same number and lie in different parts.
+ALIKE = st.sampled_from(
+    [n * _UNMIX % 2**64 - 2**63 for n in (0, 1, 2, 1 << 60, 2 << 60, (2 << 60) + 1, 2**64 - 1)]
+)
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(st.tuples(st.one_of(st.integers(0, 3), LARGE, ALIKE), VALUES), max_size=40),
+    st.integers(1, 5),
+    st.sampled_from(SCALES),
+    st.sets(st.integers(0, 40)),
+    st.sampled_from([1, 5, 1 << 17]),
+)
+def test_order_does_not_matter(
+    rows: list[tuple[int, float]], limit: int, scale: Scale, cuts: set[int], block: int
+) -> None:
+    """Caught: a person found by the number alone, without the part, or parts that run together."""
+    persons = np.array([person for person, _ in rows], dtype=np.int64)
+    numbers = np.array([value for _, value in rows])
+    ends = [0, *sorted(cuts), 40]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_BLOCK", block)
+        blocks = [(persons[a:b], numbers[a:b]) for a, b in pairwise(ends)]
+        found = histogram_in_any_order(scale, limit, blocks)
+    assert found is not None
+    assert found.tolist() == reference(sorted(rows, key=itemgetter(0)), scale, limit)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "int64"])
+def test_many_rows_of_every_type_in_threads(kind: str) -> None:
+    rows, scale = 600_000, Scale(tuple(range(100)))
+    place = np.arange(rows)
+    persons = (place * 7919 % 100_003).astype(kind)
+    numbers = (place * 31 % 103).astype(np.float64)
+    step = 1 << 17
+    blocks = [(persons[i : i + step], numbers[i : i + step]) for i in range(0, rows, step)]
+    order = np.argsort(persons, kind="stable")
+    expected = histogram_of_persons(scale, 2, [(persons[order], numbers[order])])
+    found = histogram_in_any_order(scale, 2, blocks)
+    assert found is not None
+    assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "duckdb file", "arrow", "polars", "pandas", "reader"])
+def test_more_rows_than_are_sorted_in_memory(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB sorts them; what can be read only once it sorts from the start."""
+    rows = [(place % 100, float(place * 7919 % 101)) for place in range(300)]
+    table = pa.table({"u": [who for who, _ in rows], "x": [value for _, value in rows]})
+    scale = Scale.of(range(0, 101, 10))
+    expected = counts_from_histogram(scale, dict(enumerate(reference(sorted(rows), scale, 1))))
+    ask: dict[str, Any] = {"epsilon": 1, "scale": scale.candidates, "unit": hg.per_person("u")}
+    for most in (1 << 24, 300, 299, 0):
+        monkeypatch.setattr(module, "MOST_ROWS", most)
+        question = bounds_question(stored(table, kind, tmp_path / f"{most}"), "x", **ask)
+        assert str(question.sql).endswith("ORDER BY person ASC") == (kind == "reader")
+        assert question.read() == expected
+
+
+def stored(table: pa.Table, kind: str, path: Path) -> Any:
+    if kind == "parquet":
+        pq.write_table(table, path.with_suffix(".parquet"))
+        return path.with_suffix(".parquet")
+    if kind == "duckdb file":
+        file = path.with_suffix(".duckdb")
+        with duckdb.connect(str(file)) as connection:
+            connection.register("table_", table).execute("CREATE TABLE t AS SELECT * FROM table_")
+        return hg.sql(f"duckdb:///{file}", "t")
+    if kind == "polars":
+        return pl.from_arrow(table)
+    if kind == "pandas":
+        return table.to_pandas()
+    return table.to_reader() if kind == "reader" else table
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "int64"])

@@ -31,12 +31,14 @@ class Frame:
     """The names of all columns, and what to scan, which has only the wanted columns.
 
     If DuckDB could look at rows to find their types, or rows are produced as they are read,
-    ``scanned`` has only the types, and ``filled`` returns what to scan for the answer.
+    ``scanned`` has only the types, and ``filled`` returns what to scan for the answer. ``once`` is
+    whether that can be read only once.
     """
 
     names: tuple[str, ...]
     scanned: Any
     filled: Callable[[], Any] | None = None
+    once: bool = False
 
 
 def is_frame(data: Any) -> bool:
@@ -128,14 +130,14 @@ def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
         known = _known(names, wanted)
         if not set(known) & set(wanted):  # which has one type in all files, unlike any column
             return Frame(
-                names, _rows(0, pyarrow).read_all(), lambda: _rows(data.count_rows(), pyarrow)
+                names, _rows(0, pyarrow).read_all(), lambda: _rows(data.count_rows(), pyarrow), True
             )
         with guarded_schema("data: a file of the dataset cannot be read"):
             check(data, known)
         types = data.schema.empty_table().select(known)
         scanner = data.scanner(columns=known)
         filled = lambda: _widened(scanner.to_reader(), pyarrow)  # noqa: E731
-        return Frame(names, _widened(types, pyarrow), filled)
+        return Frame(names, _widened(types, pyarrow), filled, True)
     if isinstance(data, pyarrow.Table):
         names = tuple(data.schema.names)
         return Frame(names, _widened(data.select(_places(names, wanted)), pyarrow))
@@ -169,7 +171,7 @@ def _later(schema: Any, opened: Callable[[], Any], pyarrow: Any, wanted: tuple[s
         batches = (batch.select(places) for batch in opened())
         return _widened(pyarrow.RecordBatchReader.from_batches(types.schema, batches), pyarrow)
 
-    return Frame(names, _widened(types, pyarrow), filled)
+    return Frame(names, _widened(types, pyarrow), filled, True)
 
 
 def _widened(data: Any, pyarrow: Any) -> Any:

@@ -24,14 +24,14 @@ from ..sql.dialects import numbers_apart, with_source
 from ..sql.histogram import Histogram
 from ..sql.query import Question
 from .base import Source, register
-from .duckdb_answer import added_up, of_arrays
+from .duckdb_answer import added_up, of_arrays, unsorted
 from .duckdb_files import TABLE, Table, of_files
 from .duckdb_own import OwnDatabase
 from .duckdb_text import (
     BATCH,
-    TIMES,
     Scans,
     check_names,
+    field_of,
     groups_suffice,
     named,
     select,
@@ -40,15 +40,7 @@ from .duckdb_text import (
 
 __all__ = ["DuckDB", "DuckDBEngine", "DuckDBRelation"]
 
-_INTEGERS: Final = (
-    "tinyint smallint integer bigint utinyint usmallint uinteger".split()  # noqa: SIM905
-)
 _RENAMED: Final = re.compile(r"_[0-9]+$")
-_WIDE: Final = {
-    "ubigint": ("UBIGINT", (0, 2**64 - 1)),
-    "hugeint": ("HUGEINT", (-(2**127), 2**127 - 1)),
-    "uhugeint": ("UHUGEINT", (0, 2**128 - 1)),
-}
 
 
 class DuckDB:
@@ -64,6 +56,7 @@ class DuckDB:
         self._scans = scan if isinstance(scan, Scans) else Scans(scan)
         self._scan = self._scans.plain
         self._frame = table.frame
+        self._again = table.again
         self._text = text
         self._stream = stream
         self._database = OwnDatabase()
@@ -104,7 +97,7 @@ class DuckDB:
     def _fields(self) -> list[Field]:
         relation = self._connection.sql(f"SELECT * FROM {self._scan}")
         names = self._own_names(relation.columns)
-        return [_field(n, t) for n, t in zip(names, relation.types, strict=True)]
+        return [field_of(n, t) for n, t in zip(names, relation.types, strict=True)]
 
     def _converted(self) -> set[str]:
         """The timestamps that DuckDB converts as it reads them, which fails for large values."""
@@ -134,7 +127,7 @@ class DuckDB:
         if taken := self._scans.taken(query):
             with guarded_schema("data: DuckDB cannot read the names of the columns"):
                 check_names(self._connection.execute(taken).fetchall())
-        return self._over(self._scans.first(query), query)
+        return self._over(self._scans.first(query), unsorted(query, again=self._again))
 
     def _over(self, scan: str, query: Question) -> str:
         asked, renamed = numbers_apart(query)
@@ -161,16 +154,24 @@ class DuckDB:
         """The result; a Parquet file with text that is not UTF-8 needs a second try."""
         second = self._scans.second(query)
         try:
-            with _Reading():
-                return _groups(self._connection.sql(sql), query)
+            return self._answered(sql, self._scans.first(query), query)
         except SourceError:
             if second is None and not (self._stream and self._stream.failure):
                 raise
         if self._stream and self._stream.failure:
             raise _told(self._stream.failure)
         assert second is not None
+        again = self._over(second, unsorted(query, again=self._again))
+        return self._answered(again, second, query)
+
+    def _answered(self, sql: str, scan: str, query: Question) -> Groups:
+        """The result; rows that are too many for NumPy to sort are read again, sorted by DuckDB."""
         with _Reading():
-            return _groups(self._connection.sql(self._over(second, query)), query)
+            found = _groups(self._connection.sql(sql), unsorted(query, again=self._again))
+            if found is None:
+                found = _groups(self._connection.sql(self._over(scan, query)), query)
+        assert found is not None
+        return found
 
 
 class DuckDBRelation:
@@ -180,18 +181,22 @@ class DuckDBRelation:
     parse: str | None = None
     parses = True
 
-    def __init__(self, relation: Any) -> None:
-        self._relation = relation
+    def __init__(self, relation: Any, *, again: bool = False) -> None:
+        """``again`` is whether its rows can be read twice."""
+        self._relation, self._again = relation, again
 
     def schema(self) -> Schema:
         """The relation's columns."""
         relation = self._relation
         with guarded_schema("data: the connection of the relation cannot be used"):
-            fields = [_field(n, t) for n, t in zip(relation.columns, relation.types, strict=True)]
+            fields = [field_of(n, t) for n, t in zip(relation.columns, relation.types, strict=True)]
         return Schema(tuple(fields), folds=True)
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the relation; the optimiser settings of its connection are not changed."""
+        return self._over(unsorted(query, again=self._again))
+
+    def _over(self, query: Question) -> str:
         # A column that is handed over is not compared with anything, except to choose rows.
         opaque = query.person is not None or _handed_over(query) is None
         asked, renamed = numbers_apart(query)
@@ -202,7 +207,11 @@ class DuckDBRelation:
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query on the relation's connection."""
         with _Reading():
-            return _groups(self._relation.query(TABLE, sql), query)
+            found = _groups(self._relation.query(TABLE, sql), unsorted(query, again=self._again))
+            if found is None:
+                found = _groups(self._relation.query(TABLE, self._over(query)), query)
+        assert found is not None
+        return found
 
 
 def _told(failure: BaseException) -> BaseException:
@@ -212,25 +221,6 @@ def _told(failure: BaseException) -> BaseException:
     if isinstance(failure, EOFError):
         return SourceError("data: a compressed file is truncated; copy it again")
     return SourceError(f"data: a file could not be read to its end ({type(failure).__name__})")
-
-
-def _field(name: str, dtype: Any) -> Field:
-    kind, declared = str(dtype.id), str(dtype)
-    if kind in _INTEGERS:
-        return Field(name, "integer", declared)
-    if kind in _WIDE:
-        wide, reach = _WIDE[kind]
-        return Field(name, "integer", declared, reach=reach, wide=wide)
-    if kind == "decimal":
-        size = dict(dtype.children)
-        return Field(name, "decimal", declared, digits=size["precision"], scale=size["scale"])
-    if kind in ("double", "float", "null"):
-        return Field(name, "real", declared, exact=kind == "double")
-    if kind in ("varchar", "enum", "uuid") and declared != "JSON":  # not read if it is not JSON
-        return Field(name, "text", kind.upper(), exact=declared == "VARCHAR")
-    if kind in TIMES:
-        return Field(name, "timestamp", declared)
-    return Field(name, kind if kind in ("boolean", "date") else "other", declared)
 
 
 def _handed_over(query: Question) -> str | None:
@@ -257,9 +247,9 @@ def _text(query: Question, native: str) -> str:
         what = "the column is" if one else "the columns are"
         does = "aggregates it" if one else "aggregates them"
         if query.person:
-            in_order = isinstance(query, Histogram) and query.in_order
-            what = "all rows are" if in_order else "the rows that count are"
-            does = "chooses those that count" if in_order else does
+            chooses = isinstance(query, Histogram) and query.of_integers
+            what = "all rows are" if chooses else "the rows that count are"
+            does = "chooses those that count" if chooses else does
         told = f"-- {what} read, and NumPy {does} in this process"
         return f"{told}\n{with_source(native, rows)}"
     return with_source(native, query.text())
@@ -279,8 +269,11 @@ class _Reading(guarded):
         super().__exit__(kind, None, None)
 
 
-def _groups(relation: Any, query: Question) -> Groups:
-    """The totals by group, from a relation that holds either the totals or the columns."""
+def _groups(relation: Any, query: Question) -> Groups | None:
+    """The totals by group, from a relation that holds either the totals or the columns.
+
+    None if it holds more rows of persons than NumPy can sort.
+    """
     if _handed_over(query):
         return added_up(relation, query)
     if _arrow_is_here():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,17 +18,30 @@ from ..sql.dialects import number_names
 from ..sql.histogram import Histogram
 from ..sql.query import Query, Question
 
-__all__ = ["added_up", "of_arrays"]
+__all__ = ["added_up", "of_arrays", "unsorted"]
 
 #: Rows per batch of one column, and half as many of several: so few that a batch is still in the
 #: cache when the kernel gets it, and so many that its calls take little of the time. With a fourth
-#: of them, one column takes a sixth longer.
+#: of them, one column takes a sixth longer. Rows with persons are not halved: the more of them are
+#: in a batch, the fewer pieces are put together afterwards.
 _BATCH: Final = 1 << 17
 
 
-def added_up(relation: Any, query: Question) -> Groups:
-    """The totals of the rows of a relation, read in batches and added up by the kernel."""
-    rows = _BATCH if len(relation.columns) == 1 else _BATCH // 2
+def unsorted(query: Question, *, again: bool) -> Question:
+    """The query whose rows NumPy sorts by person, if they can be read ``again`` in case that there
+    are too many of them."""
+    if again and isinstance(query, Histogram) and query.of_integers:
+        return replace(query, in_order=False)
+    return query
+
+
+def added_up(relation: Any, query: Question) -> Groups | None:
+    """The totals of the rows of a relation, read in batches and added up by the kernel.
+
+    None if there are too many rows to be sorted by person here.
+    """
+    of_persons = isinstance(query, Histogram) and query.of_integers
+    rows = _BATCH if len(relation.columns) == 1 or of_persons else _BATCH // 2
     with relation.to_arrow_reader(rows) as reader:  # closed whatever happens
         if isinstance(query, Query) and query.by:
             assert query.places is not None
@@ -35,7 +49,7 @@ def added_up(relation: Any, query: Question) -> Groups:
         if isinstance(query, Query) and len(query.values) > 1:
             blocks = ([numbers_of(column) for column in batch.columns] for batch in reader)
             return query.of_sums(*totals_of_blocks(blocks, query.targets))
-        if isinstance(query, Histogram) and query.in_order:
+        if isinstance(query, Histogram) and query.of_integers:
             return query.of_persons(map(_of_persons, reader))
         chunks = (chunk_of_arrow(batch.column(0)) for batch in reader)
         (name,) = number_names(query)

@@ -53,7 +53,7 @@ class DuckDBDatabase:
             except BaseException:
                 self._connection.close()
                 raise
-            self._relation = DuckDBRelation(selected)
+            self._relation = DuckDBRelation(selected, again=True)
         return self._relation
 
     def _attach(self) -> None:

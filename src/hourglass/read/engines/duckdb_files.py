@@ -48,6 +48,11 @@ class Table:
     text: Schema | None = None
     footer: str | None = None
 
+    @property
+    def again(self) -> bool:
+        """Whether rows can be read twice: of Parquet files and of frames in memory."""
+        return self.footer is not None or (self.frame is not None and not self.frame.once)
+
 
 def of_files(files: FileSet, wanted: tuple[str, ...]) -> Table:
     """A scan of files."""

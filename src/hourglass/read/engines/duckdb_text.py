@@ -1,4 +1,4 @@
-"""Text in DuckDB: names compare as bytes, and text that is not UTF-8 is missing.
+"""Types and text in DuckDB: names compare as bytes, and text that is not UTF-8 is missing.
 
 Text from Arrow reaches DuckDB unchecked. At invalid UTF-8 its Parquet reader either fails, or
 replaces the bytes by "?", or removes them. Checking every row costs as much as counting it, so
@@ -30,6 +30,34 @@ __all__ = ["Scans", "groups_suffice", "named", "select"]
 #: by a virtual column of DuckDB.
 FILE: Final = "hourglass_file"
 _ROW: Final = "file_row_number"
+_INTEGERS: Final = (
+    "tinyint smallint integer bigint utinyint usmallint uinteger".split()  # noqa: SIM905
+)
+_WIDE: Final = {
+    "ubigint": ("UBIGINT", (0, 2**64 - 1)),
+    "hugeint": ("HUGEINT", (-(2**127), 2**127 - 1)),
+    "uhugeint": ("UHUGEINT", (0, 2**128 - 1)),
+}
+
+
+def field_of(name: str, dtype: Any) -> Field:
+    """A column with its declared type."""
+    kind, declared = str(dtype.id), str(dtype)
+    if kind in _INTEGERS:
+        return Field(name, "integer", declared)
+    if kind in _WIDE:
+        wide, reach = _WIDE[kind]
+        return Field(name, "integer", declared, reach=reach, wide=wide)
+    if kind == "decimal":
+        size = dict(dtype.children)
+        return Field(name, "decimal", declared, digits=size["precision"], scale=size["scale"])
+    if kind in ("double", "float", "null"):
+        return Field(name, "real", declared, exact=kind == "double")
+    if kind in ("varchar", "enum", "uuid") and declared != "JSON":  # not read if it is not JSON
+        return Field(name, "text", kind.upper(), exact=declared == "VARCHAR")
+    if kind in TIMES:
+        return Field(name, "timestamp", declared)
+    return Field(name, kind if kind in ("boolean", "date") else "other", declared)
 
 
 class Scans:

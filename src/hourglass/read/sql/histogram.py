@@ -7,7 +7,8 @@
     (last)      COUNT by bucket
 
 DuckDB hands the numbers over after ``chosen``, and NumPy counts them. If persons are integers, it
-hands over ``valued``, in the order of persons, and NumPy chooses the rows as well.
+hands over ``valued``, and NumPy chooses the rows as well. It sorts them by person, too, unless they
+are too many: then DuckDB hands them over in the order of persons.
 
 Comparisons do not round, so every engine puts every value into the same bucket. Numbers of an
 integer type are compared as integers, all others as doubles; a candidate that the type cannot
@@ -30,7 +31,7 @@ from ...core.totals import CELLS, Groups, Sum
 from ...core.unit import Unit
 from ...errors import BoundsError
 from ..bucket_counts import histogram_of_chunks
-from ..persons import histogram_of_persons
+from ..persons import histogram_in_any_order, histogram_of_persons
 from ..schema import TEXT_REACH, Field
 from .buckets import Thresholds, of_doubles, of_integers
 from .cells import as_double, as_integer, double, is_number, whole, widened
@@ -60,6 +61,7 @@ class Histogram:
     person: Field | None = None
     expression: Node | None = None
     asked: Asked = Asked()  # noqa: RUF009
+    in_order: bool = True
 
     @property
     def fields(self) -> list[Field]:
@@ -126,9 +128,10 @@ class Histogram:
         self._check()
         if self._integers and self._widened.wide:
             return None
-        if self.in_order:
+        if self.of_integers:
             steps = [*self._first_steps(DUCKDB), self._valued]
-            return with_steps(steps, "SELECT person, x FROM valued ORDER BY person ASC")
+            order = " ORDER BY person ASC" if self.in_order else ""
+            return with_steps(steps, f"SELECT person, x FROM valued{order}")
         if self.person:
             steps = self._rows("huge", DUCKDB)
             return with_steps(steps, f"SELECT x FROM {steps[-1][0]}")
@@ -136,8 +139,8 @@ class Histogram:
         return with_steps(self._first_steps(DUCKDB), last)
 
     @property
-    def in_order(self) -> bool:
-        """Whether rows can be handed over in the order of persons: if those are integers."""
+    def of_integers(self) -> bool:
+        """Whether persons are integers, so that NumPy can choose their rows."""
         return self.person is not None and self.person.kind == "integer" and not self.person.wide
 
     def _rows(self, sums: str, words: Words) -> list[tuple[str, str]]:
@@ -193,9 +196,11 @@ class Histogram:
         column = columns[self.value.name]
         return self._of_buckets(histogram_of_chunks(self.scale, column.each_chunk()))
 
-    def of_persons(self, blocks: Iterable[tuple[Any, Any]]) -> Groups:
-        """The histogram of persons and numbers, in the order of persons."""
-        return self._of_buckets(histogram_of_persons(self.scale, self.unit.records, blocks))
+    def of_persons(self, blocks: Iterable[tuple[Any, Any]]) -> Groups | None:
+        """The histogram of persons and numbers; None if there are too many to be sorted here."""
+        histogram = histogram_of_persons if self.in_order else histogram_in_any_order
+        found = histogram(self.scale, self.unit.records, blocks)
+        return None if found is None else self._of_buckets(found)
 
     @staticmethod
     def _of_buckets(records: Any) -> Groups:
