@@ -882,3 +882,18 @@ def test_a_new_budget_is_told_in_words(tmp_path: Path) -> None:
     assert found.stdout == "Budget team has no charges yet.\n"
     as_json = run("budget", "history", "team", "--ledger", ledger, "--format", "json")
     assert json.loads(as_json.stdout) == []
+
+
+@pytest.mark.parametrize("population", [[], ["--population"]])
+@pytest.mark.parametrize("columns", [["x"], ["x", "y"]])
+def test_a_table_has_every_group(tmp_path: Path, columns: list[str], population: list[str]) -> None:
+    """What is not printed is lost, unless a budget stores it. Caught: the first 60 only."""
+    path, count = tmp_path / "t.parquet", 70
+    pd.DataFrame({"g": range(count), "x": [1.0] * count, "y": [2.0] * count}).to_parquet(path)
+    keys = ",".join(map(str, range(count)))
+    by = ["--by", "g", "--keys", keys, "--bounds", "0", "9", "--epsilon", "1"]
+    found = run("mean", path, *columns, *by, *population)
+    assert found.returncode == 0, found.stderr
+    names = [line.split()[0] for line in found.stdout.splitlines()[2:] if line.strip()]
+    assert [name for name in names if name.isdecimal()] == list(map(str, range(count)))
+    assert "more group" not in found.stdout

@@ -246,3 +246,28 @@ def test_a_chart_computes_the_intervals_that_it_draws() -> None:
     drawn = panel.first(MOST)
     assert np.all(drawn.wide_lows <= drawn.means)
     assert np.all(drawn.means <= drawn.wide_highs)
+
+
+def test_several_rows_of_a_person_are_no_independent_draws() -> None:
+    """Caught: the check left out of one of the figures, or one record of a person refused."""
+    remedy = r"up to 2 rows of one person count; ask with hg\.per_person\('id'\)"
+    found = asked(**BY, unit=hg.per_person("id", rows=2))
+    figures = [found["a"], found.total(), found.difference("a", "b"), found.ratio("a", "b")]
+    for figure in figures:
+        with pytest.raises(hg.OptionError, match=remedy):
+            figure.interval(of="population")
+    with pytest.raises(hg.OptionError, match=remedy):
+        found.text(population=True)
+    for unit in (hg.per_person("id", rows=1), hg.per_person("id"), hg.per_row()):
+        one = asked(**BY, unit=unit)
+        for figure in (one["a"], one.total(), one.difference("a", "b")):
+            assert figure.interval(of="population").of == "population"
+
+
+def test_a_person_in_several_groups_is_no_independent_draw_of_both() -> None:
+    found = asked(**BY, unit=hg.per_person("id", groups=2))
+    for figure in (found.total(), found.difference("a", "b"), found.ratio("a", "b")):
+        with pytest.raises(hg.OptionError, match=r"counts in up to 2 groups; ask without groups="):
+            figure.interval(of="population")
+    for one in (found["a"], found.total(["a"])):
+        assert one.interval(of="population").of == "population"

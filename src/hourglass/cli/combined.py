@@ -145,12 +145,12 @@ class Combined:
         """The groups of the answer."""
         return self.answer.groups
 
-    def text(self, confidence: float, *, fewest: int = 1, **of: bool) -> str:
+    def text(self, confidence: float, *, fewest: int = 1, every: bool = False, **of: bool) -> str:
         """The answer's table, with the other figures below it; of several columns, one by one.
 
         ``of`` may be ``population=True``, for answers that have means.
         """
-        parts = [self.answer.text(confidence, fewest=fewest, **of)]
+        parts = [self.answer.text(confidence, fewest=fewest, every=every, **of)]
         for name, each in groupby(self._found(), key=itemgetter(1)):
             found = [figure for _, _, figure in each]
             told = [sentence for sentence in found if isinstance(sentence, str)]

@@ -184,7 +184,7 @@ def rendered(
     sure = 0.95 if confidence is None else confidence
     how: dict[str, Any] = {"fewest": fewest, **({"population": True} if population else {})}
     if format_ == "table":
-        return encoded(f"{answer.text(sure, **how)}\n")
+        return encoded(f"{answer.text(sure, every=True, **how)}\n")
     few = len(answer.groups) <= WITH_INTERVALS
     asked = sure if few or population or confidence is not None else None
     if format_ in ("json", "yaml"):

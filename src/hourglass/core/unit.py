@@ -13,7 +13,9 @@ from typing import Any, Final
 
 from ..errors import OptionError, shown
 
-__all__ = ["Unit", "as_unit", "counts_persons", "hidden", "per_person", "per_row"]
+__all__ = [
+    "Unit", "as_unit", "check_sampled", "counts_persons", "hidden", "per_person", "per_row",
+]  # fmt: skip
 
 #: The largest rows times groups; with more, an epsilon of 1 leaves too little for a record.
 MAX_SHARES = 1_000_000
@@ -67,6 +69,28 @@ def in_several_groups(unit: str) -> bool:
     """Whether a person may count in several groups, from the text of a unit."""
     found = _PERSON.fullmatch(unit)
     return found is not None and found["groups"] is not None
+
+
+def check_sampled(unit: str, *, groups: int = 1) -> None:
+    """Raise an error if one person can have several of the records of one or more groups.
+
+    A random sample of a population consists of independent draws.
+    """
+    found = _PERSON.fullmatch(unit)
+    if found is None:
+        return
+    draws = 'of="population" needs records that are independent draws, but '
+    if found["rows"] not in (None, "1"):
+        raise OptionError(
+            f"{draws}up to {found['rows']} rows of one person count; ask with "
+            f"hg.per_person({found['column']!r}), so that each person counts once, with the mean "
+            "of their rows"
+        )
+    if groups > 1 and found["groups"]:
+        raise OptionError(
+            f"{draws}one person counts in up to {found['groups']} groups; ask without groups=, so "
+            "that each person counts in one group"
+        )
 
 
 def limited(unit: str, *, by_group: bool) -> str:

@@ -267,7 +267,9 @@ class Columns(Sampled, Mapping[Any, Any]):
     def _names(self) -> int:
         return 2 if self.by else 1
 
-    def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
+    def _table(
+        self, confidence: float, fewest: int, every: bool = False
+    ) -> tuple[list[str], list[list[str]]]:
         head = ["column", "mean", f"{100 * confidence:g} % from", "to", "sum"]
         if all(part._yes_or_no for part in self._parts.values()):
             head[1] = "share"
@@ -288,7 +290,7 @@ class Columns(Sampled, Mapping[Any, Any]):
             return head, rows
         head = [label(self.by), *head, self._first._counted]
         rows = []
-        for place, group in enumerate(self.groups[: self._groups_shown]):
+        for place, group in enumerate(self.groups[: self._groups_shown(every)]):
             for number, (name, part) in enumerate(self._parts.items()):
                 one, first = part._release(place), number == 0
                 rows.append([
@@ -320,9 +322,8 @@ class Columns(Sampled, Mapping[Any, Any]):
     def _marks(self, fewest: int) -> list[str]:
         return [f"* {TOO_FEW}"] if self.by and self.few(fewest).any() else []
 
-    @property
-    def _groups_shown(self) -> int:
-        return max(1, SHOWN // len(self.names))
+    def _groups_shown(self, every: bool) -> int:
+        return len(self.groups) if every else max(1, SHOWN // len(self.names))
 
     @property
     def _clamped(self) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.exact import to_double
 from ..core.totals import NoisyTotals
-from ..core.unit import in_several_groups
+from ..core.unit import check_sampled, in_several_groups
 from ..errors import OptionError, shown
 from ..estimate import point
 from ..estimate.interval import (
@@ -43,8 +43,7 @@ __all__ = ["Total", "total_of"]
 class Total(Derived):
     """Several groups combined: the mean, the sum and the count of all their records.
 
-    Each noisy total is the sum of those of the groups. With ``overlap`` a person may count in
-    several of them.
+    Each noisy total is the sum of those of the groups.
     """
 
     keys: tuple[Any, ...]
@@ -52,7 +51,7 @@ class Total(Derived):
     _algorithm: MeanMechanism
     private: bool = True
     asked: str = "mean"
-    overlap: bool = False
+    unit: str = "row"
 
     _shown: ClassVar[tuple[str, ...]] = ("mean", "sum", "count", "keys", "private")
     _assumed: ClassVar[str] = (
@@ -89,6 +88,7 @@ class Total(Derived):
         of = of or self.asked
         copies, algorithm, noisy = len(self.keys), self._algorithm, self.noisy_totals
         if of == "population":
+            check_sampled(self.unit, groups=copies)
             found = population(algorithm, noisy, confidence, self.mean, copies=copies)
             return found if copies == 1 else _valid(found.low, found.high, found)
         if of not in ("mean", "sum", "count"):
@@ -123,7 +123,8 @@ class Total(Derived):
         return [self._subject, *super()._head(confidence)[1:]]
 
     def _notes(self, population: bool = False) -> list[str]:
-        return [*([IN_EACH] if self.overlap else []), *super()._notes(population)]
+        overlap = len(self.keys) > 1 and in_several_groups(self.unit)
+        return [*([IN_EACH] if overlap else []), *super()._notes(population)]
 
     def _rows(self, confidence: float) -> list[list[str]]:
         rows = [[self._mean_word, *self._mean_cells("mean", confidence)]]
@@ -170,9 +171,8 @@ def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
     noisy = releases.noisy_totals.take(np.array(places_of(releases, chosen)))
     cells, rest = (sum(int(v) for v in part) for part in (noisy.cells, noisy.rest))
     whole = NoisyTotals(cells, rest, noisy.grid, noisy.parts)
-    overlap = len(chosen) > 1 and in_several_groups(releases.unit)
     return Total(
-        tuple(chosen), whole, releases._algorithm, releases.private, releases.asked, overlap
+        tuple(chosen), whole, releases._algorithm, releases.private, releases.asked, releases.unit
     )
 
 

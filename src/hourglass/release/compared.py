@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.exact import to_double
 from ..core.totals import NoisyTotals
+from ..core.unit import check_sampled
 from ..errors import OptionError, shown
 from ..estimate import pairs
 from ..estimate.differences import difference
@@ -41,6 +42,7 @@ class _Pair(Derived):
     noisy_totals: tuple[NoisyTotals, NoisyTotals]
     _algorithm: MeanMechanism
     private: bool = True
+    unit: str = "row"
 
     #: The figure's name in JSON.
     _figure: ClassVar[str]
@@ -49,6 +51,8 @@ class _Pair(Derived):
         check_confidence(confidence)
         if of not in ("mean", "population"):
             raise OptionError(f"of={shown(of)} is not one of mean, population")
+        if of == "population":
+            check_sampled(self.unit, groups=2)
         first, second = (
             Seen(self._algorithm, *_records(noisy), float(confidence))
             for noisy in self.noisy_totals
@@ -253,4 +257,5 @@ def compared(kind: Any, releases: Releases, a: Any, b: Any) -> Any:
         (first.noisy_totals, second.noisy_totals),
         releases._algorithm,
         releases.private,
+        releases.unit,
     )

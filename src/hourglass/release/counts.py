@@ -164,10 +164,12 @@ class _Counted(Presented):
         """
         return stated(self, [], self._algorithm, budget, **details)
 
-    def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
+    def _table(
+        self, confidence: float, fewest: int, every: bool = False
+    ) -> tuple[list[str], list[list[str]]]:
         head = ["", "estimate"] if not self.by else [label(self.by), self._what]
         head += [f"{100 * confidence:g} % from", "to"]
-        shown_ = slice(None, self._groups_shown)
+        shown_ = slice(None, self._groups_shown(every))
         names = [group_label(group) for group in self.groups[shown_]] if self.by else [self._what]
         columns = [_whole(c)[shown_] for c in (self._count, *self._ends(confidence))]
         rows = [

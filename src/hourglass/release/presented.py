@@ -130,7 +130,9 @@ class Presented:
         """How many columns of the printed table are names."""
         return 1
 
-    def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
+    def _table(
+        self, confidence: float, fewest: int, every: bool = False
+    ) -> tuple[list[str], list[list[str]]]:
         """The head and the rows of the table that is printed."""
         raise NotImplementedError
 
@@ -147,10 +149,9 @@ class Presented:
     #: The default algorithm, which is not mentioned.
     _usual: ClassVar[str] = "hourglass"
 
-    @property
-    def _groups_shown(self) -> int:
+    def _groups_shown(self: Any, every: bool) -> int:
         """How many groups the printed table has."""
-        return SHOWN
+        return len(self.groups) if every else SHOWN
 
     def _promise(self: Any) -> list[str]:
         """Sentences on what was answered, what is promised, and what is not."""
@@ -174,13 +175,13 @@ class Presented:
             notes.append(NOT_PRIVATE)
         return notes
 
-    def _notes(self: Any) -> list[str]:
+    def _notes(self: Any, every: bool = False) -> list[str]:
         """The notes below the printed table."""
         notes: list[str] = self._promise()
-        left = len(self.groups) - self._groups_shown
+        left = len(self.groups) - self._groups_shown(every)
         if left > 0:
             more = counted(left, "more group")
-            notes.insert(0, f"... and {more}: columns() and --format csv have them all")
+            notes.insert(0, f"... and {more}: text(every=True) and columns() have them all")
         return [*notes, *self._secret_names()]
 
     def _secret_names(self: Any) -> list[str]:
@@ -219,14 +220,15 @@ class Presented:
         pyarrow = _library("pyarrow")
         return pyarrow.table(self.columns(confidence, fewest=fewest, **more))
 
-    def text(self, confidence: float = 0.95, *, fewest: int = 1) -> str:
+    def text(self, confidence: float = 0.95, *, fewest: int = 1, every: bool = False) -> str:
         """A printable table: figures with their intervals, and what is promised.
 
         A row is marked "too few records" if its number of records may be below ``fewest``, by
-        the 95 % interval of the count.
+        the 95 % interval of the count. Of many groups only the first are shown, unless ``every``
+        one is asked for.
         """
-        table = self._printed_table(*self._table(confidence, fewest))
-        notes = [*self._marks(fewest), *self._notes(), *self._outside_notes(confidence)]
+        table = self._printed_table(*self._table(confidence, fewest, every))
+        notes = [*self._marks(fewest), *self._notes(every), *self._outside_notes(confidence)]
         return f"{table}\n\n{paragraphs(notes)}"
 
     def _printed_table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

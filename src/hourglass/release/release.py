@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from ..core.exact import to_double
 from ..core.totals import NoisyTotals
+from ..core.unit import check_sampled
 from ..estimate.accuracy import error_at
 from ..estimate.interval import Interval, interval
 from ..estimate.population import population, studentised
@@ -140,6 +141,7 @@ class Release(Answer):
         return interval(self._algorithm, self.noisy_totals, confidence, of, point, together)
 
     def _population(self, confidence: float, together: int) -> Interval:
+        check_sampled(self.unit)
         if not self._spread:
             return population(self._algorithm, self.noisy_totals, confidence, self.mean, together)
         found = studentised(
@@ -240,7 +242,9 @@ class Release(Answer):
     def _mean_error(self) -> float:
         return error_at(self._algorithm, to_double(self.noisy_totals.size), self.mean)
 
-    def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
+    def _table(
+        self, confidence: float, fewest: int, every: bool = False
+    ) -> tuple[list[str], list[list[str]]]:
         head = ["", "estimate", f"{100 * confidence:g} % from", "to"]
         first = ("mean", "sum") if self.asked == "mean" else ("sum", "mean")
         shown = (*first, "count", *(["std"] if self._spread else []))

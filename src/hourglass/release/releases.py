@@ -188,14 +188,16 @@ class Releases(Answer, Mapping[Any, Release]):
         marked = self.outside_epsilon is not None and np.any(self.few(fewest))
         return [f"* {TOO_FEW}"] if marked else []
 
-    def _table(self, confidence: float, fewest: int) -> tuple[list[str], list[list[str]]]:
+    def _table(
+        self, confidence: float, fewest: int, every: bool = False
+    ) -> tuple[list[str], list[list[str]]]:
         other = "sum" if self.asked == "mean" else "mean"
         sides = self.outside_epsilon is not None
         more = [*(["std"] if self._spread else []), *([] if sides else [other])]
         names = {"mean": "share"} if self._yes_or_no else {}
         head = [label(self.by), self._asked_word, f"{100 * confidence:g} % from", "to"]
         head += [*(names.get(of, of) for of in more), self._counted]
-        rows, few = [], np.atleast_1d(self.few(fewest))[: self._groups_shown]
+        rows, few = [], np.atleast_1d(self.few(fewest))[: self._groups_shown(every)]
         ones = [self._release(place) for place in range(len(few))]
         for group, one, mark in zip(self.groups[: len(few)], ones, few, strict=True):
             figures = [one._figure(confidence, of, mark) for of in (*more, "count")]

@@ -47,21 +47,29 @@ class Sampled(Presented):
         """The notes below a chart."""
         return [*self._promise(), *self._secret_names()]
 
-    def text(self, confidence: float = 0.95, *, fewest: int = 1, population: bool = False) -> str:
+    def text(
+        self,
+        confidence: float = 0.95,
+        *,
+        fewest: int = 1,
+        population: bool = False,
+        every: bool = False,
+    ) -> str:
         """A printable table: figures with their intervals, and what is promised.
 
         A row is marked "too few records" if its number of records may be below ``fewest``, by
         the 95 % interval of the count. ``population`` adds the mean of the population that the
-        records are a random sample of, as in ``interval(of="population")``.
+        records are a random sample of, as in ``interval(of="population")``. Of many groups only
+        the first are shown, unless ``every`` one is asked for.
         """
         if not population:
-            return super().text(confidence, fewest=fewest)
+            return super().text(confidence, fewest=fewest, every=every)
         self._check_mean()
-        head, rows = self._table(confidence, fewest)
-        notes = [*self._marks(fewest), *self._notes()]
+        head, rows = self._table(confidence, fewest, every)
+        notes = [*self._marks(fewest), *self._notes(every)]
         notes += self._population_notes() if rows else []
         notes += self._outside_notes(confidence)
-        table = self._printed_table(head, self._with_population(rows, confidence, fewest))
+        table = self._printed_table(head, self._with_population(rows, confidence, fewest, every))
         return f"{table}\n\n{paragraphs(notes)}"
 
     def plot(
@@ -105,11 +113,11 @@ class Sampled(Presented):
             )
 
     def _with_population(
-        self: Any, rows: Sequence[list[str]], confidence: float, fewest: int
+        self: Any, rows: Sequence[list[str]], confidence: float, fewest: int, every: bool
     ) -> list[list[str]]:
         """The rows of a table, with the population's mean below each mean."""
         parts, alone = self._by_column().values(), not self.by and len(self._by_column()) == 1
-        few = np.atleast_1d(self.few(fewest))[: self._groups_shown]
+        few = np.atleast_1d(self.few(fewest))[: self._groups_shown(every)]
         ones = [(part._release(i), mark) for i, mark in enumerate(few) for part in parts]
         names, found = self._names, list[list[str]]()
         for row, (one, mark) in zip(rows, ones, strict=False):
