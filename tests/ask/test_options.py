@@ -144,13 +144,14 @@ def test_keys_from_a_column_are_refused_unless_declared(kind: str) -> None:
 
 
 def test_the_data_itself_is_not_a_list_of_public_keys(tmp_path: Path) -> None:
-    """By any name: the path, a link, one of the files of a glob."""
+    """By any name: the path, a link, a glob. Caught: a glob of keys that is not expanded."""
     import pyarrow.parquet as pq
 
     path, link = tmp_path / "t.parquet", tmp_path / "link.parquet"
     pq.write_table(TABLE, path)
     link.symlink_to(path)
-    for data, keys in itertools.product((path, str(path), tmp_path / "t*.parquet"), (path, link)):
+    names = (path, str(path), tmp_path / "t*.parquet", link, tmp_path / "[a-m]ink.parquet")
+    for data, keys in itertools.product(names, names):
         with pytest.raises(hg.OptionError, match="is the data itself"):
             hg.mean(data, by="g", keys=keys, **GOOD)
     assert list(hg.mean(path, by="g", keys=hg.public(path), **GOOD)) == ["a", "b"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from ..errors import DataError, OptionError, shown
 from ..read.engines.base import Source
@@ -17,6 +17,9 @@ from ..read.sql.expression.parsing import parsed
 from ..read.sql.steps import Asked, inputs_of, is_ours, value_alias
 
 __all__ = ["Conditions", "by_name", "check_tables"]
+
+
+_TAKEN: Final = "where= and expressions take numbers, text, booleans, dates and timestamps"
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,8 @@ class Conditions:
                     raise refused(
                         option,
                         column.place,
-                        f"column {name!r} is of type {field.declared or field.kind}; where= and "
-                        "expressions take numbers, text, booleans, dates and timestamps",
+                        f"column {name!r} is of type {field.declared or field.kind}; "
+                        f"{field.why or _TAKEN}",
                     )
                 found[name] = field
         types = {

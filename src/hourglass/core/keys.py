@@ -27,8 +27,8 @@ __all__ = ["LONGEST", "Places", "Public", "is_column", "key_column", "key_value"
 
 Rows = npt.NDArray[np.intp]
 
-#: Attributes that arrays, Series and Arrow columns have, and lists do not.
-_MARKS: Final = ("dtype", "__arrow_c_array__", "__arrow_c_stream__")
+#: Attributes that arrays, Series, Arrow columns and iterators over arrays have, and lists do not.
+_MARKS: Final = ("dtype", "coords", "__arrow_c_array__", "__arrow_c_stream__")
 #: The longest name of a group or a person, in bytes of UTF-8; a longer text is treated as NULL.
 LONGEST: Final = 4096
 #: The longest integer, in bits; Python refuses to print one that is much longer.

@@ -9,7 +9,19 @@ from ..errors import DataError, guarded_schema
 from .files import FileSet
 from .types import Kind, common, reconciled
 
-__all__ = ["check", "unified_dataset"]
+__all__ = ["check", "file_format", "unified_dataset"]
+
+
+def file_format(name: str) -> Any:
+    """How PyArrow reads files of a format: times of the old type INT96 as microseconds.
+
+    They may be thousands of years away, which nanoseconds cannot be.
+    """
+    import pyarrow.dataset
+
+    if name != "parquet":
+        return name
+    return pyarrow.dataset.ParquetFileFormat(coerce_int96_timestamp_unit="us")
 
 
 def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any:
@@ -21,7 +33,7 @@ def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any
     schemas = []
     for path, shown in zip(files.absolute, files.paths, strict=True):
         with guarded_schema(f"{shown!r} is not a complete {what}"):
-            schemas.append(pyarrow.dataset.dataset(path, format=format).schema)
+            schemas.append(pyarrow.dataset.dataset(path, format=file_format(format)).schema)
     groups: dict[Any, str] = {}
     for path, schema in zip(files.paths, schemas, strict=True):
         of_wanted = tuple((f.name, f.type) for f in schema if f.name in wanted)
@@ -37,7 +49,7 @@ def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any
                 _check_converted(name, types, target)
                 at = schema.get_field_index(name)
                 schema = schema.set(at, schema.field(at).with_type(target))
-    return pyarrow.dataset.dataset(list(files.absolute), schema=schema, format=format)
+    return pyarrow.dataset.dataset(list(files.absolute), schema=schema, format=file_format(format))
 
 
 def _check_converted(name: str, types: Mapping[Any, str], target: Any) -> None:

@@ -23,6 +23,7 @@ from ..core.columns import numbers_of
 from ..core.grid import Bounds
 from ..core.totals import Groups
 from ..errors import DataError, guarded
+from .arrow_cells import plain_array
 from .arrow_stream import declared
 from .kernel import CHUNK, Chunk, Part, slices
 from .schema import Field, Schema
@@ -71,7 +72,8 @@ class Column:
 
     def run(self, sql: str | None, query: Question) -> Groups:
         """The totals that the query asks for; reads the values, once."""
-        return query.of_columns({"": self})
+        with guarded("data: the values cannot be read"):
+            return query.of_columns({"": self})
 
     def between(self, start: int, stop: int) -> Part:
         """The numbers between two rows of a column that is in memory as a whole."""
@@ -229,7 +231,7 @@ def _arrow(values: Any, pyarrow: Any) -> Column | None:
     def part(start: int, stop: int) -> Part:
         cut = values.slice(start, stop - start)
         pieces = cut.chunks if isinstance(cut, pyarrow.ChunkedArray) else [cut]
-        plain = [_plain(piece, found.kind, pyarrow) for piece in pieces]
+        plain = [plain_array(piece, found.kind) for piece in pieces]
         return numbers_of(plain[0] if len(plain) == 1 else pyarrow.concat_arrays(plain))
 
     return replace(found, part=part, rows=len(values))
@@ -253,21 +255,10 @@ def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Colum
         for start in range(0, len(values), CHUNK):
             part = values.slice(start, CHUNK)
             for piece in part.chunks if isinstance(part, pyarrow.ChunkedArray) else [part]:
-                whole = _plain(piece, kind, pyarrow)
+                whole = plain_array(piece, kind)
                 yield chunk_of_arrow(whole)
 
     return Column(kind, chunks=chunks)
-
-
-def _plain(piece: Any, kind: str, pyarrow: Any) -> Any:
-    """An Arrow array without dictionary encoding, as doubles if the column holds reals.
-
-    Decimals are cast through text, which rounds once; PyArrow's own cast can be a bit off.
-    """
-    whole = piece.dictionary_decode() if pyarrow.types.is_dictionary(piece.type) else piece
-    if pyarrow.types.is_decimal(whole.type):
-        whole = whole.cast(pyarrow.large_string())
-    return whole.cast(pyarrow.float64()) if kind == "real" else whole
 
 
 def chunk_of_arrow(numbers: Any) -> Chunk:

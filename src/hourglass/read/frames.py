@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..errors import DataError, guarded_schema
+from .arrow_cells import is_unsound, sound
 from .arrow_stream import declared
 from .arrow_types import check
 from .objects import clean
@@ -114,10 +115,12 @@ def _polars(data: Any, polars: Any, wanted: tuple[str, ...]) -> Frame | None:
     known = _known(tuple(schema), wanted)
     half = [name for name in known if schema[name] == getattr(polars, "Float16", None)]
     narrow = data.select(known).with_columns(polars.col(half).cast(polars.Float32))
-    if not lazy:
-        return Frame(tuple(schema), narrow)
     types = polars.DataFrame(schema=narrow.collect_schema())
-    return Frame(tuple(schema), types, lambda: narrow)
+    if any(isinstance(dtype, polars.Decimal) for dtype in types.dtypes):
+        return Frame(
+            tuple(schema), types.to_arrow(), lambda: sound(narrow.lazy().collect().to_arrow())
+        )
+    return Frame(tuple(schema), types, lambda: narrow) if lazy else Frame(tuple(schema), narrow)
 
 
 def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
@@ -136,11 +139,15 @@ def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
             check(data, known)
         types = data.schema.empty_table().select(known)
         scanner = data.scanner(columns=known)
-        filled = lambda: _widened(scanner.to_reader(), pyarrow)  # noqa: E731
+        filled = lambda: _widened(_sound(scanner.to_reader()), pyarrow)  # noqa: E731
         return Frame(names, _widened(types, pyarrow), filled, True)
     if isinstance(data, pyarrow.Table):
         names = tuple(data.schema.names)
-        return Frame(names, _widened(data.select(_places(names, wanted)), pyarrow))
+        narrow = data.select(_places(names, wanted))
+        if not any(map(is_unsound, narrow.schema.types)):
+            return Frame(names, _widened(narrow, pyarrow))
+        types = _widened(narrow.schema.empty_table(), pyarrow)
+        return Frame(names, types, lambda: _widened(sound(narrow), pyarrow))
     if isinstance(data, pyarrow.RecordBatchReader):
         return _later(data.schema, lambda: data, pyarrow, wanted)
     return None
@@ -169,9 +176,15 @@ def _later(schema: Any, opened: Callable[[], Any], pyarrow: Any, wanted: tuple[s
 
     def filled() -> Any:
         batches = (batch.select(places) for batch in opened())
-        return _widened(pyarrow.RecordBatchReader.from_batches(types.schema, batches), pyarrow)
+        reader = pyarrow.RecordBatchReader.from_batches(types.schema, batches)
+        return _widened(_sound(reader), pyarrow)
 
     return Frame(names, _widened(types, pyarrow), filled, True)
+
+
+def _sound(reader: Any) -> Any:
+    """The batches, with cells that DuckDB could misread replaced, if there can be any."""
+    return sound(reader) if any(map(is_unsound, reader.schema.types)) else reader
 
 
 def _widened(data: Any, pyarrow: Any) -> Any:

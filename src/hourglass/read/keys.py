@@ -134,16 +134,30 @@ def _check_origin(keys: Any, data: Any) -> None:
         "come from the data, they are secret: leave out keys= and give delta="
     )
     if is_path(keys):
-        if is_path(data) and os.path.exists(keys) and _same_file(keys, data):
+        if is_path(data) and _share_a_file(keys, data):
             raise OptionError(f"keys={str(keys)!r} is the data itself; {remedy}")
     elif is_table(keys) or is_column(keys):
         raise OptionError(f"keys={shown(keys)} may be a column of the data; {remedy}")
 
 
-def _same_file(keys: Any, data: Any) -> bool:
-    """Whether a file is the file of the data, or one of the files of a glob."""
-    files = [data] if os.path.exists(data) else glob(os.fspath(data), recursive=True)
-    return any(os.path.samefile(keys, name) for name in files)
+def _share_a_file(keys: Any, data: Any) -> bool:
+    """Whether two paths or globs have a file in common, under any of its names."""
+    ours, theirs = ({_identity(file) for file in _files_of(each)} for each in (keys, data))
+    return bool(ours & theirs)
+
+
+def _files_of(path: Any) -> list[str]:
+    """The files that a path or a glob names."""
+    return [os.fspath(path)] if os.path.exists(path) else glob(os.fspath(path), recursive=True)
+
+
+def _identity(file: str) -> tuple[int, int] | str:
+    """What is equal for all names of a file."""
+    try:
+        found = os.stat(file)
+    except OSError:  # a link to nothing
+        return file
+    return found.st_dev, found.st_ino
 
 
 def _lines(path: Any, by: tuple[Field, ...]) -> list[Any]:
@@ -167,7 +181,7 @@ def _table_rows(keys: Any, by: tuple[Field, ...]) -> list[Any]:
     from .engines.duckdb import distinct_rows
 
     names = tuple(field.name for field in by)
-    if is_path(keys) and not glob(os.fspath(keys), recursive=True):
+    if is_path(keys) and not _files_of(keys):
         _check_exists(keys)
     with guarded_schema("keys: the public table cannot be read"):
         return distinct_rows(keys, names)

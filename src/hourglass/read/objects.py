@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from .arrow_cells import is_unsound, sound_array
+
 __all__ = ["clean", "declared"]
 
 
@@ -39,6 +41,9 @@ def clean(frame: Any) -> Any:
         cells = frame[name].array
         texts = (c if type(c) is str and c.isascii() else _text(c) for c in cells)
         found[name] = np.fromiter(texts, object, len(frame))
+    for name in _names(frame, _is_unsound):
+        cells = sound_array(_arrow(frame[name].array))
+        found[name] = pandas.arrays.ArrowExtensionArray(cells)
     for name in _names(frame, lambda dtype: dtype == np.bool_):
         # A byte other than 0 and 1 would be a group of its own, and true as well as false.
         found[name] = frame[name].to_numpy().view(np.uint8) != 0
@@ -66,6 +71,18 @@ def _is_objects(dtype: Any) -> bool:
     if isinstance(dtype, np.dtype):
         return dtype.kind == "O"
     return getattr(dtype, "storage", None) == "python"
+
+
+def _is_unsound(dtype: Any) -> bool:
+    """Whether a column is Arrow data of a type that DuckDB could misread."""
+    kind = getattr(dtype, "pyarrow_dtype", None)
+    return kind is not None and is_unsound(kind)
+
+
+def _arrow(cells: Any) -> Any:
+    """The cells of a pandas column of Arrow data as one Arrow array."""
+    whole = cells.__arrow_array__()
+    return whole.combine_chunks() if hasattr(whole, "chunks") else whole
 
 
 def _is_categories(dtype: Any) -> bool:

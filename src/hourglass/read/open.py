@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.grid import Bounds
 from ..core.totals import Groups
-from ..errors import DataError, OptionError, one_of, shown
+from ..errors import DataError, OptionError, guarded, one_of, shown
 from .column import Column
 from .column import column as column_of
 from .database import SqlSource
@@ -150,7 +150,8 @@ class Columns:
 
     def run(self, sql: str | None, query: Question) -> Groups:
         """The totals that the query asks for; reads the values, once."""
-        return query.of_columns(self.columns)
+        with guarded("data: the values cannot be read"):
+            return query.of_columns(self.columns)
 
 
 def columns_in_memory(data: Any) -> tuple[str, ...] | None:

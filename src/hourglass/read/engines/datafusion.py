@@ -11,7 +11,7 @@ from ...core.grid import Bounds
 from ...core.keys import LONGEST
 from ...core.totals import Groups
 from ...errors import OptionError, SourceError, guarded, guarded_schema
-from ..arrow_types import unified_dataset
+from ..arrow_types import file_format, unified_dataset
 from ..files import CHANGED, FileSet
 from ..schema import Field, Schema, check_names
 from ..sql.cells import identifier
@@ -30,10 +30,12 @@ __all__ = ["DataFusion", "of_files"]
 
 _TABLE: Final = "hourglass_table"
 #: The minimum and maximum in a file's statistics ignore NaN. If the two are equal, DataFusion
-#: treats the column as a constant, and a NaN counts as the value of the other rows.
-_NO_STATISTICS: Final = {
+#: treats the column as a constant, and a NaN counts as the value of the other rows. The old type
+#: INT96 has days of thousands of years, which nanoseconds have not.
+_SETTINGS: Final = {
     "datafusion.execution.collect_statistics": "false",
     "datafusion.execution.parquet.pruning": "false",
+    "datafusion.execution.parquet.coerce_int96": "us",
 }
 
 
@@ -172,7 +174,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
 
     with guarded_schema("data: DataFusion cannot read the files"):
         runtime = RuntimeEnvBuilder().with_disk_manager_specified(spill_directory())
-        context = SessionContext(SessionConfig(_NO_STATISTICS), runtime)
+        context = SessionContext(SessionConfig(_SETTINGS), runtime)
         _define_functions(context)
         state = files.state()
         return DataFusion(context, files, _registered(context, files, wanted), state)
@@ -210,7 +212,8 @@ def _registered(context: Any, files: FileSet, wanted: tuple[str, ...]) -> Any:
         context.register_parquet(_TABLE, path.as_uri(), file_extension=path.suffix)
         return context.table(_TABLE).schema()
     declared = unified_dataset(files, wanted, "parquet").schema
-    dataset = pyarrow.dataset.dataset(list(files.absolute), _as_bytes(declared), "parquet")
+    reader = file_format("parquet")
+    dataset = pyarrow.dataset.dataset(list(files.absolute), _as_bytes(declared), reader)
     context.register_dataset(_TABLE, dataset)
     return declared
 

@@ -35,6 +35,7 @@ from .duckdb_text import (
     groups_suffice,
     named,
     select,
+    sound_decimals,
     sound_times,
 )  # fmt: skip
 
@@ -77,6 +78,8 @@ class DuckDB:
             fields = self._fields()
             if any(field.kind == "timestamp" for field in fields):
                 fields = sound_times(fields, self._converted())
+            if any(field.kind == "decimal" for field in fields):
+                fields = sound_decimals(fields, self._told(self._scans.wide_decimals()))
         if self._frame:
             known = {field.name: field for field in fields}
             fields = [known.get(n, Field(n, "other", "unread")) for n in self._frame.names]
@@ -103,8 +106,11 @@ class DuckDB:
         """The timestamps that DuckDB converts as it reads them, which fails for large values."""
         if self._frame:
             return unsound_times(self._frame.scanned)
-        told = self._scans.times()
-        return {name for (name,) in self._connection.execute(told).fetchall()} if told else set()
+        return self._told(self._scans.times())
+
+    def _told(self, names: str | None) -> set[str]:
+        """The names that a query returns; none if there is no query."""
+        return {name for (name,) in self._connection.execute(names).fetchall()} if names else set()
 
     def _own_names(self, names: list[str]) -> list[str]:
         """The column names as a Parquet file has them; DuckDB appends _1 to one that it knows."""

@@ -111,6 +111,23 @@ class Scans:
         unit = "logical_type LIKE '%MILLIS=Milli%' OR converted_type = 'TIMESTAMP_MILLIS'"
         return f"SELECT name FROM parquet_schema({self._files}) WHERE {unit}"
 
+    def wide_decimals(self) -> str | None:
+        """A query for decimals stored in more bytes than DuckDB has for their digits.
+
+        It fails at a cell that needs them all.
+        """
+        if not self._files:
+            return None
+        room = "CASE WHEN precision <= 4 THEN 2 WHEN precision <= 9 THEN 4 ELSE 8 END"
+        stored = (
+            f"type = 'BYTE_ARRAY' OR (type = 'FIXED_LEN_BYTE_ARRAY' AND precision <= 18 AND "
+            f"CAST(type_length AS INTEGER) > {room})"
+        )
+        return (
+            f"SELECT name FROM parquet_schema({self._files}) "
+            f"WHERE duckdb_type LIKE 'DECIMAL%' AND ({stored})"
+        )
+
     def taken(self, query: Question) -> str | None:
         """A query for columns whose name is one of those that identify a row."""
         if self.first(query) == self.plain and self.second(query) is None:
@@ -250,6 +267,20 @@ def sound_times(fields: list[Field], converted: set[str]) -> list[Field]:
     return [
         replace(field, kind="other", declared=f"{field.declared} from {why}microseconds")
         if field.kind == "timestamp" and field.name in converted
+        else field
+        for field in fields
+    ]
+
+
+def sound_decimals(fields: list[Field], wide: set[str]) -> list[Field]:
+    """The fields, with unusable kinds for decimals with a cell that could make the query fail."""
+    why = (
+        "it is stored in more bytes than its digits need, and a cell with more digits would make "
+        "the query fail; use engine='datafusion', or store it in fewer bytes"
+    )
+    return [
+        replace(field, kind="other", why=why)
+        if field.kind == "decimal" and field.name in wide
         else field
         for field in fields
     ]
