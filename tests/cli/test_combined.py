@@ -63,6 +63,18 @@ def test_groups_of_booleans(visits: Path) -> None:
             assert "count of True minus count of False" in found.stdout, found.stderr
 
 
+def test_groups_of_booleans_and_names(visits: Path) -> None:
+    """Caught: true found only where it is the whole name."""
+    rows = {"b": [True, True, False], "g": ["u", "v, w", "u"], "x": [1.0, 2.0, 3.0]}
+    pd.DataFrame(rows).to_parquet(visits)
+    keys = visits.with_suffix(".csv")
+    keys.write_text("g,b\nu,true\nu,false\n")
+    for pair in (["u,true", "u,false"], ["u, True", "u, False"], ["u,True", "u,FALSE"]):
+        words = ["--by", "g", "--by", "b", "--keys-from", keys, "--difference", *pair]
+        found = run("count", visits, "--epsilon", "1", *words)
+        assert "count of u, True minus count of u, False" in found.stdout, found.stderr
+
+
 def test_of_counts(visits: Path) -> None:
     words = ["--epsilon", "1", "--by", "site", "--keys", "a,b,c", "--total"]
     words += ["--difference", "b", "a"]

@@ -838,8 +838,8 @@ def test_text_without_numbers_is_explained(
     """The noisy answer decides, so the hint reveals nothing more."""
     path = tmp_path / f"t.{ending}"
     path.write_text("x\n" + f"{cell}\n" * 300)
-    ask = ["--epsilon", "1"] if words == ["count"] else ["x", *ASK]
-    found = run(*words, path, *ask)
+    ask = ["--epsilon", "30"]  # at which no count is one off, up to a chance of 1e-12
+    found = run(*words, path, *(ask if words == ["count"] else ["x", "--bounds", "0", "9", *ask]))
     assert found.returncode == 0
     assert ("The column is text." in found.stderr) == told
 
@@ -889,7 +889,8 @@ def test_a_new_budget_is_told_in_words(tmp_path: Path) -> None:
 def test_a_table_has_every_group(tmp_path: Path, columns: list[str], population: list[str]) -> None:
     """What is not printed is lost, unless a budget stores it. Caught: the first 60 only."""
     path, count = tmp_path / "t.parquet", 70
-    pd.DataFrame({"g": range(count), "x": [1.0] * count, "y": [2.0] * count}).to_parquet(path)
+    rows = {"g": range(count), "x": [1.0] * count, "y": [2.0] * count}
+    pq.write_table(pa.table(rows), path)
     keys = ",".join(map(str, range(count)))
     by = ["--by", "g", "--keys", keys, "--bounds", "0", "9", "--epsilon", "1"]
     found = run("mean", path, *columns, *by, *population)
@@ -897,3 +898,15 @@ def test_a_table_has_every_group(tmp_path: Path, columns: list[str], population:
     names = [line.split()[0] for line in found.stdout.splitlines()[2:] if line.strip()]
     assert [name for name in names if name.isdecimal()] == list(map(str, range(count)))
     assert "more group" not in found.stdout
+
+
+def test_the_hint_is_about_what_was_asked(tmp_path: Path) -> None:
+    """The rule of the chosen --parse; and names in another case."""
+    path = tmp_path / "t.csv"
+    path.write_text("g,x\n" + "True,1234.5\n" * 300)
+    ask = ["x", "--bounds", "0", "9", "--epsilon", "30"]
+    found = run("mean", path, *ask, "--parse", "integer")
+    assert "a whole number written like 1234 or -6; others, such as 1234.5" in found.stderr
+    for keys, told in (("true,false", True), ("True,False", False)):
+        found = run("mean", path, *ask, "--by", "g", "--keys", keys)
+        assert ("Names of groups are compared exactly" in found.stderr) == told

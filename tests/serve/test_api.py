@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import hourglass as hg
@@ -15,6 +16,7 @@ from hourglass.ask.question import MeanQuestion
 from hourglass.ledger import Budget
 from hourglass.serve.api import ROUTES
 from hourglass.serve.openapi import document
+from hourglass.serve.shown import picture, table_of
 
 from .support import CANARY, Place, asking, serving, spent
 
@@ -51,7 +53,38 @@ def test_the_pages_tell_what_a_column_is_measured_in(running: Place) -> None:
         page, confirm = (ana.get(f"/ask/clinic{to}?{asked}").text for to in ("", "/confirm"))
     assert "Between 0 and 60 minutes." in page
     assert '<span class="measured-in">minutes</span>' in page
-    assert re.search("<dt>Expected</dt><dd>± [0-9.]+ minutes", confirm)
+    assert re.search("<dt>Expected</dt><dd>± [0-9.]+ minutes, for 300 records</dd>", confirm)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("what=cost", "for 300 records"),
+        ("what=cost&by=ward", "for a group of 100 records"),
+        ("what=cost&filter=long", "for 300 records; the filter may leave fewer"),
+    ],
+)
+def test_the_pages_tell_which_records_the_expected_error_is_for(
+    running: Place, asked: str, words: str
+) -> None:
+    """Caught: "for each of 3 groups", of which a small one has a much larger error."""
+    with running.client("ana") as ana:
+        for to in ("", "/confirm"):
+            page = ana.get(f"/ask/clinic{to}?{asked}&epsilon=0.1&key=which").text
+            assert words in " ".join(page.split())
+            assert " ," not in page
+
+
+def test_several_rows_of_a_person_have_no_interval_of_the_population() -> None:
+    """They are no independent draws. Caught: an error in place of the answer."""
+    data = pd.DataFrame({"id": [1, 1, 2, 3] * 50, "g": ["a", "b"] * 100, "x": range(200)})
+    for rows, there in ((2, False), (1, True), (None, True)):
+        unit = hg.per_person("id", rows=rows)
+        answer = hg.mean(data, "x", bounds=(0, 200), epsilon=5, unit=unit, by="g", keys=["a", "b"])
+        table, (chart,) = table_of(answer), picture(answer)
+        assert ("95 % for the population" in table.head) == table.population == there
+        assert chart.population == there
+        assert all(len(row) == len(table.head) for row in table.rows)
 
 
 @pytest.mark.parametrize(

@@ -119,13 +119,15 @@ def _by_label(keys: Iterable[Any]) -> dict[str, int]:
         for place, key in enumerate(tuples):
             found.setdefault(between.join(label([part]) for part in key), place)
     for place, key in enumerate(tuples):  # the table has True, and --keys may have true
-        if len(key) == 1 and isinstance(key[0], bool):
-            found.setdefault(_spelled(str(key[0])), place)
+        if any(isinstance(part, bool) for part in key):
+            parts = (_spelled(str(p)) if isinstance(p, bool) else label([p]) for p in key)
+            found.setdefault(",".join(parts), place)
     return found
 
 
 def _place(word: str, places: dict[str, int]) -> int | None:
-    return places.get(word, places.get(_spelled(word)))
+    spelled = ",".join(_spelled(part.strip()) for part in word.split(","))
+    return places.get(word, places.get(spelled))
 
 
 def _spelled(word: str) -> str:

@@ -26,10 +26,18 @@ from .progress import progress
 
 __all__ = ["NOT_WRITTEN", "Delivery", "answered", "answering"]
 
-#: Printed if a column of text seems to have no numbers. Only the noisy answer decides that.
-_PLAIN: Final = (
-    "The column is text. A cell is a number only if it is written like 1234.5 or -6e7; others, "
-    "such as 1,234 or 5 %, are missing."
+#: Printed if a column of text seems to have no numbers, by how it is parsed. Only the noisy answer
+#: decides that.
+_PLAIN: Final = {
+    "integer": "The column is text. With --parse integer, a cell is a number only if it is a whole "
+    "number written like 1234 or -6; others, such as 1234.5 or 1,234, are missing.",
+    "real": "The column is text. A cell is a number only if it is written like 1234.5 or -6e7; "
+    "others, such as 1,234 or 5 %, are missing.",
+}
+#: Printed if no group seems to have any record.
+_NAMES: Final = (
+    "No group seems to have any records. Names of groups are compared exactly, including upper and "
+    "lower case."
 )
 #: The exit code if an answer could not be written as asked.
 NOT_WRITTEN: Final = 5
@@ -86,8 +94,11 @@ def answered(
         with delivery.part("statement", wanted.statement):
             text = statement_text(found.statement(budget=charges), wanted.statement)
             write_file(wanted.statement, encoded(text))
-    if "column" in ask and (place.is_text or ask["parse"]) and np.all(found.few(wanted.fewest)):
-        say(_PLAIN)
+    if np.all(found.few(wanted.fewest)):
+        if "column" in ask and (place.is_text or ask["parse"]):
+            say(_PLAIN[ask["parse"] or "real"])
+        if ask.get("keys") is not None:
+            say(_NAMES)
     delivery.finish()
 
 

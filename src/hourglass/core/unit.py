@@ -14,7 +14,8 @@ from typing import Any, Final
 from ..errors import OptionError, shown
 
 __all__ = [
-    "Unit", "as_unit", "check_sampled", "counts_persons", "hidden", "per_person", "per_row",
+    "Unit", "as_unit", "check_sampled", "counts_persons", "hidden", "is_sampled", "per_person",
+    "per_row",
 ]  # fmt: skip
 
 #: The largest rows times groups; with more, an epsilon of 1 leaves too little for a record.
@@ -71,6 +72,12 @@ def in_several_groups(unit: str) -> bool:
     return found is not None and found["groups"] is not None
 
 
+def is_sampled(unit: str) -> bool:
+    """Whether the records of a group can be independent draws: no person has several of them."""
+    found = _PERSON.fullmatch(unit)
+    return found is None or found["rows"] in (None, "1")
+
+
 def check_sampled(unit: str, *, groups: int = 1) -> None:
     """Raise an error if one person can have several of the records of one or more groups.
 
@@ -80,7 +87,7 @@ def check_sampled(unit: str, *, groups: int = 1) -> None:
     if found is None:
         return
     draws = 'of="population" needs records that are independent draws, but '
-    if found["rows"] not in (None, "1"):
+    if not is_sampled(unit):
         raise OptionError(
             f"{draws}up to {found['rows']} rows of one person count; ask with "
             f"hg.per_person({found['column']!r}), so that each person counts once, with the mean "

@@ -99,6 +99,11 @@ class Whiskers:
     marks: tuple[Mark, ...]
 
     @property
+    def population(self) -> bool:
+        """Whether intervals of the population are drawn."""
+        return any((m.low, m.high) != (m.wide_low, m.wide_high) for m in self.marks)
+
+    @property
     def axis(self) -> Axis:
         """An axis that covers every interval."""
         ends = [

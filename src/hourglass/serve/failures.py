@@ -73,7 +73,7 @@ FAILURES: Final[dict[str, tuple[int, str]]] = {
     ),
     "internal": (
         500,
-        "Something went wrong. If the question was charged, the same request key brings its "
+        "Something went wrong. If the question was charged, the same request key returns its "
         "answer at no further cost.",
     ),
 }

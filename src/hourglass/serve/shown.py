@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, Final
 
+from ..core.unit import is_sampled
 from ..ledger import Amount
 from ..ledger.values import shown_number
 from ..release.columns import Columns
@@ -42,13 +43,14 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     names: int = 1
     left_out: int = 0
+    population: bool = True
 
 
 def table_of(answer: Any) -> Table:
     """The answer as a table, with both intervals of each mean."""
     whole = len(answer.groups) * (len(answer.names) if isinstance(answer, Columns) else 1)
     rows = list(islice(_rows(answer), _MOST_SHOWN))
-    wide = whole <= _MOST_WIDE
+    wide = whole <= _MOST_WIDE and is_sampled(answer.unit)
     several = isinstance(answer, Columns)
     groups = tuple(label([name]) for name in answer.by)
     head = (*groups, *(("column",) if several else ()), _mean_word(rows), "95 % for these records")
@@ -56,7 +58,7 @@ def table_of(answer: Any) -> Table:
     head += ("standard deviation",) if rows and rows[0][2]._spread else ()
     lines = [(*key, *((name,) if several else ()), *_figures(one, wide)) for key, name, one in rows]
     names = len(groups) + several
-    return Table((*head, "sum", "records"), tuple(lines), names, whole - len(rows))
+    return Table((*head, "sum", "records"), tuple(lines), names, whole - len(rows), wide)
 
 
 def price_words(price: Amount) -> str:
@@ -114,7 +116,8 @@ def picture(answer: Any) -> list[Whiskers]:
     if len(answer.groups) > _MOST_DRAWN:
         return []
     for key, name, one in _rows(answer):
-        mean, wide = one.interval(0.95), one.interval(0.95, of="population")
+        mean = one.interval(0.95)
+        wide = one.interval(0.95, of="population") if is_sampled(answer.unit) else mean
         mark = Mark(", ".join(key), one.mean, mean.low, mean.high, wide.low, wide.high)
         found.setdefault(name, []).append(mark)
     return [Whiskers(name, tuple(marks)) for name, marks in found.items()]
