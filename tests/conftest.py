@@ -243,7 +243,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="leave out tests that need an engine other than this one; may be given again: "
+        help="leave out tests that need an engine other than this one; can be repeated: "
         + ", ".join(ENGINES),
     )
     parser.addoption(

@@ -70,7 +70,7 @@ def test_groups_of_booleans_and_names(visits: Path) -> None:
     keys = visits.with_suffix(".csv")
     keys.write_text("g,b\nu,true\nu,false\n")
     for pair in (["u,true", "u,false"], ["u, True", "u, False"], ["u,True", "u,FALSE"]):
-        words = ["--by", "g", "--by", "b", "--keys-from", keys, "--difference", *pair]
+        words = ["--by", "g", "--by", "b", "--keys-from", str(keys), "--difference", *pair]
         found = run("count", visits, "--epsilon", "1", *words)
         assert "count of u, True minus count of u, False" in found.stdout, found.stderr
 

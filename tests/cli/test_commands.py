@@ -773,9 +773,12 @@ def test_the_ending_of_a_statement_is_its_format(visits: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--output", "x.foo"], "x.foo' ends in .foo, which stands for no format; give the file"),
+        (
+            ["--output", "x.foo"],
+            "x.foo' ends in .foo, which is not a known format; use the extension",
+        ),
         (["--output", "x.xlsx"], ".json, .csv, .parquet, .pq, .yaml, .yml or .txt (a table)"),
-        (["--statement", "x.foo"], ".yaml, .yml, .json or .txt (the sentences alone)"),
+        (["--statement", "x.foo"], ".yaml, .yml, .json or .txt (only the sentences)"),
         (["--statement", "x.csv"], "--statement 'x.csv' ends in .csv"),
         (["--plot", "x.foo"], "--plot"),
     ],
@@ -796,7 +799,7 @@ def test_a_table_may_go_to_any_text_file(visits: Path, tmp_path: Path) -> None:
         assert "Mean of x" in (tmp_path / name).read_text()
     told = run("bounds", visits, "x", "--epsilon", "1", "--output", tmp_path / "b.foo")
     assert told.returncode == 2
-    assert "give the file the ending .json or .txt (a table)" in told.stderr
+    assert "use the extension .json or .txt (a table)" in told.stderr
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -625,3 +625,25 @@ def test_a_total_says_that_persons_may_count_several_times(groups: int) -> None:
         told = "A person may count in several of these groups."
         assert (told in str(answer.total())) == (groups > 1)
         assert told not in str(answer.total(["a"]))
+
+
+def test_a_day_by_any_of_its_types() -> None:
+    """Caught: a message that denies a group and lists it."""
+    day, other = date(2024, 1, 1), date(2024, 1, 2)
+    table = pa.table({"d": [day, other] * 10, "x": [1.0] * 20})
+    found = hg.mean(table, "x", bounds=(0, 1), epsilon=1, by="d", keys=[day, other])
+    days = (np.datetime64("2024-01-01"), np.datetime64("2024-01-01", "ns"))
+    for key in (day, datetime(2024, 1, 1), *days):
+        assert found[key] == found[day]
+        assert key in found
+    assert found.difference(pd.Timestamp("2024-01-02"), day).keys[1] == day
+    for wrong in (datetime(2024, 1, 1, 12), np.datetime64("2024-01-01T01:00")):
+        with pytest.raises(KeyError):
+            found[wrong]
+
+
+def test_the_total_of_no_published_group() -> None:
+    table = pa.table({"g": ["a"], "x": [1.0]})
+    found = hg.mean(table, "x", bounds=(0, 1), epsilon=1, by="g", delta="1e-300")
+    with pytest.raises(OptionError, match="no group of this answer was published"):
+        found.total()

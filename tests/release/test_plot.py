@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib import rc_context
 
 import hourglass as hg
 from hourglass.release.plot import Panel, _legend, _reach, _ticks, _two_lines, plot_means
@@ -85,6 +87,8 @@ def test_labels_of_a_chart_keep_what_distinguishes_them() -> None:
         ((26_000, 26_700), False, 2.4, ["26,000", "26,200", "26,400", "26,600"]),
         ((0.0271, 0.0306), True, 5.0, ["2.75 %", "2.80 %", "2.85 %"]),
         ((-1.0, 1.0), False, 5.0, ["-1.00", "-0.75", "-0.50"]),
+        ((4.6e-10, 5.3e-10), False, 2.4, ["4.8e-10", "5.0e-10", "5.2e-10"]),
+        ((-1e-12, 1e-12), False, 2.0, ["-1e-12", "0", "1e-12"]),
     ],
 )
 def test_ticks_of_an_axis(
@@ -102,6 +106,32 @@ def test_ticks_never_fail(low: float, high: float, share: bool, room: float) -> 
     """Charts are drawn after the charge."""
     places, told = _ticks(low, high, share, room)
     assert len(places) == len(told) < 10
+
+
+@pytest.mark.property
+@given(st.integers(-300, 290), st.floats(-1, 1), st.floats(1e-6, 1.0), st.floats(1.5, 12.0))
+def test_ticks_have_room_at_every_scale(power: int, low: float, width: float, room: float) -> None:
+    """Caught: labels of many digits on top of each other, or one tick alone."""
+    ends = low * 10.0**power, (low + width) * 10.0**power
+    places, told = _ticks(*ends, False, room)
+    assert len(set(told)) == len(places) > 1
+    gaps = np.diff(places) / (ends[1] - ends[0]) * room
+    assert np.all(gaps > 0.08 * max(map(len, told)))
+
+
+def test_a_long_title_and_no_group(tmp_path: Path) -> None:
+    """Caught: a title that leaves the picture, and an empty axis without a word."""
+    table = pa.table({"g": ["a"], "x": [1.0]})
+    text = "CASE WHEN x > 0.123456 THEN x ELSE " + " + ".join(["2 * x"] * 20) + " END"
+    ask: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1, "by": "g", "delta": "1e-300"}
+    path = tmp_path / "p.svg"
+    with rc_context({"svg.fonttype": "none"}):
+        hg.mean(table, hg.expression(text), **ask).plot(path)
+    drawn = path.read_text()
+    assert "No group's noisy count reached the threshold." in html.unescape(drawn)
+    title = re.findall("<text[^>]*font-size: 12px[^>]*>([^<]*)", drawn)
+    assert len(title) > 1
+    assert max(len(html.unescape(line)) for line in title) <= 62
 
 
 def test_a_sum_without_noise_has_an_axis(tmp_path: Path) -> None:

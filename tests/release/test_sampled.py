@@ -74,12 +74,12 @@ def test_one_answer_names_both_means() -> None:
 def test_the_note_tells_the_kind(options: dict[str, Any], words: str) -> None:
     text = " ".join(asked(**options).text(population=True).split())
     assert words in text
-    assert "All other intervals are of these records, and cover the noise only." in text
+    assert "All other intervals are for these records and cover only the noise." in text
 
 
 def test_persons_are_the_sample() -> None:
     text = asked(unit=hg.per_person("id")).text(population=True)
-    assert "The persons are taken as a random sample" in text
+    assert "The persons are assumed to be a random sample" in text
 
 
 def test_below_each_group() -> None:
@@ -176,7 +176,7 @@ def test_derived_figures_have_both() -> None:
     stored = total.to_dict(population=True)["intervals"]["population"]
     assert (stored["low"], stored["high"]) == (low, high)
     assert "population" not in total.to_dict()["intervals"]
-    assert "all these groups together are taken as one random sample" in " ".join(text.split())
+    assert "all these groups together are one random sample" in " ".join(text.split())
     for figure in (found.difference("b", "a"), found.ratio("b", "a")):
         lower, upper = ends(figure)
         assert near(below(figure.text(population=True), "mean of b"), (figure.value, lower, upper))
@@ -184,7 +184,7 @@ def test_derived_figures_have_both() -> None:
         assert (stored["low"], stored["high"]) == (lower, upper)
         assert "population" not in figure.to_dict()
         words = " ".join(figure.text(population=True).split())
-        assert "each group are taken as a random sample of a population of its own." in words
+        assert "each group are a random sample from that group's population." in words
         assert "hold for every population within the bounds" in words
 
 

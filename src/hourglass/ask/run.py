@@ -131,8 +131,8 @@ def is_failure(stored: Mapping[str, Any]) -> bool:
 def _restored(question: Question[Found_co], stored: Mapping[str, Any]) -> Found_co:
     if is_failure(stored):
         raise SourceError(
-            "request: an error ended this question after its noise was drawn, so this key is never "
-            "answered, and the charge stands; ask again under another key, at a new charge"
+            "request: this question failed after its noise was drawn, so it can never be answered "
+            "under this key, and the charge stands; ask again under another key, at a new charge"
         )
     return question.restore(stored)
 

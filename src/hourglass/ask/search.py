@@ -120,7 +120,8 @@ def bounds_question(
     price, kept, whose = exact_epsilon(epsilon), _share(share), as_unit(unit)
     if whose.groups > 1:
         raise OptionError(
-            f"unit: groups={whose.groups} needs groups, but bounds are for all rows; leave it out"
+            f"unit: groups={whose.groups} does not apply to bounds, which are searched for in all "
+            "rows together; leave it out"
         )
     each = epsilon_per_record(price, whose, False)
     check_parse(parse)

@@ -42,7 +42,7 @@ SMALL_GRIDS: Final = (1, 2, 3, 7, 16)
 
 def audit(
     what: Annotated[str, typer.Argument(help="exact, empirical, greybox, mutants or all.")] = "all",
-    epsilon: Annotated[str, typer.Option(help="The epsilon that is claimed.")] = "1",
+    epsilon: Annotated[str, typer.Option(help="The claimed epsilon.")] = "1",
     grid: Annotated[
         int | None,
         typer.Option(help="The number of cells of the grid; by default 2^32 and some small grids."),

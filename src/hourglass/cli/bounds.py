@@ -34,7 +34,7 @@ def bounds(
     epsilon: Annotated[
         str,
         typer.Option(
-            help="The privacy parameter of the search; it adds to that of the mean.",
+            help="The privacy parameter of the search, spent in addition to that of the mean.",
             show_default=False,
         ),
     ],
@@ -69,8 +69,8 @@ def bounds(
         str | None,
         typer.Option(
             "--format",
-            help=f"{' or '.join(_FORMATS)}; by default that of the ending of --output, else a "
-            "table.",
+            help=f"{' or '.join(_FORMATS)}; by default taken from the extension of --output, "
+            "else a table.",
         ),
     ] = None,
     output: options.Output = None,

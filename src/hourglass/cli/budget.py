@@ -287,14 +287,19 @@ def _show_table(balance: Balance, ledger: str, tight: float | None, at_delta: st
 
 def _show_verification(found: Verification) -> None:
     if found.sound:
-        typer.echo(f"Budget {found.name}: {found.entries} entries, nothing wrong.")
+        typer.echo(f"Budget {found.name}: {_entries(found.entries)}, nothing wrong.")
         if found.anchor is not None:
             _print_anchor(found.anchor)
         return
-    typer.echo(f"Budget {found.name}: {len(found.faults)} faults in {found.entries} entries:")
+    faults = counted(len(found.faults), "fault")
+    typer.echo(f"Budget {found.name}: {faults} in {_entries(found.entries)}:")
     for fault in found.faults:
         typer.echo(f"  {fault}")
     typer.echo("Restore the ledger from a copy at least as new as your last anchor.")
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count:,} entries"
 
 
 def _print_anchor(anchor: Anchor) -> None:

@@ -33,20 +33,19 @@ def format_of(given: str | None, output: Path | None, offered: Sequence[str] = F
         if given is None and ending not in _TEXT:
             known = [end for end, form in _ENDINGS.items() if form in offered]
             raise OptionError(
-                f"output={str(output)!r} ends in {ending}, which stands for no format; give the "
-                f"file the ending {', '.join(known)} or .txt (a table), or name the format with "
-                "--format"
+                f"output={str(output)!r} ends in {ending}, which is not a known format; use the "
+                f"extension {', '.join(known)} or .txt (a table), or name the format with --format"
             )
         return given or offered[0]
     if promised not in offered:
         raise OptionError(
             f"output={str(output)!r} ends in {ending}, but this command writes "
-            f"{' or '.join(offered)}; give the file another ending"
+            f"{' or '.join(offered)}; use another extension"
         )
     if given not in (None, promised):
         raise OptionError(
             f"format={given!r} contradicts output={str(output)!r}, which ends in {ending}; leave "
-            "out --format, or give the file another ending"
+            "out --format, or use another extension"
         )
     return promised
 
@@ -56,9 +55,9 @@ def check_statement(path: Path | None) -> None:
     ending = "" if path is None else path.suffix.lower()
     if ending and ending not in _STATEMENTS:
         raise OptionError(
-            f"statement={str(path)!r} ends in {ending}, which stands for no format of a "
-            f"statement; give the file the ending {', '.join(_STATEMENTS[:-1])} or "
-            f"{_STATEMENTS[-1]} (the sentences alone)"
+            f"statement={str(path)!r} ends in {ending}, which is not a format of "
+            f"statements; use the extension {', '.join(_STATEMENTS[:-1])} or "
+            f"{_STATEMENTS[-1]} (only the sentences)"
         )
 
 

@@ -42,7 +42,7 @@ def mean(
         typer.Option(
             metavar="TEXT",
             help='Average a value computed from each row, such as "dep_delay > 15", '
-            "instead of or in addition to a column; may be given again.",
+            "instead of or in addition to a column; can be repeated.",
         ),
     ] = None,
     bounds: Annotated[
@@ -57,7 +57,7 @@ def mean(
         list[str] | None,
         typer.Option(
             metavar="COLUMN LOWER UPPER",
-            help="The range of one of several columns; may be given again. Columns without one "
+            help="The range of one of several columns; can be repeated. The other columns "
             "have the range of --bounds.",
         ),
     ] = None,
@@ -76,7 +76,7 @@ def mean(
         list[str] | None,
         typer.Option(
             metavar="COLUMN VALUE",
-            help="What replaces missing values in one of several columns; may be given again.",
+            help="What replaces missing values in one of several columns; can be repeated.",
         ),
     ] = None,
     parse: options.Parse = None,
@@ -142,13 +142,13 @@ def _check_independent(persons: Persons, figures: Figures) -> None:
     """Raise an error if one person can have several records: they are no independent draws."""
     if persons.rows is not None and persons.rows > 1:
         raise OptionError(
-            f"--population takes the records as independent draws, but with --rows {persons.rows} "
-            "several rows of one person count; leave out --rows, so that each person counts once "
-            "with the mean of their rows, or leave out --population"
+            "--population assumes that the records are independent draws, but with --rows "
+            f"{persons.rows} several rows of one person count; leave out --rows, so that each "
+            "person counts once with the mean of their rows, or leave out --population"
         )
     if figures and persons.groups > 1:
         raise OptionError(
-            f"--population takes the records as independent draws, but with --groups "
+            f"--population assumes that the records are independent draws, but with --groups "
             f"{persons.groups} one person counts in several groups, which {figures.first} "
             f"combines; leave out {figures.first}, --groups or --population"
         )

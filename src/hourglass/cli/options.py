@@ -31,8 +31,8 @@ Trusted = Annotated[
     bool,
     typer.Option(
         "--trusted",
-        help="Accept any SELECT in --table; you vouch that each row of the base table makes at "
-        "most one row of it.",
+        help="Accept any SELECT in --table; you vouch that each row of the base table "
+        "produces at most one row of the result.",
     ),
 ]
 Multiline = Annotated[
@@ -54,7 +54,7 @@ Person = Annotated[
     str | None, typer.Option(help="Protect persons, identified by this column, instead of rows.")
 ]
 Rows = Annotated[
-    int | None, typer.Option(help="With --person: how many rows of a person may count, at most.")
+    int | None, typer.Option(help="With --person: the most rows of one person that count.")
 ]
 Parse = Annotated[str | None, typer.Option(help="How a column of text is read: real or integer.")]
 EngineName = Annotated[
@@ -68,14 +68,14 @@ BudgetName = Annotated[str | None, typer.Option(help="Charge this budget before 
 LedgerPlace = Annotated[
     str | None,
     typer.Option(
-        help="The ledger of the budget: a file or a PostgreSQL URL; by default HOURGLASS_LEDGER."
+        help="The budget's ledger: a file or a PostgreSQL URL; by default $HOURGLASS_LEDGER."
     ),
 ]
 RequestName = Annotated[
     str | None,
     typer.Option(
-        help="A key for the question; asking it again under this key returns the stored answer, "
-        "free."
+        help="A key for the question; asking it again under this key returns the stored answer "
+        "at no charge."
     ),
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="Print the SQL without running it.")]
@@ -99,7 +99,7 @@ BoundsFrom = Annotated[
 ]
 By = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN", help="Group by this column; may be given again."),
+    typer.Option(metavar="COLUMN", help="Group by this column; can be repeated."),
 ]
 Keys = Annotated[
     str | None,
@@ -107,7 +107,7 @@ Keys = Annotated[
 ]
 KeysFrom = Annotated[
     Path | None,
-    typer.Option(help="Public names of the groups from a file: a list (.txt) or a public table."),
+    typer.Option(help="Read the public group names from a file: a list (.txt) or a public table."),
 ]
 Delta = Annotated[
     str | None,
@@ -116,13 +116,13 @@ Delta = Annotated[
     ),
 ]
 GroupsOf = Annotated[
-    int, typer.Option(help="With --person: in how many groups a person may count, at most.")
+    int, typer.Option(help="With --person: the most groups in which one person counts.")
 ]
 GridCells = Annotated[
     int | None,
     typer.Option(
-        help="The number of cells that the range is divided into; by default chosen by the "
-        "column's type."
+        help="The number of cells that the range is divided into; by default it depends on "
+        "the column's type."
     ),
 ]
 Missing = Annotated[str, typer.Option(help="'drop', or the value that replaces missing ones.")]
@@ -130,22 +130,22 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}; by default that of the ending of "
-        "--output, else a table.",
+        help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}; by default taken from the "
+        "extension of --output, else a table.",
     ),
 ]
 Plot = Annotated[Path | None, typer.Option(help="Draw a chart to this .png, .svg or .pdf file.")]
 StatementTo = Annotated[
     Path | None,
     typer.Option(
-        help="Write the privacy statement to this file: YAML, or by its ending JSON (.json) or "
-        "the sentences alone (.txt)."
+        help="Write the privacy statement to this file: YAML, JSON (.json) or only the "
+        "sentences (.txt)."
     ),
 ]
 Confidence = Annotated[
     float | None,
     typer.Option(
-        help="Confidence of the intervals; by default 0.95, and no intervals past 100,000 groups."
+        help="Confidence of the intervals; by default 0.95, without intervals above 100,000 groups."
     ),
 ]
 Fewest = Annotated[
@@ -160,21 +160,21 @@ OutsideShare = Annotated[
     ),
 ]
 Total = Annotated[
-    bool, typer.Option("--total", help="Also print the total of all groups; costs no epsilon.")
+    bool, typer.Option("--total", help="Also print the total of all groups, at no cost in epsilon.")
 ]
 Difference = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A B",
-        help="Also print the figure of group A minus that of group B; costs no epsilon; may be "
-        "given again. With several --by, a group is written as its values: AA,1.",
+        help="Also print the figure of group A minus that of group B, at no cost in epsilon; "
+        "can be repeated. With several --by columns, write a group as its values, as in AA,1.",
     ),
 ]
 Ratio = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A B",
-        help="Also print the mean of group A divided by that of group B; costs no epsilon; may be "
-        "given again.",
+        help="Also print the mean of group A divided by that of group B, at no cost in epsilon; "
+        "can be repeated.",
     ),
 ]

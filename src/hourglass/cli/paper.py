@@ -48,7 +48,7 @@ def paper(
         list[str] | None,
         typer.Option(
             metavar="MODULE:NAME",
-            help="Your own algorithm, to be measured in e1 to e8; may be given again.",
+            help="Your own algorithm, to be measured in e1 to e8; can be repeated.",
         ),
     ] = None,
 ) -> None:

@@ -41,25 +41,27 @@ def plan(
         ),
     ] = None,
     at_mean: Annotated[
-        float | None, typer.Option(help="Where the mean is expected; by default the worst case.")
+        float | None,
+        typer.Option(help="The value expected for the mean; by default the worst case."),
     ] = None,
     columns: Annotated[
         int, typer.Option(help="The number of columns asked for together, from one epsilon.")
     ] = 1,
     spread: Annotated[
-        bool, typer.Option("--spread", help="The standard deviation is asked for as well.")
+        bool, typer.Option("--spread", help="The standard deviation is asked for too.")
     ] = False,
     outside: options.OutsideShare = None,
     population: Annotated[
         bool,
         typer.Option(
             "--population",
-            help="The error is the margin of the population's mean: noise and sampling error.",
+            help="The error is the half-width of the interval for the population's mean, which "
+            "covers noise and sampling error.",
         ),
     ] = False,
     confidence: Annotated[
         float | None,
-        typer.Option(help="With --population: the confidence of the margin; 0.95 by default."),
+        typer.Option(help="With --population: the confidence of the interval; 0.95 by default."),
     ] = None,
     whole: Annotated[
         bool,
@@ -81,7 +83,7 @@ def plan(
     grid = int(range_.width) if whole else None
     if confidence is not None and not population:
         raise OptionError(
-            "--confidence is that of the margin for a population; add --population, or leave it out"
+            "--confidence applies only with --population; add --population, or leave out --confidence"
         )
     sure = 0.95 if confidence is None else confidence
     if error is not None:

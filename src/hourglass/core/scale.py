@@ -44,7 +44,7 @@ class Scale:
         given = self.candidates
         if not 2 <= len(given) <= _MOST:
             raise BoundsError(
-                f"scale has {len(given)} candidates; give from 2 to {_MOST}, in increasing order"
+                f"scale takes from 2 to {_MOST} candidates in increasing order; {len(given)} given"
             )
         try:  # each neighbouring pair must be valid bounds: finite, increasing numbers
             pairs = [Bounds(low, high) for low, high in pairwise(given)]
@@ -122,7 +122,7 @@ class Counts:
         return "Counts(secret)"
 
     def __reduce__(self) -> Any:
-        raise TypeError("counts are secret: they are not pickled or copied out of the process")
+        raise TypeError("counts are secret and cannot be pickled or copied")
 
 
 def counts_from_histogram(scale: Scale, records: Mapping[int, int]) -> Counts:

@@ -88,7 +88,7 @@ class Totals:
         return "Totals(secret)"
 
     def __reduce__(self) -> Any:
-        raise TypeError("totals are secret: they are not pickled or copied out of the process")
+        raise TypeError("totals are secret and cannot be pickled or copied")
 
 
 @dataclass(frozen=True, repr=False)
@@ -198,7 +198,7 @@ class Groups:
         return "Groups(secret)"
 
     def __reduce__(self) -> Any:
-        raise TypeError("groups are secret: they are not pickled or copied out of the process")
+        raise TypeError("groups are secret and cannot be pickled or copied")
 
 
 class _OneGroup(Groups):

@@ -158,7 +158,7 @@ class Wide:
         return "Wide(secret)"
 
     def __reduce__(self) -> Any:
-        raise TypeError("totals are secret: they are not pickled or copied out of the process")
+        raise TypeError("totals are secret and cannot be pickled or copied")
 
 
 def _operand(other: Any) -> Any:

@@ -34,7 +34,7 @@ class Staircase:
     The centre stair |x| <= c has 2c+1 cells and every other stair G. Contract:
     ``sample(size)`` is distributed as ``size`` independent draws. Added to an integer of
     sensitivity G it is epsilon-DP, and with the centre of :func:`optimal_centre` it has the
-    least variance of this family; the continuous form is optimal among all noises
+    least variance of this family; the continuous form is optimal among all noise distributions
     (Geng, Viswanath 2014, Theorem 7 and eq. 50).
     """
 

@@ -45,7 +45,7 @@ class Kept:
         return "Kept(secret)"
 
     def __reduce__(self) -> Any:
-        raise TypeError("totals are secret: they are not pickled or copied out of the process")
+        raise TypeError("totals are secret and cannot be pickled or copied")
 
     def keep(
         self, query: Any, groups: Groups, keys: PublicKeys | None = None, most: int | None = None

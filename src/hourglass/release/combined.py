@@ -55,8 +55,8 @@ class Total(Derived):
 
     _shown: ClassVar[tuple[str, ...]] = ("mean", "sum", "count", "keys", "private")
     _assumed: ClassVar[str] = (
-        "Of the population, for the total: the records of all these groups together are taken as "
-        "one random sample."
+        "For the total, intervals for the population assume that the records of all these groups "
+        "together are one random sample."
     )
 
     @property

@@ -53,8 +53,8 @@ class Derived:
     _shown: ClassVar[tuple[str, ...]]
     #: What intervals of the population assume.
     _assumed: ClassVar[str] = (
-        "Of the population: the records of each group are taken as a random sample of a population "
-        "of its own."
+        "Intervals for the population assume that the records of each group are a random sample "
+        "from that group's population."
     )
 
     @property
@@ -129,7 +129,7 @@ def chosen_of(answer: Releases | Counts, keys: Sequence[Any] | None) -> list[Any
     one = isinstance(keys, str | bytes) or not isinstance(keys, Iterable)
     if one or (isinstance(keys, tuple) and keys in answer):
         raise OptionError(
-            f"keys={shown(keys)} is not a list; give a list of groups, also for one of them: "
+            f"keys={shown(keys)} is not a list; give a list of groups, even for a single one: "
             "total([key])"
         )
     return list(keys)
@@ -138,6 +138,10 @@ def chosen_of(answer: Releases | Counts, keys: Sequence[Any] | None) -> list[Any
 def places_of(answer: Releases | Counts, keys: Sequence[Any]) -> list[int]:
     """The places of groups to add up: at least one, and each once."""
     if not keys:
+        if not len(answer):
+            raise OptionError(
+                "no group of this answer was published, so there is nothing to add up"
+            )
         raise OptionError("keys: name at least one group to add up")
     places = [place_of(answer, key) for key in keys]
     if len(set(places)) < len(places):

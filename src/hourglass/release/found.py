@@ -31,7 +31,7 @@ _NOTHING: Final = 1e-15
 
 @dataclass(frozen=True)
 class FoundBounds:
-    """Bounds that were found privately; pass it on as ``bounds=``.
+    """Bounds that were found privately; pass them to a question as ``bounds=``.
 
     ``epsilon`` is the price of finding them, in addition to that of later questions. ``target`` is
     the number of records that the search aimed to leave outside each end (lower, upper), and

@@ -8,13 +8,14 @@ import textwrap
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from ..errors import OptionError
-from .rendering import number
+from .rendering import NONE_PUBLISHED, number, unbroken
 from .sampled import population_figures
 
 __all__ = ["Panel", "check_picture", "plot_means"]
@@ -151,7 +152,9 @@ def plot_means(
     names = [_two_lines(label) or "(empty)" for label in labels[:shown]]
     named = any(labels)
     panels = [panel.first(shown) for panel in panels]
-    foot = [part for note in (*notes, *_legend(panels)) for part in textwrap.wrap(note, 96)]
+    foot = [part for note in (*notes, *_legend(panels)) for part in _lines(note, 96)]
+    if not labels:
+        foot.insert(0, NONE_PUBLISHED)
     if shown < len(labels):
         foot.insert(0, f"The first {shown} of {len(labels):,} groups.")
     # Four panels are arranged two by two, not three and one.
@@ -159,7 +162,12 @@ def plot_means(
     down = -(-len(panels) // across)
     tall = any("\n" in name for name in names)
     line = (0.40 if tall else 0.30) if shown <= 20 else (0.30 if tall else 0.21)
-    above, below, axis = 0.52, 0.20 + 0.17 * len(foot), 0.42 + (0.26 if len(panels) > 1 else 0.0)
+    heading = _lines(title, 62)
+    above, below, axis = (
+        0.32 + 0.20 * len(heading),
+        0.20 + 0.17 * len(foot),
+        0.42 + (0.26 if len(panels) > 1 else 0.0),
+    )
     each = line * max(shown, 3 if named else 1) + axis
     width, height = 8.0 + 2.4 * (across - 1), above + below + down * each
     canvas = Figure(figsize=(width, height))
@@ -180,8 +188,8 @@ def plot_means(
             text = f"{figure}, with its {100 * confidence:g} % interval{both}"
             axes.set_xlabel(text, fontsize=9, color=_INK)
     canvas.text(
-        0.16 / width, 1.0 - 0.16 / height, title, fontsize=12, fontweight="bold", color=_INK,
-        va="top", parse_math=False,
+        0.16 / width, 1.0 - 0.16 / height, "\n".join(heading), fontsize=12, fontweight="bold",
+        color=_INK, va="top", parse_math=False,
     )  # fmt: skip
     for i, text in enumerate(reversed(foot)):
         corner = (0.16 / width, (0.08 + 0.17 * i) / height)
@@ -228,6 +236,11 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str], room: float) -> None:
     axes.spines["bottom"].set_color("#999999")
 
 
+def _lines(text: str, width: int) -> list[str]:
+    """The lines of a text; a range in brackets stays on one."""
+    return textwrap.wrap(unbroken(text), width)
+
+
 def _two_lines(label: str) -> str:
     """A label on at most two lines; of a longer one, the beginning and the end."""
     lines = textwrap.wrap(label, _WIDTH, break_on_hyphens=False)
@@ -238,26 +251,48 @@ def _two_lines(label: str) -> str:
 
 
 def _ticks(low: float, high: float, share: bool, room: float) -> tuple[list[float], list[str]]:
-    """Places on an axis of ``room`` inches, with labels that do not overlap."""
+    """Places on an axis of ``room`` inches, with labels that do not overlap.
+
+    With a power of ten, if numbers written out have no room for two of them.
+    """
     from matplotlib.ticker import MaxNLocator
 
     times, sign = (100.0, " %") if share else (1.0, "")
     low, high = times * low, times * high
     if not 0 < high - low < 1e300 or high - low < 1e-9 * max(abs(low), abs(high)):
         return [], []  # doubles are too coarse to divide it
-    for most in range(8, 1, -1):
+    kept: list[float] = []
+    for write, most in product((_plain, _powers), range(8, 1, -1)):
         found = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
         step = float(found[1] - found[0])
-        digits = max(0, -math.floor(math.log10(step) + 1e-9))
-        digits += round(step * 10.0**digits, 6) % 1 > 0  # a step of 2.5
-        labels = {float(v): f"{number(float(v), min(digits, 15))}{sign}" for v in found}
+        labels = {float(v): f"{write(float(v), step)}{sign}" for v in found}
         wide = 0.08 * max(map(len, labels.values()))
-        if step / (high - low) * room > wide + 0.1:
+        if step / (high - low) * room <= wide + 0.1:
+            continue
+        # A label may extend a little beyond the axis, by half the gap between two panels.
+        inches = {v: (v - low) / (high - low) * room for v in labels if low <= v <= high}
+        beyond = {v: 0.04 * len(labels[v]) - 0.25 for v in inches}
+        kept = [v for v, x in inches.items() if beyond[v] <= x <= room - beyond[v]]
+        if len(kept) > 1 and len({labels[v] for v in kept}) == len(kept):
             break
-    # A label may extend a little beyond the axis, by half the gap between two panels.
-    inches = {v: (v - low) / (high - low) * room for v in labels if low <= v <= high}
-    kept = [v for v, x in inches.items() if wide / 2 - 0.25 <= x <= room + 0.25 - wide / 2]
     return [v / times for v in kept], [labels[v] for v in kept]
+
+
+def _plain(value: float, step: float) -> str:
+    """A number with as many decimals as the step has."""
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    digits += round(step * 10.0**digits, 6) % 1 > 0  # a step of 2.5
+    return number(value, min(digits, 15))
+
+
+def _powers(value: float, step: float) -> str:
+    """A number with a power of ten, and as many digits as the step needs: 4.75e-10."""
+    if abs(value) < step / 2:
+        return "0"
+    digits = max(0, math.floor(math.log10(abs(value))) - math.floor(math.log10(step) + 1e-9))
+    digits += round(step / 10.0 ** math.floor(math.log10(step) + 1e-9), 6) % 1 > 0
+    mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
 
 
 def _save(figure: Any, picture: Path, path: Any) -> None:

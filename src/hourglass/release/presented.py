@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from ..core.unit import hidden
 from ..errors import OptionError, shown
 from .rendering import (
+    NONE_PUBLISHED,
     NOT_PRIVATE,
     counted,
     decimal,
@@ -233,7 +234,7 @@ class Presented:
 
     def _printed_table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         if not rows:
-            return "No group's noisy count reached the threshold."
+            return NONE_PUBLISHED
         return text_table(head, rows, self._names)
 
     def __str__(self) -> str:

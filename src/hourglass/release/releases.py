@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -42,8 +43,13 @@ class _Places(dict[Any, int]):
 
 
 def _written(key: Any) -> Any:
+    """The key as an answer has it: numbers of text files as text, and midnight as its day."""
     if isinstance(key, tuple):
         return tuple(map(_written, key))
+    if isinstance(key, np.datetime64):
+        key = key.astype("datetime64[us]").item()
+    if isinstance(key, datetime) and key.tzinfo is None and key.time() == time():
+        return key.date()
     return str(key) if isinstance(key, int) and not isinstance(key, bool) else key
 
 

@@ -14,9 +14,9 @@ from itertools import chain, zip_longest
 from typing import Any, Final
 
 __all__ = [
-    "NOT_PRIVATE", "bound", "clamped", "counted", "decimal", "decimals_for", "grouped",
-    "html_paragraphs", "html_table", "label", "listed", "marked", "named", "number", "paragraphs",
-    "sentence_table", "text_table", "yaml_text",
+    "NONE_PUBLISHED", "NOT_PRIVATE", "bound", "clamped", "counted", "decimal", "decimals_for",
+    "grouped", "html_paragraphs", "html_table", "label", "listed", "marked", "named", "number",
+    "paragraphs", "sentence_table", "text_table", "unbroken", "yaml_text",
 ]  # fmt: skip
 
 #: Tables and notes are wrapped to lines of this many characters.
@@ -32,6 +32,8 @@ _WORD: Final = re.compile(r"[^\W\d_]{2}")
 
 #: What everything says that is made of seeded bits.
 NOT_PRIVATE: Final = "NOT PRIVATE: the noise came from a seeded source of bits."
+#: In place of a table or a chart of groups with secret names.
+NONE_PUBLISHED: Final = "No group's noisy count reached the threshold."
 
 
 def marked(private: bool) -> dict[str, bool]:
@@ -120,9 +122,14 @@ def label(key: Iterable[Any]) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def unbroken(note: str) -> str:
+    """The note, with ranges such as [0, 40] that no line ends within."""
+    return re.sub(r"(\[[^][ ]+,) (?=[^][ ]+\])", "\\1\N{NO-BREAK SPACE}", note)
+
+
 def paragraphs(notes: Iterable[str]) -> str:
     """Notes as lines of at most 80 characters, wrapped between words, but not within a range."""
-    whole = (re.sub(r"(\[[^][ ]+,) (?=[^][ ]+\])", "\\1\N{NO-BREAK SPACE}", note) for note in notes)
+    whole = map(unbroken, notes)
     lines = (line for note in whole for line in _wrapped(note, WIDTH, long_words=False))
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 

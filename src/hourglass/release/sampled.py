@@ -1,7 +1,7 @@
 """Answers with means: of these records and, if asked for, of the population.
 
-The records are then taken as a random sample of the population. The notes below a table or a chart
-tell the intervals of these records from those of the population.
+The records are then assumed to be a random sample of the population. The notes below a table or a
+chart tell the intervals of these records from those of the population.
 """
 
 from __future__ import annotations
@@ -134,9 +134,9 @@ class Sampled(Presented):
         kinds = {part._population_kind for part in self._by_column().values()}
         rests = _KINDS[kinds.pop()] if len(kinds) == 1 else _MIXED
         return [
-            f"The {who} are taken as a random sample of the population: its interval covers noise "
-            f"and sampling error; {rests}. All other intervals are of these {who}, and cover the "
-            "noise only."
+            f"The {who} are assumed to be a random sample of the population. Its interval covers "
+            f"noise and sampling error; {rests}. All other intervals are for these {who} and cover "
+            "only the noise."
         ]
 
 

@@ -41,7 +41,7 @@ def connect(url: str, token: str, *, timeout: float = 30.0) -> Gateway:
         )
     if parts.scheme != "https" and not (parts.scheme == "http" and local):
         raise OptionError(
-            f"url={shown(url)}: the token would be readable on the way; give an https address"
+            f"url={shown(url)}: the token would be sent unencrypted; give an https address"
         )
     plain = token.strip() if isinstance(token, str) else ""
     if not plain or not plain.isascii() or not plain.isprintable():

@@ -32,8 +32,8 @@ FAILURES: Final[dict[str, tuple[int, str]]] = {
         "This came from another site, or from a form that is too old. Reload the page, then try "
         "again.",
     ),
-    "wrong_host": (400, "This service is not reached under that name."),
-    "not_by_proxy": (403, "This service is reached through its proxy alone."),
+    "wrong_host": (400, "This service does not answer under that host name."),
+    "not_by_proxy": (403, "This service can be reached only through its proxy."),
     "not_found": (404, "There is no such page."),
     "no_such_dataset": (404, "There is no such dataset, or it is not open to you."),
     "no_such_answer": (404, "There is no answer under this key, or it is not open to you."),

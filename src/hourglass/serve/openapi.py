@@ -37,7 +37,7 @@ _QUESTION: Final = {
 }
 _PARAMETERS: Final = {
     "dataset": (True, "the dataset"),
-    "columns": (True, "a column; may be given again. column is the same"),
+    "columns": (True, "a column; can be repeated. column is the same"),
     "by": (False, "a grouping of the dataset"),
     "filter": (False, "a filter of the dataset, by its name"),
     "spread": (False, "true for the standard deviation as well"),
