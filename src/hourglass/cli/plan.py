@@ -83,7 +83,7 @@ def plan(
     grid = int(range_.width) if whole else None
     if confidence is not None and not population:
         raise OptionError(
-            "--confidence applies only with --population; add --population, or leave out --confidence"
+            "--confidence applies only with --population; add --population, or leave it out"
         )
     sure = 0.95 if confidence is None else confidence
     if error is not None:
