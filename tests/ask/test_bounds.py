@@ -157,6 +157,19 @@ def test_a_user_defined_scale() -> None:
     assert 980 <= found.lower < 1000 < found.upper <= 1020
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_each_end_is_told_with_the_scan_that_found_it(sign: int) -> None:
+    """The end nearer to zero with the one that returned, which has a fifth of epsilon."""
+    values = sign * np.linspace(20.0, 30.0, 5000)
+    found = hg.find_bounds(values, epsilon=1, scale=range(-60, 91), bits=hg.SeededBits(1))
+    near, far = (found.lower, found.upper)[::sign]
+    assert (19 <= sign * near <= 21, 29 <= sign * far <= 31) == (True, True)
+    outward = {"epsilon": "4/5", "questions": 91 if sign > 0 else 61}
+    back = {"epsilon": "1/5", "questions": abs(far)}  # from the end that was found to the pivot
+    assert found.to_dict()["scans"] == [back, outward][::sign]
+    assert found.target == (10, 3)[::sign]
+
+
 def test_the_end_of_the_scale_is_reported() -> None:
     found = hg.find_bounds(VALUES + 1e3, epsilon=2, scale=[0, 1, 10], bits=SeededBits(3))
     assert found.edges == (False, True)
@@ -181,7 +194,7 @@ def test_hardly_any_records(nothing: Any) -> None:
 
 def test_a_person_in_several_groups_is_refused() -> None:
     table = pa.table({"u": [1, 2], "x": [0.5, 2.0]})
-    with pytest.raises(hg.OptionError, match="groups=2 needs groups, but bounds are for all rows"):
+    with pytest.raises(hg.OptionError, match="groups=2 does not apply to bounds"):
         hg.find_bounds(table, "x", epsilon=1, unit=hg.per_person("u", groups=2))
 
 
@@ -286,9 +299,11 @@ def test_alike_questions_have_one_text() -> None:
             {"unit": hg.per_person("u")},
             {"unit": hg.per_person("u", rows=2)},
             {"parse": "real"},
+            {"where": "x > 1"},
+            {"where": "x > 2"},
         )
     ]
-    assert len({text, *other}) == 7
+    assert len({text, *other}) == 9
 
 
 def test_confidence_is_checked() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
+from hourglass.core.columns import Keys
 from hourglass.core.keys import LONGEST
+from hourglass.core.totals import Groups
 from hourglass.estimate.point import EXACT
 from hourglass.noise.bits import BLOCK
 from hourglass.read.sql.query import MOST_LISTED
@@ -138,3 +141,15 @@ def test_long_lists_of_keys_are_not_in_the_query(null: bool) -> None:
         assert (len(secret.keys) == len(keys)) == listed
         assert all(len((key or "").encode()) <= LONGEST for (key,) in secret.keys)
         assert question.keys.padded(secret).count.tolist() == [known.count(key) for key in keys]
+
+
+def test_a_secret_name_without_records_is_never_published() -> None:
+    """All its values are missing, or it fills up a list: no noise may publish it."""
+    data = pa.table({"g": ["a", "b"], "x": [1.0, 2.0]})
+    question = mean_question(data, "x", bounds=(0, 10), epsilon=1, by="g", delta=0.5)
+    always = replace(question, threshold=-(10**6))
+    none = np.zeros(2, dtype=np.int64)
+    secret = Groups.of(Keys.of([("a",), ("b",)], 1), np.array([0, 1]), none, none)
+    keys, noisy = always.noise(secret, hg.SeededBits(1))
+    assert list(keys) == [("b",)]
+    assert len(noisy.sizes) == 1

@@ -307,6 +307,10 @@ def test_where_it_is_not_offered() -> None:
         hg.mean([1.0], algorithm="swap", **ASK)
     with pytest.raises(hg.EpsilonError, match="nearer to 1/2"):
         hg.mean([1.0], **ASK | {"outside": "1/100000000"})
+    small: dict[str, Any] = {"bounds": (0, 1), "epsilon": "1e-5", "outside": "1/8"}
+    assert hg.mean(np.zeros((4, 1)), **small).outside_epsilon == Fraction("1.25e-6")
+    with pytest.raises(hg.EpsilonError, match="nearer to 1/2"):  # each column gets a part of it
+        hg.mean(np.zeros((4, 2)), **small)
     for algorithm in ("laplace", "staircase", "independent", "shifted"):
         assert hg.mean([5.0], algorithm=algorithm, **SURE).outside.above == 0
 

@@ -148,6 +148,13 @@ def test_tables_and_statements_mention_it() -> None:
     assert " std " in str(hg.mean(TABLE, "x", by="g", keys=["a"], **SURE))
 
 
+def test_no_values_have_a_larger_standard_deviation_than_half_the_range() -> None:
+    """Also where rounding to a coarse grid is allowed for."""
+    found = hg.mean([0.0, 100.0] * 500, bounds=(0.0, 100.0), grid=7, epsilon=1, spread=True)
+    assert found.interval(of="std").high == 50.0
+    assert found.interval(of="variance").high == 2500.0
+
+
 def test_without_it_there_is_no_standard_deviation() -> None:
     found = hg.mean(TABLE, "x", bounds=(0, 100), epsilon=1)
     assert not hasattr(found, "std")

@@ -272,8 +272,9 @@ def test_studentised() -> None:
     assert (found.low, found.high) == pytest.approx((5 - half, 5 + half), abs=1e-4)
     noisy = studentised(5.0, 4.0, 101, noise=0.3, confidence=0.95, bounds=(0.0, 10.0))
     assert noisy.high - 5 == pytest.approx(math.hypot(half, 1.98397 * 0.3), abs=1e-4)
-    none = studentised(5.0, 4.0, -3, noise=0.3, confidence=0.95, bounds=(0.0, 10.0))
-    assert tuple(none) == (0.0, 10.0)
+    for few in (-3, 0.5, 1):  # there is no variance of one record
+        none = studentised(5.0, 0.01, few, noise=0.3, confidence=0.95, bounds=(0.0, 10.0))
+        assert tuple(none) == (0.0, 10.0)
     edge = studentised(0.1, 1e9, 4, noise=0.0, confidence=0.95, bounds=(0.0, 10.0))
     # No values between the bounds have a variance above 25, nor a mean below 0.
     assert tuple(edge) == pytest.approx((0.0, 0.1 + 5 / 2 * 3.064), abs=1e-2)

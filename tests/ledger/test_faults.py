@@ -473,6 +473,26 @@ def test_chain_forged_with_a_wrong_sum(file: SqlitePlace, kind: str, said: objec
         Budget(file.location, "b")
 
 
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_charge_given_back_by_an_earlier_version(file: SqlitePlace, resumed: bool) -> None:
+    """Its person has it back; a charge that was resumed may have been answered, and stands."""
+    previous = fresh(file).balance().anchor.hash
+    charge: dict[str, object] = {"epsilon": "1/10", "delta": "0/1"}
+    charge |= {"request": "ana/1", "question": "", "description": ""}
+    given: list[tuple[str, dict[str, object]]] = [("reserve", charge), ("void", {"charge": 1})]
+    moves = [given[0], ("reopen", given[1][1]), given[1]] if resumed else given
+    for number, (kind, fields) in enumerate(moves, 1):
+        row = make_row("b", number, previous, kind, fields)
+        file.edit(f"INSERT INTO entries VALUES ('b', {number}, '{row.body}', '{row.hash}', NULL)")
+        previous = row.hash
+    if resumed:
+        with pytest.raises(LedgerCorruptError, match="entry 3: it gives back a charge that was"):
+            Budget(file.location, "b")
+        return
+    budget = Budget(file.location, "b")
+    assert budget.balance().spent.epsilon == budget.spent_by("ana")[1].epsilon == 0
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -19,10 +19,11 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.mechanisms.base import make
 from hourglass.mechanisms.box_tails import BoxTails
-from hourglass.mechanisms.columns import HourglassColumns, box_lattice
+from hourglass.mechanisms.columns import HourglassColumn, HourglassColumns, box_lattice
 from hourglass.mechanisms.hourglass import HourglassTails
 from hourglass.mechanisms.tails import SLACK, Line
 from hourglass.mechanisms.threshold import threshold
+from hourglass.noise import HourglassBox
 
 
 def columns(epsilon: str, *cells: int, own: bool = False) -> HourglassColumns:
@@ -59,6 +60,23 @@ def test_the_noise_is_added_to_each_sum_and_once_to_the_count(
         assert part.cells == mechanism.parts[i] * sums[i] + x[i]
         assert part.size == count + k
         assert part.weight == part.parts * part.grid * (count + k)
+
+
+def test_many_draws_of_large_totals_do_not_wrap() -> None:
+    """Also where a column on a small grid stands beside one on the finest."""
+    mechanism, count = columns("1", 2**32, 1), 2**33
+    noisy = mechanism.noise(Totals(2**32 * count, count, (count,)), size=50)
+    for part in noisy.columns:
+        assert all(abs(int(w) / part.parts / part.grid - count) < 10**3 for w in part.weight)
+        assert all(abs(int(c) / part.parts / part.grid - count) < 10**3 for c in part.cells)
+
+
+def test_columns_of_one_grid_and_two_centres_are_not_alike() -> None:
+    """As may be stored; caught: intervals of one column from the law of another."""
+    law, grid = HourglassBox(Fraction(1), [6, 6], [1, 3]), Grid(Bounds(0, 6), 6, True)
+    first, second = (HourglassColumn(Fraction(1), grid, law, number) for number in (0, 1))
+    assert (first.alike.number, second.alike.number) == (0, 1)
+    assert first.moments != second.moments
 
 
 @pytest.mark.parametrize("groups", [1, 5])

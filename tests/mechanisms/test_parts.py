@@ -107,6 +107,16 @@ def test_large_counts_do_not_wrap_either() -> None:
         assert all(abs(n / count - 1) < 1e-6 for n in noisy.weight / (noisy.parts * noisy.grid))
 
 
+def test_a_sum_of_large_values_in_a_narrow_range_does_not_wrap() -> None:
+    """Noise is added to the sum itself, which is far above that of the distances."""
+    algorithm = make("independent", Fraction(1), Grid(Bounds(2.0**18, 2.0**18 + 1), 2**32))
+    noisy = algorithm.noise(Totals(0, 2**14), size=50)
+    sizes = [int(w) / noisy.parts / noisy.grid for w in noisy.weight]
+    assert all(abs(size - 2**14) < 10**3 for size in sizes)
+    assert len({*sizes}) > 1
+    assert all(abs(int(c) / noisy.parts / noisy.grid) < 2**26 for c in noisy.cells)
+
+
 def test_what_was_drawn_in_other_parts_is_read_as_it_was_drawn() -> None:
     """An answer of a version that cut cells otherwise keeps its law, and so its intervals."""
     whole = HourglassMean(Fraction(3), Grid(Bounds(1, 5), 4, own=True), stored_parts=1)

@@ -56,6 +56,14 @@ def test_the_noise_is_added_to_three_totals(values: list[int], G: int, epsilon: 
     assert by_group.take(0).size == len(cells) + int(drawn[0].sum()) // mechanism.law.whole
 
 
+def test_many_draws_of_large_totals_do_not_wrap() -> None:
+    mechanism, count = spread("1", FINEST), 2**20
+    noisy = mechanism.noise(Totals(FINEST * count, count, (FINEST**2 * count,)), size=50)
+    unit = noisy.parts * noisy.grid
+    assert all(abs(int(w) / unit - count) < 10**3 for w in noisy.weight)
+    assert all(abs(2 * int(u) / unit - count) < 10**3 for u in noisy.squares)
+
+
 @pytest.mark.parametrize(
     ("epsilon", "ratio"), [("1/10", 1.20), ("1", 1.22), ("2", 1.276), ("4", 1.47)]
 )

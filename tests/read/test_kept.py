@@ -6,9 +6,11 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hourglass.ask.question import MeanQuestion, mean_question
+from hourglass.core.totals import Groups
 from hourglass.errors import OptionError
 from hourglass.read.kept import Kept
 
@@ -80,6 +82,19 @@ def test_groups_with_secret_names_are_filled_up_to_a_public_number() -> None:
     assert list(filled.keys) == [*groups.keys] + [(None,)] * 5
     assert filled.count.tolist() == groups.count.tolist() + [0] * 5
     assert filled.totals.cells.tolist() == groups.totals.cells.tolist() + [0] * 5
+
+
+def test_groups_without_records_do_not_count_towards_the_public_number() -> None:
+    """An engine may return them or not; whether they are refused must not depend on that."""
+    options: dict[str, Any] = {"bounds": (0, 40), "by": "health", "delta": 1e-9}
+    question = mean_question(VISITS, "visits", epsilon=1, **options)
+    found = Kept(question.source, "place")
+    groups = question.read()
+    empty = Groups(groups.keys, groups.count * np.array([0, 1, 1, 1]), groups.halves)
+    found.keep(question.query, empty, most=3)
+    kept = found.run(None, question.query)
+    assert list(kept.keys) == list(groups.keys)[1:]
+    assert kept.count.tolist() == groups.count.tolist()[1:]
 
 
 def test_kept_totals_stay_where_they_are() -> None:

@@ -177,3 +177,12 @@ def test_a_key_that_is_not_there_and_a_figure_of_one_answer() -> None:
     with pytest.raises(AttributeError, match="spread=True"):
         means.variances  # noqa: B018
     assert pickle.loads(pickle.dumps(means)).means.tolist() == means.means.tolist()
+
+
+def test_columns_by_group_hold_jointly() -> None:
+    found = asked(by="g", keys=["x", "y", "none"])
+    columns = found.columns(0.9, simultaneous=True)
+    joint = [one for key in found for one in found[key].intervals(0.9, simultaneous=True).values()]
+    assert columns["mean_low"].tolist() == [one.low for one in joint]
+    assert columns["mean_high"].tolist() == [one.high for one in joint]
+    assert (columns["mean_low"][:4] < found.columns(0.9)["mean_low"][:4]).all()

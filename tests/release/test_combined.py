@@ -22,7 +22,7 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.errors import OptionError
-from hourglass.estimate import pairs
+from hourglass.estimate import differences, pairs
 from hourglass.estimate.differences import _fewest, _tails_at, difference
 from hourglass.estimate.interval import _records
 from hourglass.estimate.lines import COUNT, Tail, count_reach, reach_of, sums_reach, tail
@@ -355,6 +355,74 @@ def test_the_tail_of_an_error_covers_every_number_of_records(mean: float) -> Non
             assert found >= share - 6 * math.sqrt(max(share, 1e-4) / runs)
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+@pytest.mark.parametrize("population", [False, True])
+def test_what_is_spent_on_a_pair_adds_up(
+    population: bool, confidence: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An interval for each of the two means, and the test of both: at most 1 - confidence."""
+    mechanism, given = make("hourglass", Fraction(1), GRIDS["real"]), dict[str, set[float]]()
+
+    def noted(module: Any, name: str) -> None:
+        own = getattr(module, name)
+
+        def wrapped(*options: Any) -> Any:
+            given.setdefault(name, set()).add(options[-1])
+            return own(*options)
+
+        monkeypatch.setattr(module, name, wrapped)
+
+    noted(differences, "_too_far")
+    noted(pairs, "_quantile")
+    seen = Seen(mechanism, 150.0, 400.0, confidence)
+    differences._by_errors(seen, seen, population)
+    pairs.difference(seen, seen, population)
+    means = 2 * (1.0 - pairs.cut(seen, population)[0].confidence)
+    sides, both = *given["_too_far"], *given["_quantile"]
+    assert 2 * sides + means == pytest.approx(1.0 - confidence, rel=1e-9)
+    assert both + means == pytest.approx(1.0 - confidence, rel=1e-9)
+    assert 2 * seen.miss + seen._spent == pytest.approx(1.0 - confidence, rel=1e-9)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("ends", [(0.2, 0.6), (0.5, 0.9)])
+def test_the_tail_of_a_pivot_covers_every_mean_of_its_cell(ends: tuple[float, float]) -> None:
+    """200,000 draws, within 6 standard errors (false alarms: 1e-8 each). That of the middle of
+    the cell alone would fail."""
+    mechanism, runs = make("hourglass", Fraction(1), GRIDS["real"]), 200_000
+    noise = mechanism.noise(Totals(0, 0), size=runs, bits=hg.SeededBits(9))
+    x, y = (np.asarray(part, dtype=np.float64) / 2**32 for part in (noise.cells, noise.weight))
+    seen, places = Seen(mechanism, 20.0, 40.0, 0.9), np.linspace(0.0, 8.0, 33)
+    bound = pairs._sides(seen, *ends, places, False).tolist()
+    for mean in ends:
+        far = (np.abs(y) < seen.reach) & (np.abs(x - mean * y) >= places[:, None])
+        for share, found in zip(far.mean(axis=1).tolist(), bound, strict=True):
+            assert found >= share - 6 * math.sqrt(max(share, 1e-4) / runs)
+
+
+@pytest.mark.parametrize("size", [4.0, 30.0, 130.0])
+def test_an_ellipse_has_the_scale_of_every_number_of_records(size: float) -> None:
+    """Which of them it is depends on the true number, which is secret."""
+    mechanism = make("hourglass", Fraction(1, 4), GRIDS["real"])
+    seen = Seen(mechanism, size / 2, size, 0.9)
+    found = pairs._scales(seen, True)
+    sampling = [4 * (c**2 - float(mechanism.moments.cells)) for c in found]
+    for n in range(seen.least, seen.most + 1):
+        assert any(0.499 * n <= v <= 2.001 * max(n, 1) for v in sampling)  # a power of four
+
+
+@pytest.mark.parametrize("population", [False, True])
+def test_a_difference_of_distances_from_the_upper_bound_has_the_other_sign(
+    population: bool,
+) -> None:
+    """Caught: the cells of a mean in the wrong order for one of the two tails."""
+    mechanism = make("hourglass", Fraction(1), GRIDS["real"])
+    first, second = Seen(mechanism, 12.0, 80.0, 0.9), Seen(mechanism, 45.0, 90.0, 0.9)
+    low, high = differences._by_errors(first, second, population)
+    found = differences._by_errors(first.mirrored, second.mirrored, population)
+    assert found == pytest.approx((-high, -low), rel=0.004)
+
+
 @pytest.mark.parametrize(("q", "wanted"), [(0.5, 1.0), (1.5, 0.7), (2.4, 0.285), (9.0, 0.145)])
 def test_outside_an_ellipse_each_error_is_at_the_end_of_its_step(q: float, wanted: float) -> None:
     """|z_1| just below 1 and below 2 with masses of 0.5 and 0.4, beyond the table with 0.1."""
@@ -647,3 +715,22 @@ def test_the_total_of_no_published_group() -> None:
     found = hg.mean(table, "x", bounds=(0, 1), epsilon=1, by="g", delta="1e-300")
     with pytest.raises(OptionError, match="no group of this answer was published"):
         found.total()
+
+
+@pytest.mark.parametrize("estimator", ["projected", "ratio", "jeffreys", "posterior"])
+def test_the_total_of_one_group_is_that_group(estimator: str) -> None:
+    """Caught: the projected mean, whatever the estimator of the answer."""
+    table = pa.table({"g": ["a", "b"] * 4, "x": [0, 1] * 4})
+    for seed in range(20):
+        found = hg.mean(
+            table, "x", bounds=(0, 1), epsilon=1, by="g", keys=["a", "b"], estimator=estimator,
+            bits=hg.SeededBits(seed),
+        )  # fmt: skip
+        for key in ("a", "b"):
+            one = found.total([key])
+            assert (one.mean, one.sum, one.count) == (
+                found[key].mean,
+                found[key].sum,
+                found[key].count,
+            )
+            assert one.interval(of="mean") == found[key].interval(of="mean")

@@ -7,6 +7,7 @@ import json
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.errors import OptionError
 from hourglass.mechanisms.base import ALGORITHMS, make
-from hourglass.release.compared import SumDifference
+from hourglass.release.compared import Difference, SumDifference
 
 VISITS = pd.DataFrame(
     {"g": ["good", "fair"] * 300, "x": [1.0, 3.0] * 300, "y": [2.0, 5.0] * 300}
@@ -176,3 +177,25 @@ def test_answers_are_copied_and_pickled() -> None:
     for one in answers().values():
         assert str(copy.deepcopy(one)) == str(one)
         assert str(pickle.loads(pickle.dumps(one))) == str(one)
+
+
+def test_a_group_is_named_once_however_its_key_is_written(tmp_path: Path) -> None:
+    """In a text file 1 and "1" are the same group."""
+    path = tmp_path / "some.csv"
+    path.write_text("g,x\n" + "1,0.5\n2,0.25\n" * 50)
+    found = hg.mean(path, "x", bounds=(0, 1), epsilon=1, by="g", keys=["1", "2"])
+    assert found.total([1, "2"]).count == found.total(["1", 2]).count
+    with pytest.raises(OptionError, match="named twice"):
+        found.total([1, "1"])
+    for compared in (found.difference, found.ratio):
+        with pytest.raises(OptionError, match="the same group"):
+            compared(1, "1")
+
+
+def test_a_group_without_records_has_no_difference_to_print() -> None:
+    """The mean of a negative number of records is no number, even if its interval is one-sided."""
+    mechanism = make("hourglass", Fraction(1), Grid(Bounds(0, 1), 1, True))
+    noisy = NoisyTotals(-5, 2, 1), NoisyTotals(50, 50, 1)
+    for means, pair in (((1.0, 0.5), noisy), ((0.5, 1.0), noisy[::-1])):
+        line = Difference(("a", "b"), means, pair, mechanism).text().splitlines()[2]
+        assert line.split()[7] == "–"

@@ -188,6 +188,14 @@ def test_derived_figures_have_both() -> None:
         assert "hold for every population within the bounds" in words
 
 
+def test_the_total_of_yes_no_groups_is_valid_and_that_of_one_is_exact() -> None:
+    table = pa.table({"g": ["a", "b"] * 50, "yes": [True, False, False, False] * 25})
+    found = hg.mean(table, "yes", bounds=(0, 1), epsilon=1, by="g", keys=["a", "b"])
+    assert found.total().interval(of="population").kind == "valid"
+    assert found.total(["a"]).interval(of="population").kind == "exact"
+    assert found["a"].interval(of="population").kind == "exact"
+
+
 def test_derived_figures_are_valid_also_with_the_spread() -> None:
     """As their notes say: those of the groups use the variance, these do not."""
     found = asked(**BY, spread=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -281,6 +282,16 @@ def test_equal_answers_have_equal_noise() -> None:
         for each in (Fraction(1), Fraction(1, 2))
     )  # fmt: skip
     assert once == hg.Release.from_dict(once.to_dict()) != half
+
+
+@pytest.mark.parametrize("groups", [{}, {"by": "g", "keys": ["a", "b"]}])
+def test_what_replaced_missing_values_is_told_when_read_back(groups: dict[str, Any]) -> None:
+    table = pa.table({"g": ["a", "b"] * 20, "x": [0.5, None] * 20})
+    found = hg.mean(table, "x", bounds=(0, 1), epsilon=1, missing=0.25, **groups)
+    again = type(found).from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again.missing == 0.25
+    assert str(again) == str(found)
+    assert again.statement() == found.statement()
 
 
 def test_a_release_is_a_table_of_one_row() -> None:

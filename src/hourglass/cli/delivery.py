@@ -94,7 +94,7 @@ def answered(
         with delivery.part("statement", wanted.statement):
             text = statement_text(found.statement(budget=charges), wanted.statement)
             write_file(wanted.statement, encoded(text))
-    if np.all(found.few(wanted.fewest)):
+    if np.all(found.few()):
         if "column" in ask and (place.is_text or ask["parse"]):
             say(_PLAIN[ask["parse"] or "real"])
         if ask.get("keys") is not None:

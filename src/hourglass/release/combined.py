@@ -52,6 +52,7 @@ class Total(Derived):
     private: bool = True
     asked: str = "mean"
     unit: str = "row"
+    estimator: str = "projected"
 
     _shown: ClassVar[tuple[str, ...]] = ("mean", "sum", "count", "keys", "private")
     _assumed: ClassVar[str] = (
@@ -61,8 +62,13 @@ class Total(Derived):
 
     @property
     def mean(self) -> float:
-        """The mean of the values, clamped to the bounds."""
-        return float(point.mean(self.noisy_totals, self._algorithm, "projected"))
+        """The mean of the values, clamped to the bounds.
+
+        Of one group, by the estimator of the answer. A posterior is known for one draw of the noise
+        only, so that of several groups is the projected mean.
+        """
+        estimator = self.estimator if len(self.keys) == 1 else "projected"
+        return float(point.mean(self.noisy_totals, self._algorithm, estimator))
 
     @property
     def sum(self) -> float:
@@ -172,8 +178,9 @@ def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
     cells, rest = (sum(int(v) for v in part) for part in (noisy.cells, noisy.rest))
     whole = NoisyTotals(cells, rest, noisy.grid, noisy.parts)
     return Total(
-        tuple(chosen), whole, releases._algorithm, releases.private, releases.asked, releases.unit
-    )
+        tuple(chosen), whole, releases._algorithm, releases.private, releases.asked, releases.unit,
+        releases.estimator,
+    )  # fmt: skip
 
 
 def _valid(low: float, high: float, like: Interval) -> Interval:

@@ -188,7 +188,9 @@ class Presented:
     def _secret_names(self: Any) -> list[str]:
         """Which groups are shown, if their names are secret."""
         told = "Group names are secret: a group is shown only if its noisy count is"
-        return [] if self.threshold is None else [f"{told} {self.threshold:,} or more."]
+        if self.threshold is None:
+            return []
+        return [f"{told} {self.threshold:,} or more. Intervals do not account for this selection."]
 
     def _marks(self, fewest: int) -> list[str]:
         """The meaning of the marks in the table, if it has any."""
