@@ -17,16 +17,9 @@ from ..core.exact import exact_delta
 from ..core.urls import shown_url
 from ..errors import EpsilonError, LedgerMissingError, OptionError
 from ..ledger import (
-    Anchor,
-    Balance,
-    Budget,
-    Charge,
-    Verification,
-    create_budget,
-    grant_role,
-    optimal_epsilon,
+    Anchor, Balance, Budget, Charge, Verification, create_budget, grant_role, optimal_epsilon,
     revoke_role,
-)
+)  # fmt: skip
 from ..ledger.composition import CONDITION
 from ..ledger.store import open_store
 from ..ledger.values import shown_numbers
@@ -106,7 +99,7 @@ def show(
     ledger: Ledger,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="A budget's name; all budgets if left out."),
+        typer.Argument(metavar="NAME", help="A budget's name; by default all budgets."),
     ] = None,
     anchor: AnchorLine = None,
     at_delta: Annotated[
@@ -184,7 +177,7 @@ def verify(
     ledger: Ledger,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="A budget's name; all budgets if left out."),
+        typer.Argument(metavar="NAME", help="A budget's name; by default all budgets."),
     ] = None,
     anchor: AnchorLine = None,
     output: Printed = Format.TABLE,
@@ -287,19 +280,15 @@ def _show_table(balance: Balance, ledger: str, tight: float | None, at_delta: st
 
 def _show_verification(found: Verification) -> None:
     if found.sound:
-        typer.echo(f"Budget {found.name}: {_entries(found.entries)}, nothing wrong.")
+        typer.echo(f"Budget {found.name}: {counted(found.entries, 'entry')}, nothing wrong.")
         if found.anchor is not None:
             _print_anchor(found.anchor)
         return
-    faults = counted(len(found.faults), "fault")
-    typer.echo(f"Budget {found.name}: {faults} in {_entries(found.entries)}:")
+    faults, entries = counted(len(found.faults), "fault"), counted(found.entries, "entry")
+    typer.echo(f"Budget {found.name}: {faults} in {entries}:")
     for fault in found.faults:
         typer.echo(f"  {fault}")
     typer.echo("Restore the ledger from a copy at least as new as your last anchor.")
-
-
-def _entries(count: int) -> str:
-    return "1 entry" if count == 1 else f"{count:,} entries"
 
 
 def _print_anchor(anchor: Anchor) -> None:

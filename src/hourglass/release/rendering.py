@@ -107,8 +107,9 @@ def grouped(by: Sequence[str]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A count with its noun: "1 group", "2,000 groups"."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    """A count with its noun: "1 group", "2,000 groups", "3 entries"."""
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else many}"
 
 
 def group_label(key: Iterable[Any]) -> str:
