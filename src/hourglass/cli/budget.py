@@ -17,9 +17,16 @@ from ..core.exact import exact_delta
 from ..core.urls import shown_url
 from ..errors import EpsilonError, LedgerMissingError, OptionError
 from ..ledger import (
-    Anchor, Balance, Budget, Charge, Verification, create_budget, grant_role, optimal_epsilon,
+    Anchor,
+    Balance,
+    Budget,
+    Charge,
+    Verification,
+    create_budget,
+    grant_role,
+    optimal_epsilon,
     revoke_role,
-)  # fmt: skip
+)
 from ..ledger.composition import CONDITION
 from ..ledger.store import open_store
 from ..ledger.values import shown_numbers
@@ -119,9 +126,8 @@ def show(
     shown = []
     for each in names:
         budget = Budget(ledger, each, anchor=anchor)
-        balance = budget.balance()
-        amounts = [charge.amount for charge in budget.history() if charge.status != "void"]
-        tight = optimal_epsilon(amounts, delta)
+        balance, charges = budget.state()
+        tight = optimal_epsilon([c.amount for c in charges if c.status != "void"], delta)
         shown.append(
             _balance_dict(balance, budget.ledger)
             | {
