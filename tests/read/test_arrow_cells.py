@@ -236,6 +236,38 @@ def test_a_foreign_error_of_a_column_in_memory_is_withheld() -> None:
     assert caught.value.__cause__ is None
 
 
+def test_chunks_with_dictionaries_of_their_own() -> None:
+    """Caught: chunks put together before their indices are checked, which follows them."""
+    parts = [
+        pa.DictionaryArray.from_arrays(
+            pa.array([0, 1, index], pa.int32()), pa.array(names), safe=False
+        )
+        for index, names in ((2, ["aaa", "bbb"]), (10**8, ["ccc", "aaa"]))
+    ]
+    column = pa.chunked_array(parts)
+    expected = ["aaa", "bbb", None, "ccc", "aaa", None]
+    assert sound_array(column).to_pylist() == expected
+    frame = pd.DataFrame({"k": pd.arrays.ArrowExtensionArray(column), "x": np.ones(6)})
+    for data in (frame, pa.table({"k": column, "x": np.ones(6)})):
+        groups = mean_question(data, "x", by="k", delta="1e-5", **ASK).read()
+        found = dict(
+            zip([key for (key,) in groups.keys], groups.totals.count.tolist(), strict=True)
+        )
+        assert {key: count for key, count in found.items() if key} == {"aaa": 2, "bbb": 1, "ccc": 1}
+
+
+@pytest.mark.parametrize("type_", [pa.decimal128(9, 2), pa.dictionary(pa.int8(), pa.string())])
+def test_no_rows(type_: Any, tmp_path: Path) -> None:
+    """Caught: an empty array, which may have no memory at all."""
+    table = pa.schema([("x", type_), ("y", pa.float64())]).empty_table()
+    for kind in FRAMES:
+        question = mean_question(framed(table, kind, tmp_path), "y", **ASK)
+        assert totals(question) == (0, 0)
+        if pa.types.is_decimal(type_):
+            assert totals(mean_question(framed(table, kind, tmp_path), "x", **ASK)) == (0, 0)
+    assert totals(mean_question(pa.array([], pa.decimal128(9, 2)), **ASK)) == (0, 0)
+
+
 # --- times --------------------------------------------------------------------------------------
 
 

@@ -32,13 +32,7 @@ def sound(data: Any) -> Any:
     if isinstance(data, pyarrow.RecordBatchReader):
         batches = (_batch(batch, pyarrow) for batch in data)
         return pyarrow.RecordBatchReader.from_batches(data.schema, batches)
-    columns = [
-        pyarrow.chunked_array([sound_array(part) for part in column.chunks], column.type)
-        if is_unsound(column.type)
-        else column
-        for column in data.columns
-    ]
-    return pyarrow.table(columns, schema=data.schema)
+    return pyarrow.table([sound_array(column) for column in data.columns], schema=data.schema)
 
 
 def _batch(batch: Any, pyarrow: Any) -> Any:
@@ -47,10 +41,12 @@ def _batch(batch: Any, pyarrow: Any) -> Any:
 
 
 def sound_array(array: Any) -> Any:
-    """An Arrow array whose cells all fit its type."""
-    if not is_unsound(array.type):
+    """An Arrow array, or one in chunks, whose cells all fit its type."""
+    if not is_unsound(array.type) or not len(array):  # an empty one may have no memory
         return array
     pyarrow = sys.modules["pyarrow"]
+    if isinstance(array, pyarrow.ChunkedArray):
+        return pyarrow.chunked_array([sound_array(part) for part in array.chunks], array.type)
     if pyarrow.types.is_dictionary(array.type):
         return _known(array, pyarrow)
     return _clamped(array, pyarrow)
@@ -87,8 +83,9 @@ def _clamped(array: Any, pyarrow: Any) -> Any:
     """Decimals with too many digits become the largest, or the least, of their type."""
     kind, (validity, data) = array.type, array.buffers()
     most, end = 10**kind.precision - 1, array.offset + len(array)
-    words = np.frombuffer(data, dtype=f"i{min(kind.byte_width, 8)}")
-    words = words.reshape(-1, max(1, kind.byte_width // 8))[:end]  # 128 bits are two words
+    each = max(1, kind.byte_width // 8)  # 128 bits are two words
+    words = np.frombuffer(data, dtype=f"i{min(kind.byte_width, 8)}", count=end * each)
+    words = words.reshape(end, each)
     low, high = words[:, 0], words[:, -1]
     outside = (low > most) | (low < -most)
     if kind.byte_width > 8:

@@ -42,7 +42,7 @@ def clean(frame: Any) -> Any:
         texts = (c if type(c) is str and c.isascii() else _text(c) for c in cells)
         found[name] = np.fromiter(texts, object, len(frame))
     for name in _names(frame, _is_unsound):
-        cells = sound_array(_arrow(frame[name].array))
+        cells = sound_array(frame[name].array.__arrow_array__())
         found[name] = pandas.arrays.ArrowExtensionArray(cells)
     for name in _names(frame, lambda dtype: dtype == np.bool_):
         # A byte other than 0 and 1 would be a group of its own, and true as well as false.
@@ -77,12 +77,6 @@ def _is_unsound(dtype: Any) -> bool:
     """Whether a column is Arrow data of a type that DuckDB could misread."""
     kind = getattr(dtype, "pyarrow_dtype", None)
     return kind is not None and is_unsound(kind)
-
-
-def _arrow(cells: Any) -> Any:
-    """The cells of a pandas column of Arrow data as one Arrow array."""
-    whole = cells.__arrow_array__()
-    return whole.combine_chunks() if hasattr(whole, "chunks") else whole
 
 
 def _is_categories(dtype: Any) -> bool:
