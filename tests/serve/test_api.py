@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -357,6 +359,20 @@ def test_an_answer_of_many_groups_is_shown_in_part_and_handed_out_whole(tmp_path
     assert "300 more rows are in the CSV" in page
     assert '<svg class="whiskers"' not in page
     assert len(table.splitlines()) == 501
+
+
+def test_the_csv_has_what_the_page_shows_and_the_terms(running: Place) -> None:
+    with running.client("ana") as ana:
+        assert ana.post("/releases", json=asking("csv", by="ward")).status_code == 200
+        head, *rows = csv.reader(io.StringIO(ana.get("/answers/ana/csv/csv").text))
+    assert len(rows) == 3
+    first = dict(zip(head, rows[0], strict=True))
+    low, high = (float(first[f"population_{end}"]) for end in ("low", "high"))
+    assert low <= float(first["mean_low"]) <= float(first["mean_high"]) <= high
+    terms = {name: first[name] for name in ("confidence", "column", "unit", "epsilon", "upper")}
+    assert terms == {
+        "confidence": "0.95", "column": "minutes", "unit": "row", "epsilon": "1/10", "upper": "60",
+    }  # fmt: skip
 
 
 def test_the_documents(running: Place) -> None:

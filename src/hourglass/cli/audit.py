@@ -6,7 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -201,7 +201,8 @@ def _command_path(
     def run(values: Any, bits: Any) -> Any:
         file, printed = folder / "command.csv", io.StringIO()
         file.write_text("x\n" + "".join(f"{value}\n" for value in values))
-        with redirect_stdout(printed), suppress(SystemExit):
+        # On standard error is a hint that the column is text.
+        with redirect_stdout(printed), redirect_stderr(io.StringIO()), suppress(SystemExit):
             main(["mean", str(file), "x", *ask, "--format", "json"], bits=bits)
         answer = json.loads(printed.getvalue())
         del answer["origin"]  # drop the time of writing, which differs between runs

@@ -124,8 +124,10 @@ def picture(answer: Any) -> list[Whiskers]:
 
 
 def as_csv(answer: Any) -> str:
-    """The answer as comma-separated values, with the intervals of the means."""
-    columns = answer.columns(0.95)
+    """The answer as comma-separated values: figures, intervals and the terms of the release."""
+    wide = is_sampled(answer.unit) and len(answer.groups) <= _MOST_WIDE
+    columns = answer.columns(0.95, population=wide)
+    columns |= answer.terms(columns, 0.95)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
