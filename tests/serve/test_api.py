@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import pandas as pd
 import pytest
 
@@ -55,7 +58,8 @@ def test_the_pages_tell_what_a_column_is_measured_in(running: Place) -> None:
         page, confirm = (ana.get(f"/ask/clinic{to}?{asked}").text for to in ("", "/confirm"))
     assert "Between 0 and 60 minutes." in page
     assert '<span class="measured-in">minutes</span>' in page
-    assert re.search("<dt>Expected</dt><dd>± [0-9.]+ minutes, for 300 records</dd>", confirm)
+    told = re.sub("<span[^>]*>|</span>", "", confirm)
+    assert re.search("<dt>Expected</dt><dd>± [0-9.]+ minutes, for 300 records</dd>", told)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +79,30 @@ def test_the_pages_tell_which_records_the_expected_error_is_for(
             page = ana.get(f"/ask/clinic{to}?{asked}&epsilon=0.1&key=which").text
             assert words in " ".join(page.split())
             assert " ," not in page
+
+
+def test_shares_are_in_per_cent_everywhere(tmp_path: Path) -> None:
+    """Caught: a chart from 0 to 0.6 beside a table in per cent, and ± 0.0011 of a share."""
+    place = Place(tmp_path, f"{tmp_path}/budget.db")
+    yes = "[datasets.clinic.columns.late]\nbounds = [0, 1]\n[datasets.clinic.columns.cost]\n"
+    text = place.text().replace("[datasets.clinic.columns.cost]\n", yes, 1)
+    place.path.write_text(text)
+    data, other = tmp_path / "visits.parquet", tmp_path / "other.parquet"
+    table = f"SELECT *, CAST(minutes > 30 AS INTEGER) AS late FROM '{data}'"
+    duckdb.connect().sql(table).write_parquet(str(other))
+    os.replace(other, data)
+    with serving(place), place.client("ana") as ana:
+        asked = "what=late&by=ward&epsilon=1&key=late"
+        pages = [ana.get(f"/ask/clinic{to}?{asked}").text for to in ("", "/confirm")]
+        assert ana.post("/releases", json=asking("late", columns=["late"], by="ward")).is_success
+        answer = ana.get("/answers/ana/late").text
+    for page in pages:
+        told = " ".join(re.sub("<[^>]*>", "", page).split())
+        assert re.search(r"± [0-9.]+ percentage points", told)
+    for page in (pages[0], answer):
+        ticks = re.findall('<text class="tick"[^>]*>([^<]*)', page)
+        assert len(ticks) > 1
+        assert all(re.fullmatch(r"-?[0-9.]+ %", tick) for tick in ticks)
 
 
 def test_several_rows_of_a_person_have_no_interval_of_the_population() -> None:

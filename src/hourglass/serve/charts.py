@@ -32,8 +32,13 @@ class Axis:
         return round(self.left + min(max(share, 0.0), 1.0) * (self.right - self.left), 1)
 
 
-def axis_of(values: Sequence[float], left: float = 0.0, right: float = WIDTH) -> Axis:
-    """An axis around values, a little wider than they are, with ticks that have room."""
+def axis_of(
+    values: Sequence[float], left: float = 0.0, right: float = WIDTH, *, share: bool = False
+) -> Axis:
+    """An axis around values, a little wider than they are, with ticks that have room.
+
+    A ``share`` is written in per cent.
+    """
     low, high = min(values), max(values)
     pad = 0.06 * (high - low) or abs(high) * 0.05 or 0.5
     low, high = low - pad, high + pad
@@ -42,8 +47,12 @@ def axis_of(values: Sequence[float], left: float = 0.0, right: float = WIDTH) ->
     places = [first + i * step for i in range(int((high - first) / step) + 1)]
     decimals = max(0, -math.floor(math.log10(step)))
     plain = Axis(low, high, left, right)
-    ticks = tuple((plain.place(value), number(value, decimals)) for value in places)
+    ticks = tuple((plain.place(value), _tick(value, decimals, share)) for value in places)
     return Axis(low, high, left, right, ticks)
+
+
+def _tick(value: float, decimals: int, share: bool) -> str:
+    return f"{number(100 * value, max(0, decimals - 2))} %" if share else number(value, decimals)
 
 
 def _step(raw: float) -> float:
@@ -63,9 +72,9 @@ class Strip:
     height: float
 
 
-def strip(answers: Sequence[float], mean: float, margin: float) -> Strip:
+def strip(answers: Sequence[float], mean: float, margin: float, *, share: bool = False) -> Strip:
     """Possible answers around the assumed mean."""
-    axis = axis_of([*answers, mean - margin, mean + margin], 8, WIDTH - 8)
+    axis = axis_of([*answers, mean - margin, mean + margin], 8, WIDTH - 8, share=share)
     stacks: dict[int, int] = {}
     dots = []
     for answer in sorted(answers):
@@ -97,6 +106,7 @@ class Whiskers:
 
     title: str
     marks: tuple[Mark, ...]
+    share: bool = False
 
     @property
     def population(self) -> bool:
@@ -112,7 +122,8 @@ class Whiskers:
             for end in (mark.low, mark.high, mark.wide_low, mark.wide_high)
         ]
         longest = max(min(len(mark.label), LABEL) for mark in self.marks)
-        return axis_of(ends, 24 + 11.5 * longest if longest else 16, WIDTH - 16)
+        left = 24 + 11.5 * longest if longest else 16
+        return axis_of(ends, left, WIDTH - 16, share=self.share)
 
     @property
     def height(self) -> float:

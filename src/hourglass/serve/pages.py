@@ -157,7 +157,10 @@ def _set_name(columns: tuple[str, ...]) -> str:
 def _worth(call: Call, asked: Asked, fields: Any) -> dict[str, Any]:
     """The preview, computed from assumed data."""
     found = call.worth(asked, fields.get("records"), fields.get("mean"))
-    pictures = [(each, strip(each.answers, each.mean, each.margin)) for each in found.previews]
+    pictures = [
+        (each, strip(each.answers, each.mean, each.margin, share=each.share))
+        for each in found.previews
+    ]
     return {"asked": asked, "worth": found, "previews": pictures, "exact": shown_number}
 
 

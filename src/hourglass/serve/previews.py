@@ -41,6 +41,7 @@ class Preview:
     records: int
     margin: float
     answers: tuple[float, ...]
+    share: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,9 @@ def _previews(person: str, asked: Asked, mechanism: Any, size: int, mean: Any) -
     laws = _laws(mechanism, len(centres))
     simulated = _simulated(person, mechanism, laws, size, tuple(centres))
     return [
-        Preview(name, centre, size, margin, answers)
-        for name, centre, (margin, answers) in zip(
-            asked.choice.columns, centres, simulated, strict=True
+        Preview(name, centre, size, margin, answers, law.grid.yes_or_no)
+        for name, centre, law, (margin, answers) in zip(
+            asked.choice.columns, centres, laws, simulated, strict=True
         )
     ]
 

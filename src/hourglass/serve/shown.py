@@ -113,6 +113,7 @@ def _figures(one: Release, wide: bool) -> list[str]:
 def picture(answer: Any) -> list[Whiskers]:
     """A chart for each column; none if there are too many groups."""
     found: dict[str, list[Mark]] = {}
+    shares: dict[str, bool] = {}
     if len(answer.groups) > _MOST_DRAWN:
         return []
     for key, name, one in _rows(answer):
@@ -120,7 +121,8 @@ def picture(answer: Any) -> list[Whiskers]:
         wide = one.interval(0.95, of="population") if is_sampled(answer.unit) else mean
         mark = Mark(", ".join(key), one.mean, mean.low, mean.high, wide.low, wide.high)
         found.setdefault(name, []).append(mark)
-    return [Whiskers(name, tuple(marks)) for name, marks in found.items()]
+        shares[name] = one._yes_or_no
+    return [Whiskers(name, tuple(marks), shares[name]) for name, marks in found.items()]
 
 
 def as_csv(answer: Any) -> str:
