@@ -24,7 +24,7 @@ from ..sql.dialects import numbers_apart, with_source
 from ..sql.histogram import Histogram
 from ..sql.query import Question
 from .base import Source, register
-from .duckdb_answer import added_up, of_arrays, unsorted
+from .duckdb_answer import added_up, of_arrays
 from .duckdb_files import TABLE, Table, of_files
 from .duckdb_own import OwnDatabase
 from .duckdb_text import (
@@ -37,6 +37,7 @@ from .duckdb_text import (
     select,
     sound_decimals,
     sound_times,
+    unsorted,
 )  # fmt: skip
 
 __all__ = ["DuckDB", "DuckDBEngine", "DuckDBRelation"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,21 +17,13 @@ from ..sql.dialects import number_names
 from ..sql.histogram import Histogram
 from ..sql.query import Query, Question
 
-__all__ = ["added_up", "of_arrays", "unsorted"]
+__all__ = ["added_up", "of_arrays"]
 
 #: Rows per batch of one column, and half as many of several: so few that a batch is still in the
 #: cache when the kernel gets it, and so many that its calls take little of the time. With a fourth
 #: of them, one column takes a sixth longer. Rows with persons are not halved: the more of them are
 #: in a batch, the fewer pieces are put together afterwards.
 _BATCH: Final = 1 << 17
-
-
-def unsorted(query: Question, *, again: bool) -> Question:
-    """The query whose rows NumPy sorts by person, if they can be read ``again`` in case that there
-    are too many of them."""
-    if again and isinstance(query, Histogram) and query.of_integers:
-        return replace(query, in_order=False)
-    return query
 
 
 def added_up(relation: Any, query: Question) -> Groups | None:

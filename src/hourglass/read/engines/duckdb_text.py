@@ -20,6 +20,7 @@ from ..schema import Field
 from ..sql.cells import identifier, literal
 from ..sql.dialects import names
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS, NANOSECONDS
+from ..sql.histogram import Histogram
 from ..sql.query import Query, Question
 from ..sql.steps import columns_of, plain_input
 
@@ -284,6 +285,14 @@ def sound_decimals(fields: list[Field], wide: set[str]) -> list[Field]:
         else field
         for field in fields
     ]
+
+
+def unsorted(query: Question, *, again: bool) -> Question:
+    """The query whose rows NumPy sorts by person, if they can be read ``again`` in case that there
+    are too many of them."""
+    if again and isinstance(query, Histogram) and query.of_integers:
+        return replace(query, in_order=False)
+    return query
 
 
 def _as_text(field: Field) -> str:
