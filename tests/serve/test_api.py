@@ -81,6 +81,31 @@ def test_the_pages_tell_which_records_the_expected_error_is_for(
             assert " ," not in page
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("by", "nowhere", "by: this grouping is not offered"),
+        ("filter", "nothing", "filter: this filter is not offered"),
+        ("epsilon", "77", "epsilon: "),
+        ("what", "no such column", "columns: "),
+        ("records", "many", "records: "),
+    ],
+)
+def test_a_question_that_is_not_offered_leads_back_to_its_form(
+    running: Place, name: str, text: str, words: str
+) -> None:
+    """Caught: an error page without the form, and a form that forgets what was chosen."""
+    chosen = {"what": "cost", "epsilon": "0.1"} | {name: text}
+    with running.client("ana") as ana:
+        reply = ana.get("/ask/clinic/confirm", params=chosen | {"key": "back"})
+        form = ana.get(reply.headers["Location"])
+    assert reply.status_code == 303
+    assert form.status_code == 200
+    assert form.url.path == "/ask/clinic"
+    assert dict(form.url.params) == chosen
+    assert words in form.text
+
+
 def test_shares_are_in_per_cent_everywhere(tmp_path: Path) -> None:
     """Caught: a chart from 0 to 0.6 beside a table in per cent, and ± 0.0011 of a share."""
     place = Place(tmp_path, f"{tmp_path}/budget.db")

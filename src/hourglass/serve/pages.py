@@ -200,14 +200,24 @@ def fragment(call: Call) -> Response:
 
 
 def confirm(call: Call) -> Response:
-    """The question again, with its price and a request key, which is part of the URL."""
+    """The question again, with its price and a request key, which is part of the URL.
+
+    A question that is not offered leads back to its form, which says what is wrong.
+    """
     fields = dict(call.request.query_params)
-    asked = _asked(call, fields)
+    try:
+        asked = _asked(call, fields)
+        worth = _worth(call, asked, fields)
+    except Failure as failure:
+        if "argument" not in failure.facts:
+            raise
+        form = call.request.scope["path"].removesuffix("/confirm")
+        kept = urlencode({name: text for name, text in fields.items() if name != "key"})
+        return RedirectResponse(f"{form}?{kept}", 303)
     if not fields.get("key"):
         wanted = _address(asked) | {n: fields[n] for n in ("records", "mean") if fields.get(n)}
         address = urlencode(wanted | {"key": random_text(2).replace("_", "-").strip("-")})
         return RedirectResponse(f"{call.request.scope['path']}?{address}", 303)
-    worth = _worth(call, asked, fields)
     try:
         answered = call.found(fields["key"])
     except Failure as failure:
