@@ -3,7 +3,8 @@
 In general it runs the query of :mod:`..sql.query`. If only one total of each column is needed, or
 there are many groups whose public keys are integers, it hands the rows over in batches, and the
 kernel for arrays adds them up while DuckDB reads on, with fewer steps per row than SQL. That needs
-PyArrow; without it the query runs, and its result comes as NumPy arrays instead of Arrow.
+PyArrow; without it the query runs, and its result comes as NumPy arrays instead of Arrow. Plain
+numbers in Parquet files are read without DuckDB, see :mod:`..parquet`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..sql.dialects import numbers_apart, with_source
 from ..sql.histogram import Histogram
 from ..sql.query import Question
 from .base import Source, register
-from .duckdb_answer import added_up, of_arrays
+from .duckdb_answer import added_up, added_up_by_threads, of_arrays
 from .duckdb_files import TABLE, Table, of_files
 from .duckdb_own import OwnDatabase
 from .duckdb_text import (
@@ -53,7 +54,7 @@ class DuckDB:
 
     def __init__(self, table: Table) -> None:
         scan, stream, text = table.scan, table.stream, table.text
-        self._footer = table.footer
+        self._footer, self._paths = table.footer, table.paths
         self.parse = "real" if text else None
         self._scans = scan if isinstance(scan, Scans) else Scans(scan)
         self._scan = self._scans.plain
@@ -144,7 +145,8 @@ class DuckDB:
         """Run the query, and let go of the database."""
         try:
             self._fill()
-            found = self._tried(sql, query)
+            stored = added_up_by_threads(self._paths, query) if _handed_over(query) else None
+            found = self._tried(sql, query) if stored is None else stored
         except BaseException:
             self._database.close(keep=False)
             raise

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterable, Sequence
+from functools import cache, partial, reduce
 from typing import Any, Final
 
 import numpy as np
 
-from ...core.columns import KeyColumn, Keys, numbers_of
-from ...core.totals import Groups
+from ...core.columns import NAMELESS, KeyColumn, Keys, numbers_of
+from ...core.totals import Groups, Halves
 from ..by_group import groups_of_blocks
 from ..column import Column, chunk_of_arrow
 from ..kernel import Part
+from ..parquet import stored_numbers
 from ..schema import Field
 from ..several import totals_of_blocks
-from ..sql.dialects import number_names
+from ..sql.dialects import number_names, plain_fields
 from ..sql.histogram import Histogram
 from ..sql.query import Query, Question
 
-__all__ = ["added_up", "of_arrays"]
+__all__ = ["added_up", "added_up_by_threads", "of_arrays"]
 
 #: Rows per batch of one column, and half as many of several: so few that a batch is still in the
 #: cache when the kernel gets it, and so many that its calls take little of the time. With a fourth
@@ -36,17 +38,50 @@ def added_up(relation: Any, query: Question) -> Groups | None:
     of_persons = isinstance(query, Histogram) and query.of_integers
     rows = _BATCH if len(relation.columns) == 1 or of_persons else _BATCH // 2
     with relation.to_arrow_reader(rows) as reader:  # closed whatever happens
-        if isinstance(query, Query) and query.by:
-            assert query.places is not None
-            return groups_of_blocks(map(_named_rows, reader), query.places, query.targets)
-        if isinstance(query, Query) and len(query.values) > 1:
-            blocks = ([numbers_of(column) for column in batch.columns] for batch in reader)
-            return query.of_sums(*totals_of_blocks(blocks, query.targets))
-        if isinstance(query, Histogram) and query.of_integers:
-            return query.of_persons(map(_of_persons, reader))
-        chunks = (chunk_of_arrow(batch.column(0)) for batch in reader)
-        (name,) = number_names(query)
-        return query.of_columns({name: Column("", chunks=chunks.__iter__)})
+        return _added(reader, query)
+
+
+def added_up_by_threads(paths: Sequence[str], query: Question) -> Groups | None:
+    """The same of plain numbers in Parquet files, without DuckDB; None if it has to read them."""
+    import pyarrow
+
+    fields = plain_fields(query)
+    stored = stored_numbers(paths, fields) if fields else None
+    if stored is None:
+        return None
+    _keep_memory()
+    try:
+        return _together([found for found in stored.each(partial(_added, query=query)) if found])
+    except (pyarrow.ArrowException, OSError):
+        return None  # DuckDB may be able to read the files, or says what is wrong with them
+
+
+def _together(parts: Sequence[Groups]) -> Groups:
+    """The totals of all rows; the parts have the same keys in the same order."""
+    keys = parts[0].keys
+    if keys is NAMELESS:
+        first, *others = (part.only for part in parts)
+        return Groups.of_total(sum(others, first))
+    count = reduce(np.add, (part.count for part in parts))
+    halves = tuple(
+        Halves(reduce(np.add, (h.hi for h in each)), reduce(np.add, (h.lo for h in each)))
+        for each in zip(*(part.halves for part in parts), strict=True)
+    )
+    return Groups(keys, count, halves)
+
+
+def _added(batches: Iterable[Any], query: Question) -> Groups | None:
+    if isinstance(query, Query) and query.by:
+        assert query.places is not None
+        return groups_of_blocks(map(_named_rows, batches), query.places, query.targets)
+    if isinstance(query, Query) and len(query.values) > 1:
+        blocks = ([numbers_of(column) for column in batch.columns] for batch in batches)
+        return query.of_sums(*totals_of_blocks(blocks, query.targets))
+    if isinstance(query, Histogram) and query.of_integers:
+        return query.of_persons(map(_of_persons, batches))
+    chunks = (chunk_of_arrow(batch.column(0)) for batch in batches)
+    (name,) = number_names(query)
+    return query.of_columns({name: Column("", chunks=chunks.__iter__)})
 
 
 @cache

@@ -39,7 +39,7 @@ class Table:
     """What to scan: a scan in SQL, and the frame or stream that it reads as ``TABLE``.
 
     ``text`` is the schema of a text file; ``footer`` the Parquet file that names the columns, as a
-    literal.
+    literal; ``paths`` are Parquet files that declare the same types.
     """
 
     scan: str | Scans
@@ -47,6 +47,7 @@ class Table:
     stream: TextStream | None = None
     text: Schema | None = None
     footer: str | None = None
+    paths: tuple[str, ...] = ()
 
     @property
     def again(self) -> bool:
@@ -124,11 +125,11 @@ def _lines(files: FileSet) -> Iterator[Views]:
 def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> Table:
     paths = [_literally(path) for path in files.absolute]
     if len(paths) == 1:
-        return Table(_parquet(paths), footer=literal(paths[0]))
+        return Table(_parquet(paths), footer=literal(paths[0]), paths=files.absolute)
     named = dict(zip(paths, files.paths, strict=True))
     groups = _alike(named, wanted)
     if len(groups) == 1:
-        return Table(_parquet(paths), footer=literal(paths[0]))
+        return Table(_parquet(paths), footer=literal(paths[0]), paths=files.absolute)
     first = [named[group[0]] for group, _ in groups]
     kinds = [{name: _kind(text) for name, text in columns} for _, columns in groups]
     targets = {name: reconciled(name, first, kinds) for name in wanted}

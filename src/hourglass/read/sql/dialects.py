@@ -158,3 +158,15 @@ def number_names(query: Question) -> list[str]:
     if isinstance(query, Histogram):
         return [query.value.name]
     return [value.field.name for value in query.values]
+
+
+def plain_fields(query: Question) -> tuple[Field, ...] | None:
+    """The key, if any, and the columns of numbers; None if rows are filtered or computed, too.
+
+    A row whose key is not public is not counted as filtered: the kernel leaves it out.
+    """
+    assert isinstance(query, Query | Histogram)
+    numbers = number_fields(query)
+    if query.asked or query.person or len(numbers) != len(number_names(query)):
+        return None
+    return (*query.by, *numbers.values()) if isinstance(query, Query) else (*numbers.values(),)
