@@ -14,7 +14,11 @@ from hourglass.ledger import Sum
 from hourglass.ledger.entries import Row, digest
 from hourglass.ledger.replay import View
 
-BUDGETS = ["b", "b", "s", "r"] * 4 + ["c"] * 3 + ["", "B", "b ", "b\n", "none", "b'; DROP TABLE x; --", None]
+BUDGETS = (
+    ["b", "b", "s", "r"] * 4
+    + ["c"] * 3
+    + ["", "B", "b ", "b\n", "none", "b'; DROP TABLE x; --", None]
+)
 REQUESTS = [f"k{n}" for n in range(20)] + [
     "", " k", "k ", "k\n", "k\tk", "\x1b[2J", "\x7f", "\x85", "x" * 200, "x" * 201, "é", "報告",
     "🌡" * 200, "🌡" * 201, '"', "\\", '","kind":"init', "charge-3", "\u202e", "k\\u0031", None,

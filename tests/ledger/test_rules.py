@@ -209,7 +209,9 @@ def test_the_allowance_implies_the_limit(limit: Amount) -> None:
         assert epsilon - mpmath.mpf("1e-11") <= implied <= epsilon
     for percent in (50, 80, 90, 95, 97, 103, 105, 110, 120, 200):
         other = 1 + (rule.order - 1) * percent / 100
-        assert allowance_down(other, limit) / other <= rule.allowance / rule.order * Fraction(101, 100)
+        assert allowance_down(other, limit) / other <= rule.allowance / rule.order * Fraction(
+            101, 100
+        )
 
 
 @settings(max_examples=60, deadline=None)

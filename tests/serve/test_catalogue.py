@@ -212,7 +212,7 @@ def test_check_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixtu
     create_budget(str(tmp_path / "visits.ledger"), "visits-2026", epsilon=4)
     code, said = run()
     assert code == 2
-    assert "made with epsilon=4" in said
+    assert "made with epsilon 4" in said
     path.write_text(TEXT.replace("epsilon = 5", "epsilon = 4"))
     assert run() == (
         0,

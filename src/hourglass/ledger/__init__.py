@@ -22,7 +22,7 @@ from .budget import Budget, Reservation
 from .composition import optimal_epsilon
 from .creation import create_budget
 from .renyi import Renyi
-from .rules import Slots, Sum
+from .rules import Rule, Slots, Sum
 from .store import grant_role, revoke_role
 from .terms import Balance, Terms
 from .values import Allowance, Amount, Anchor, Charge, Fault, StoredAnswer, Verification
@@ -37,6 +37,7 @@ __all__ = [
     "Fault",
     "Renyi",
     "Reservation",
+    "Rule",
     "Slots",
     "StoredAnswer",
     "Sum",

@@ -86,6 +86,15 @@ class Renyi:
         room = self._room((Fraction(0),), "")
         return f"{self.limit.words} by a Renyi filter, with room for {room}"
 
+    @property
+    def promise(self) -> str:
+        """What a statement says of all releases."""
+        epsilon, delta = map(shown_number, self.limit.pair)
+        return (
+            f"({epsilon}, {delta})-DP together, by a Renyi filter of order "
+            f"{shown_number(self.order)}; this holds however the releases were chosen"
+        )
+
     def cost(self, amount: Amount) -> Cost | None:
         """The Rényi divergence, rounded up; none for a release with a delta."""
         if amount.delta > 0:

@@ -53,6 +53,10 @@ class Rule(Protocol):
     def words(self) -> str:
         """What may be spent, within a sentence."""
 
+    @property
+    def promise(self) -> str:
+        """What a statement says of all releases; nothing if it can give their sum."""
+
     def cost(self, amount: Amount) -> Cost | None:
         """What a charge costs; None if the rule never allows it."""
 
@@ -129,6 +133,11 @@ class Sum:
     def words(self) -> str:
         """What may be spent, within a sentence."""
         return self.limit.words
+
+    @property
+    def promise(self) -> str:
+        """Nothing: a statement gives the sum."""
+        return ""
 
     @classmethod
     def of(cls, entry: Entry) -> Sum:
@@ -231,6 +240,14 @@ class Slots:
     def words(self) -> str:
         """What may be spent, within a sentence."""
         return f"{self._sized(self.count)}, together {self._together}"
+
+    @property
+    def promise(self) -> str:
+        """What a statement says of all releases."""
+        return (
+            f"{self._together} together, by the optimal composition of {self._sized(self.count)}; "
+            "this holds however the releases were chosen"
+        )
 
     @property
     def _together(self) -> str:

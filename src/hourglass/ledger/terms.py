@@ -11,7 +11,7 @@ from .renyi import Renyi, checked_filter
 from .rules import Cost, Rule, Slots, Sum, checked_slots, covers, more_fit
 from .values import Amount, Anchor, limit_amount
 
-__all__ = ["Balance", "Terms", "checked_rule", "read_rule"]
+__all__ = ["Balance", "Terms", "checked_rule", "read_rule", "same_terms"]
 
 _RULES: Final = {rule.kind: rule for rule in (Sum, Slots, Renyi)}
 
@@ -66,6 +66,16 @@ class Balance:
 
     def __str__(self) -> str:
         return f"budget {self.terms.name}: {self.terms.rule.told(self.used, self.charges)}"
+
+
+def same_terms(one: Rule, other: Rule) -> bool:
+    """Whether two rules were made from the same options."""
+
+    def options(rule: Rule) -> tuple[Any, ...]:
+        size = (rule.count, rule.epsilon) if isinstance(rule, Slots) else rule.limit.epsilon
+        return rule.kind, size, rule.limit.delta
+
+    return options(one) == options(other)
 
 
 def read_rule(entry: Entry) -> Rule:
