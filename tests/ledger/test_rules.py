@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 
 import mpmath
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 from hourglass.errors import EpsilonError, OptionError
 from hourglass.ledger import Amount, Renyi, Slots, Sum, optimal_epsilon
-from hourglass.ledger.composition import STEP, slots_epsilon
+from hourglass.ledger.composition import STEP, equal_total_fits, slots_epsilon
 from hourglass.ledger.renyi import GRAIN, allowance_down
 from hourglass.ledger.rules import Cost, Rule, added, covers, more_fit
 from hourglass.ledger.terms import checked_rule
@@ -254,6 +256,33 @@ def test_how_many_more_fit_is_what_fits(before: int, epsilon: Fraction) -> None:
             assert cost is not None
             used, found = added(used, cost), found + 1
         assert told == found
+
+
+# --- the figures in the docs ----------------------------------------------------------------
+
+
+def many(limit: Amount, size: Fraction) -> tuple[int, int, int]:
+    """How many releases fit by each rule."""
+    low, high = 0, 10_001
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = equal_total_fits(size, middle, *limit.pair)
+        low, high = (middle, high) if fits else (low, middle)
+    rules: list[Rule] = [Sum(limit), filter_of(limit)]
+    plain, renyi = (more_fit(rule, zero(rule), Amount(size)) for rule in rules)
+    return plain, low, renyi
+
+
+def test_the_table_of_the_docs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "budget.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?:the sum|slots|the Rényi filter) \|.*?\|(.*)\|$", page, re.MULTILINE)
+    stated = [[int(cell.strip().replace(",", "")) for cell in row.split("|")] for row in rows]
+    three = Amount(Fraction(3), NANO)
+    found = [many(three, Fraction(size)) for size in ("1/10", "1/20", "1/100")]
+    assert stated == [list(row) for row in zip(*found, strict=True)]
+    plain, slots, renyi = many(Amount(Fraction(10), NANO), Fraction(1, 10))
+    words = f"(10, 1e-9) fit {plain} releases of 0.1 by the sum, {slots} slots, and {renyi} by"
+    assert words in " ".join(page.split())
 
 
 # --- terms that are refused -----------------------------------------------------------------
