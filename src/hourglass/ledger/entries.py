@@ -124,7 +124,7 @@ def read_row(row: Row) -> Entry:
     entry = Entry("", -1, "", "", "", fields)
     kind = entry.text("kind")
     if kind not in _KINDS:
-        raise ValueError("the line is of an unknown kind")
+        raise ValueError("the line is of an unknown kind, perhaps of a newer version")
     return Entry(
         budget=entry.text("budget"),
         number=entry.whole("number"),
