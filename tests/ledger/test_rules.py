@@ -283,6 +283,11 @@ def test_the_table_of_the_docs() -> None:
     plain, slots, renyi = many(Amount(Fraction(10), NANO), Fraction(1, 10))
     words = f"(10, 1e-9) fit {plain} releases of 0.1 by the sum, {slots} slots, and {renyi} by"
     assert words in " ".join(page.split())
+    for limit in (Amount(Fraction(1), NANO), three, Amount(Fraction(10), NANO)):
+        for size in ("1/10", "1/3", "1/2", "1"):
+            plain, slots, renyi = many(limit, Fraction(size))
+            if plain <= 30:  # "the sum is as good as slots, and better than the filter"
+                assert renyi < plain <= slots <= plain + 2
 
 
 # --- terms that are refused -----------------------------------------------------------------

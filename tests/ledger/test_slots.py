@@ -60,7 +60,7 @@ def test_a_release_takes_one_slot_whatever_its_epsilon(place: Place) -> None:
         assert balance.used == (Fraction(2),)
         assert balance.spent.pair == (Fraction(101, 1000), ZERO)
         assert balance.remaining.pair == (TENTH, ZERO)
-        assert balance.more(Amount(TENTH)) == 1
+        assert balance.more(TENTH) == 1
     assert str(balance) == (
         "budget b: 2 of 3 slots of epsilon 0.1 used, 1 left; all 3 together are (0.3, 1e-9)-DP"
     )
@@ -86,6 +86,9 @@ def test_what_no_slot_takes(place: Place) -> None:
     with pytest.raises(BudgetExceededError, match=r"delta=1e-12: its delta is used .* keys="):
         budget.reserve("0.1", "1e-12", question="q")
     assert budget.balance().charges == 0
+    assert budget.balance().more("0.2") == budget.balance().more("0.1", "1e-12") == 0
+    assert not budget.balance().covers("0.2")
+    assert budget.balance().covers("0.1")
 
 
 def test_a_hundred_slots_cost_less_than_their_sum(place: Place) -> None:
@@ -115,7 +118,7 @@ def test_the_filter_takes_what_its_allowance_covers(place: Place) -> None:
     budget = filtered(place)
     rule = budget.terms.rule
     assert isinstance(rule, Renyi)
-    assert budget.balance().more(Amount(TENTH)) == 24
+    assert budget.balance().more("0.1") == 24
     for _ in range(24):
         budget.reserve("0.1", question="q")
     with pytest.raises(BudgetExceededError, match=r"next release may have at most 0\.0") as refused:
@@ -139,7 +142,7 @@ def test_a_large_release_costs_its_epsilon(place: Place) -> None:
     budget = filtered(place)
     budget.reserve(1, question="q")
     assert budget.balance().used == (ONE,)
-    assert budget.balance().more(Amount(Fraction(1))) == 0
+    assert budget.balance().more(1) == 0
 
 
 def test_the_filter_takes_no_delta(place: Place) -> None:

@@ -30,27 +30,35 @@ def create_budget(
 ) -> Budget:
     """Create a budget, and the ledger if there is none; nothing else creates either.
 
-    >>> create_budget("budget.db", "visits-2026", epsilon=1)             # doctest: +SKIP
-    >>> create_budget("budget.db", "visits-2026", slots=(100, "1/10"), delta="1e-9")
-    ... # doctest: +SKIP
+    >>> create_budget("budget.db", "visits-2026", epsilon=1)  # doctest: +SKIP
+    >>> create_budget("budget.db", "reports", slots=(100, "1/10"), delta="1e-9")  # doctest: +SKIP
 
-    Args:
-        ledger: a SQLite file, or a PostgreSQL database by its URL.
-        name: 1 to 100 letters, digits, dots, dashes and underscores.
-        epsilon: the limit on what all charges together promise. Not given with ``slots``, from
-            which it is computed.
-        delta: the limit on the total delta of all charges. With ``slots`` or ``filter`` it must be
-            positive, and no charge may have a delta of its own.
-        slots: the number of releases and the epsilon of each, such as ``(100, "1/10")``. A
-            release of that epsilon or less takes one slot; a larger one is refused. All slots
-            together cost less than their sum: ``budget.terms.limit`` says how much.
-        filter: ``"renyi"`` accepts releases of any epsilon, in any number, as long as their Renyi
-            divergences together keep to (epsilon, delta). Many small releases cost less than their
-            sum, a few large ones more.
-        description: a public note, such as which data and which privacy unit.
-        wait: how many seconds to wait for a locked ledger.
+    The terms never change, and hold however the questions are chosen.
 
-    The terms never change. They hold however the questions are chosen.
+    Parameters
+    ----------
+    ledger
+        A SQLite file, or a PostgreSQL database by its URL.
+    name
+        1 to 100 letters, digits, dots, dashes and underscores.
+    epsilon
+        The limit on what all charges together promise. Not given with ``slots``, from which it is
+        computed.
+    delta
+        The limit on the total delta of all charges. With ``slots`` or ``filter`` it must be
+        positive, and no charge may have a delta of its own.
+    slots
+        The number of releases and the epsilon of each, such as ``(100, "1/10")``. A release of
+        that epsilon or less takes one slot; a larger one is refused. All slots together cost less
+        than their sum: ``budget.terms.limit`` says how much.
+    filter
+        ``"renyi"`` accepts releases of any epsilon, in any number, as long as their Renyi
+        divergences together keep to (epsilon, delta). Many small releases cost less than their
+        sum, a few large ones more.
+    description
+        A public note, such as which data and which privacy unit.
+    wait
+        How many seconds to wait for a locked ledger.
     """
     rule = checked_rule(epsilon, delta, slots, filter)
     checked_name(name)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Protocol
 
-from ..errors import EpsilonError, OptionError, shown
 from .composition import equal_total_fits, slots_epsilon
 from .entries import Entry, amount_fields, ratio_text
-from .values import MAX_LIMIT, Amount, charged_amount, limit_amount, shown_number, shown_numbers
+from .values import Amount, shown_number, shown_numbers
 
 __all__ = [
-    "Cost", "Rule", "Slots", "Sum", "added", "checked_slots", "covers", "more_fit", "own_delta"
+    "MAX_SLOTS", "Cost", "Rule", "Slots", "Sum", "added", "covers", "more_fit", "own_delta",
+    "read_limit",
 ]  # fmt: skip
 
 #: What a charge costs, in the units of its budget's rule: (epsilon, delta), slots, or a share of
@@ -309,35 +309,6 @@ class Slots:
             f"all {self._sized(self.count)} are used",
             "repeat an earlier request by its key, which is free",
         )
-
-
-def checked_slots(slots: Any, delta: Any) -> Slots:
-    """The rule of a new budget with ``slots=(count, epsilon)``; otherwise raises an error."""
-    if not isinstance(slots, tuple | list) or len(slots) != 2:
-        raise OptionError(
-            f"slots={shown(slots)} is not a pair; give the number of releases and the epsilon of "
-            "each, such as slots=(100, '1/10')"
-        )
-    count, size = slots
-    if not isinstance(count, int) or isinstance(count, bool) or not 0 < count <= MAX_SLOTS:
-        raise OptionError(
-            f"slots=({shown(count)}, ...) is not a whole number from 1 to {MAX_SLOTS}; give the "
-            "number of releases"
-        )
-    epsilon = charged_amount(size).epsilon
-    if count * epsilon > MAX_LIMIT:
-        raise EpsilonError(
-            f"slots=({count}, {shown(size)}): the slots add up to more than {MAX_LIMIT}, which "
-            "protects nobody; give fewer or smaller slots"
-        )
-    exact = limit_amount(1, delta).delta
-    if exact == 0:
-        raise EpsilonError(
-            "delta=0: slots need a delta, at which all of them together cost less than their sum; "
-            f"give one such as 1e-9, or a budget of epsilon={shown_number(count * epsilon)} "
-            "without slots"
-        )
-    return Slots.made(count, epsilon, exact)
 
 
 def read_limit(entry: Entry) -> Amount:

@@ -55,11 +55,11 @@ class Standing:
     def affords(self, price: Amount) -> bool:
         """Whether a question at this price can be asked."""
         own = self.allowance is None or price.fits(self.allowance - self.spent)
-        return own and self.budget.covers(price)
+        return own and self.budget.covers(*price.pair)
 
     def questions_left(self, price: Amount) -> int:
         """How many questions at this price remain."""
-        left = self.budget.more(price)
+        left = self.budget.more(*price.pair)
         if self.allowance is None:
             return left
         return min(left, more_fit(Sum(self.allowance), self.spent.pair, price))
