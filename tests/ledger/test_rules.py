@@ -19,7 +19,7 @@ from hourglass.errors import EpsilonError, OptionError
 from hourglass.ledger import Amount, Renyi, Slots, Sum, optimal_epsilon
 from hourglass.ledger.composition import STEP, equal_total_fits, slots_epsilon
 from hourglass.ledger.renyi import GRAIN, allowance_down
-from hourglass.ledger.rules import Cost, Rule, added, covers, more_fit
+from hourglass.ledger.rules import Cost, Rule, charged, covers, more_fit
 from hourglass.ledger.terms import checked_rule
 
 ZERO = Amount(Fraction(0))
@@ -57,11 +57,8 @@ def worst_delta(rule: Rule, menu: Sequence[Fraction], depth: int) -> float:
     def reached(loss: Fraction, used: Cost, left: int) -> float:
         best = max(0.0, -math.expm1(at - float(loss)))
         for epsilon in menu if left else ():
-            amount = Amount(epsilon)
-            if covers(rule, used, amount):
-                cost = rule.cost(amount)
-                assert cost is not None
-                after = added(used, cost)
+            after = charged(rule, used, Amount(epsilon))
+            if after is not None:
                 likely = 1 / (1 + math.exp(-float(epsilon)))
                 up = reached(loss + epsilon, after, left - 1)
                 down = reached(loss - epsilon, after, left - 1)
@@ -225,10 +222,9 @@ def test_accepted_costs_never_pass_the_allowance(limit: Amount, asked: list[Frac
         most = rule.most(used).epsilon
         assert most == 0 or covers(rule, used, Amount(most))
         assert not covers(rule, used, Amount(most + Fraction(2, 10**6)))
-        if covers(rule, used, Amount(epsilon)):
-            cost = rule.cost(Amount(epsilon))
-            assert cost is not None
-            used = added(used, cost)
+        after = charged(rule, used, Amount(epsilon))
+        if after is not None:
+            used = after
             exact += min(rule.order * epsilon**2 / 2, epsilon)
         else:
             assert epsilon > most
@@ -245,16 +241,10 @@ def test_how_many_more_fit_is_what_fits(before: int, epsilon: Fraction) -> None:
     ):
         used, amount = zero(rule), Amount(epsilon)
         for _ in range(before):
-            tenth = Amount(Fraction(1, 10))
-            if covers(rule, used, tenth):
-                cost = rule.cost(tenth)
-                assert cost is not None
-                used = added(used, cost)
+            used = charged(rule, used, Amount(Fraction(1, 10))) or used
         told, found = more_fit(rule, used, amount), 0
-        while covers(rule, used, amount):
-            cost = rule.cost(amount)
-            assert cost is not None
-            used, found = added(used, cost), found + 1
+        while (after := charged(rule, used, amount)) is not None:
+            used, found = after, found + 1
         assert told == found
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from ..errors import LedgerCorruptError, LedgerRolledBackError
 from .entries import FIRST, GENESIS, Entry, Row, read_row
-from .rules import Cost, Sum, added, covers
+from .rules import Cost, Sum, charged
 from .store import no_such_budget
 from .terms import Balance, Terms, read_rule
 from .values import Amount, Anchor, Charge
@@ -39,6 +39,7 @@ class View:
         self.charges: dict[int, Charge] = {}
         self.requests: dict[str, int] = {}
         self._reopened: set[int] = set()
+        self._plain = True
         self._sum = Amount(Fraction(0))
         self._persons: dict[str, Amount] = {}
         self._terms: Terms | None = None
@@ -131,16 +132,15 @@ class View:
         rule = read_rule(entry)
         self._terms = Terms(self.name, rule, entry.at, entry.text("description"))
         self.used = (Fraction(0),) * len(rule.capacity)
+        self._plain = isinstance(rule, Sum)
 
     def _reserve(self, entry: Entry) -> None:
         amount = entry.amount()
         if amount.epsilon <= 0 or not 0 <= amount.delta < 1:
             raise ValueError("the amount is out of range")
-        rule = self.terms.rule
-        cost = rule.cost(amount)
-        if cost is None or not covers(rule, self.used, amount):
+        used = charged(self.terms.rule, self.used, amount)
+        if used is None:
             raise ValueError("the charge is more than remained")
-        used = added(self.used, cost)
         self._check_sum(entry, used)
         request = entry.text("request")
         if request in self.requests:
@@ -157,7 +157,7 @@ class View:
         self.requests[request] = entry.number
         self.used = used
         counted = self._counted(amount)
-        self._sum = self._sum + counted
+        self._sum = Amount(*used) if self._plain else self._sum + counted
         person, slash, _ = request.partition("/")
         if slash:
             self._persons[person] = self.spent_by(person) + counted
@@ -180,7 +180,7 @@ class View:
     def _void(self, entry: Entry) -> None:
         """Written by earlier versions when a charge was given back."""
         charge = self._open_charge(entry)
-        if not isinstance(self.terms.rule, Sum):
+        if not self._plain:
             raise ValueError("it gives back a charge, which this budget's rule does not allow")
         if charge.number in self._reopened:
             raise ValueError("it gives back a charge that was resumed")
@@ -200,17 +200,16 @@ class View:
 
     def _counted(self, amount: Amount) -> Amount:
         """The amount as it is added up; where its sum is not the rule, it need not be exact."""
-        if isinstance(self.terms.rule, Sum):
+        if self._plain:
             return amount
         return Amount(Fraction(math.ceil(amount.epsilon * _PLACES), _PLACES))
 
     def _check_sum(self, entry: Entry, used: Cost) -> None:
         """Check the sum in a PostgreSQL entry, from which the functions compute the next one."""
-        plain = isinstance(self.terms.rule, Sum)
-        said = entry.fields.get("spent" if plain else "used")
+        said = entry.fields.get("spent" if self._plain else "used")
         if said is None:
             return
-        if plain:
+        if self._plain:
             right = isinstance(said, dict) and replace(entry, fields=said).amount().pair == used
         else:
             right = (entry.ratio("used"),) == used

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import add, le
 from typing import Any, ClassVar, Final, Protocol
 
 from .composition import equal_total_fits, slots_epsilon
@@ -17,7 +18,7 @@ from .entries import Entry, amount_fields, ratio_text
 from .values import Amount, shown_number, shown_numbers
 
 __all__ = [
-    "MAX_SLOTS", "Cost", "Rule", "Slots", "Sum", "added", "covers", "more_fit", "own_delta",
+    "MAX_SLOTS", "Cost", "Rule", "Slots", "Sum", "charged", "covers", "more_fit", "own_delta",
     "read_limit",
 ]  # fmt: skip
 
@@ -79,17 +80,18 @@ class Rule(Protocol):
         """Why a charge is refused, and what to do about it."""
 
 
-def added(used: Cost, cost: Cost) -> Cost:
-    """The costs together."""
-    return tuple(one + other for one, other in zip(used, cost, strict=True))
+def charged(rule: Rule, used: Cost, amount: Amount) -> Cost | None:
+    """The costs with those of one more charge; None if the rule does not allow it."""
+    cost = rule.cost(amount)
+    if cost is None:
+        return None
+    after = tuple(map(add, used, cost))
+    return after if all(map(le, after, rule.capacity)) else None
 
 
 def covers(rule: Rule, used: Cost, amount: Amount) -> bool:
     """Whether a charge may be made after others that cost ``used``."""
-    cost = rule.cost(amount)
-    if cost is None:
-        return False
-    return all(part <= most for part, most in zip(added(used, cost), rule.capacity, strict=True))
+    return charged(rule, used, amount) is not None
 
 
 def more_fit(rule: Rule, used: Cost, amount: Amount) -> int:
