@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourglass.core.exact import PRECISIONS, Enclosure, exp_minus, floor_scaled
+from hourglass.core.exact import PRECISIONS, Enclosure, exp_minus, floor_scaled, log_of
 
 rationals = st.fractions(min_value=0, max_value=3000, max_denominator=10**12)
 
@@ -23,6 +23,30 @@ def test_exp_is_enclosed(x: Fraction, bits: int) -> None:
         slack = mpmath.mpf(2) ** -(bits + 150)
         assert low - slack <= true <= high + slack
     assert found.high - found.low <= Fraction(1, 2 ** (bits - 2))
+
+
+@given(
+    st.fractions(Fraction(1, 10**15), 10**15, max_denominator=10**15).filter(bool),
+    st.sampled_from([64, 160, 400]),
+)
+def test_log_is_enclosed(x: Fraction, bits: int) -> None:
+    found = log_of(x, bits)
+    with mpmath.workprec(bits + 200):
+        true = mpmath.log(mpmath.mpf(x.numerator) / x.denominator)
+        low = mpmath.mpf(found.low.numerator) / found.low.denominator
+        high = mpmath.mpf(found.high.numerator) / found.high.denominator
+        slack = mpmath.mpf(2) ** -(bits + 150)
+        assert low - slack <= true <= high + slack
+    assert found.high - found.low <= Fraction(1, 2 ** (bits - 18))
+
+
+def test_log_of_powers_of_two_and_of_nothing() -> None:
+    assert log_of(Fraction(1)) == Enclosure.of(0)
+    assert (log_of(Fraction(8)) - 3 * log_of(Fraction(2))).sign in (0, None)
+    assert log_of(Fraction(1, 4)).high < -1
+    for x in (0, -1):
+        with pytest.raises(ValueError, match="x > 0"):
+            log_of(Fraction(x))
 
 
 @given(rationals)

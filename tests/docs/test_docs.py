@@ -49,10 +49,11 @@ def test_the_balance_is_printed_as_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = ROOT / "docs" / "budget.md"
-    (block,) = blocks(page, "python")
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, str(page), "exec"), {})
-    assert f"\n    {capsys.readouterr().out}\n" in page.read_text()
+    namespace: dict[str, object] = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, str(page), "exec"), namespace)
+        assert f"```\n\n    {capsys.readouterr().out}\n" in page.read_text()
 
 
 def test_shell_examples_of_the_readme_run(tmp_path: Path) -> None:

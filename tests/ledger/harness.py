@@ -30,10 +30,10 @@ from hourglass.ledger.store import open_store
 EPSILON = Fraction(1, 1000)
 
 
-def create(ledger: str, name: str, *, epsilon: Any, wait: float = 10.0) -> Budget:
+def create(ledger: str, name: str, *, wait: float = 10.0, **terms: Any) -> Budget:
     """A new budget; of two ledgers, the first is its owner's and the second is used."""
     owner, _, analyst = ledger.partition(" ")
-    create_budget(owner, name, epsilon=epsilon)
+    create_budget(owner, name, **terms)
     return Budget(analyst or owner, name, wait=wait)
 
 
@@ -85,6 +85,8 @@ class User:
                 found.append(f"{key} noised {len(tokens)} times")
             if stored is None or stored.answer["token"] not in tokens:
                 found.append(f"{key} answered with what is not stored")
+        if budget.balance().charges != len(charges):
+            found.append("the number of charges is wrong")
         if budget.balance().spent.epsilon != EPSILON * len(charges):
             found.append("the sum is wrong")
         return found
@@ -158,15 +160,15 @@ def kills(ledger: str, count: str, seed: str) -> dict[str, Any]:
     }
 
 
-def failpoints(ledger: str) -> dict[str, Any]:
+def failpoints(ledger: str, terms: str = "{}") -> dict[str, Any]:
     """A worker killed at each step in turn."""
-    return {step: failpoint(ledger, step) for step in session.STEPS}
+    return {step: failpoint(ledger, step, terms=terms) for step in session.STEPS}
 
 
-def failpoint(ledger: str, step: str, leaky: str = "") -> dict[str, Any]:
+def failpoint(ledger: str, step: str, leaky: str = "", terms: str = "{}") -> dict[str, Any]:
     """Kill a worker at one step; what is charged then, and once its key is asked again."""
     name = step.replace(":", "-")
-    budget = create(ledger, name, epsilon=1)
+    budget = create(ledger, name, **(json.loads(terms) or {"epsilon": 1}))
     user = User()
 
     def work(tell: Callable[[str, str], None]) -> None:
@@ -199,8 +201,13 @@ def failpoint(ledger: str, step: str, leaky: str = "") -> dict[str, Any]:
 
 
 def race(ledger: str, workers: str, tries: str, room: str) -> dict[str, Any]:
-    """Children of one process that has used the budget together ask for more than fits."""
-    budget = create(ledger, "b", epsilon=EPSILON * int(room), wait=60)
+    """Children of one process that has used the budget together ask for more than fits.
+
+    ``room`` is how many charges fit, or the terms of the budget as JSON.
+    """
+    terms = json.loads(room)
+    terms = terms if isinstance(terms, dict) else {"epsilon": EPSILON * terms}
+    budget = create(ledger, "b", wait=60, **terms)
     budget.balance()
     go_reading, go_writing = os.pipe()
 

@@ -240,7 +240,7 @@ def test_newer_schema(place: Place) -> None:
     budget = fresh(place)
     newer = {
         "sqlite": "PRAGMA user_version = 2",
-        "postgres": "UPDATE hourglass.ledger SET version = 3",
+        "postgres": "UPDATE hourglass.ledger SET version = 4",
     }
     place.execute(newer[place.kind])
     with pytest.raises(LedgerVersionError, match="schema"):

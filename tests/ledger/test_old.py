@@ -143,7 +143,7 @@ def test_analysts_wait_for_the_owner(postgres: PostgresPlace, restored: Postgres
     assert restored.rows("SELECT version FROM hourglass.ledger") == [(1,)]
     assert "its owner must open it once" in run("show", "--ledger", analyst.location, code=3)
     run("show", "--ledger", restored.location)  # the owner looks
-    assert restored.rows("SELECT version FROM hourglass.ledger") == [(2,)]
+    assert restored.rows("SELECT version FROM hourglass.ledger") == [(3,)]
     budget = Budget(analyst.location, "visits")
     budget.reserve("0.01", question="q").settle({"mean": 1})
     assert budget.history()[-1].by == analyst.user

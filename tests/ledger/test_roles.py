@@ -43,11 +43,13 @@ HASH = "0" * 64
 
 @pytest.fixture
 def steward(postgres: PostgresPlace) -> PostgresPlace:
-    """The owner of a ledger with budgets b and c: a plain role, no superuser."""
+    """The owner of a ledger with budgets of every rule: a plain role, no superuser."""
     place = postgres.role("steward")
     postgres.execute(f"GRANT CREATE ON DATABASE postgres TO {place.user}")
     create_budget(place.location, "b", epsilon=1, delta="1e-8")
     create_budget(place.location, "c", epsilon="0.2")
+    create_budget(place.location, "s", slots=(40, "1/1000"), delta="1e-9")
+    create_budget(place.location, "r", epsilon="0.01", delta="1e-9", filter="renyi")
     return place
 
 
@@ -210,7 +212,7 @@ def test_public_has_no_rights(steward: PostgresPlace, analyst: PostgresPlace) ->
 
 def _after_garbage(steward: PostgresPlace, analyst: PostgresPlace) -> None:
     """Every budget can be replayed, verified, shown, exported and charged as before."""
-    for name in ("b", "c"):
+    for name in ("b", "c", "s", "r"):
         assert violations(steward.location, name) == []
         budget = Budget(analyst.location, name)
         assert budget.verify().sound
@@ -219,6 +221,9 @@ def _after_garbage(steward: PostgresPlace, analyst: PostgresPlace) -> None:
                 budget.answer(charge.request)
         for command in ("show", "history", "export"):
             assert "\x1b" not in run(command, name, "--ledger", steward.location)
+        if name in ("s", "r"):
+            assert budget.balance().charges > 1  # and they may be used up
+            continue
         assert budget.balance().remaining.epsilon > Fraction(1, 1000)
         budget.reserve("1e-4", question="after", request="after").settle({"mean": 1})
 
@@ -230,8 +235,8 @@ def test_garbage_leaves_every_budget_usable(
     outcomes = fuzz([analyst.location, other.location], 800, seed=1)
     assert outcomes["reserve done"] > 20
     assert outcomes["settle done"] > 10
-    for state in ("reserve HG002", "reserve HG004", "reserve HG005", "reserve HG006"):
-        assert outcomes[state] > 0, state
+    for number in ("002", "004", "005", "006", "010"):
+        assert outcomes[f"reserve HG{number}"] > 0, number
     for state in ("settle HG004", "settle HG008", "settle HG009", "settle 22P02"):
         assert outcomes[state] > 0, state
     for outcome in outcomes:
@@ -307,11 +312,17 @@ BROKEN = {
     "epsilon": ("OR _epsilon IS NULL OR _epsilon !~ '^[1-9][0-9]{0,59}/", "OR _epsilon !~ '^.*/"),
     "delta": ("OR _delta IS NULL OR _delta !~ '^(0|[1-9][0-9]{0,59})/", "OR _delta !~ '^.*/"),
     "key": ("    IF FOUND THEN\n        IF hourglass", "    IF false THEN\n        IF hourglass"),
-    "room": ("IF hourglass.exceeds(_spent[1], hourglass.field(_terms, 'epsilon')) IS NOT FALSE",
-             "IF false"),
-    "room for delta": ("OR hourglass.exceeds(_spent[2], hourglass.field(_terms, 'delta')) "
-                       "IS NOT FALSE", ""),
-    "sum": ("hourglass.plus(_spent[1], _epsilon),", "_spent[1],"),
+    "room": ("IF hourglass.overruns(_spent, hourglass.capacity(_terms)) IS NOT FALSE", "IF false"),
+    "room for delta": ("            FROM generate_series(1, cardinality(_a)) AS _i);",
+                       "            FROM generate_series(1, 1) AS _i);"),
+    "sum": ("hourglass.plus(_a[_i], _b[_i])", "_a[_i]"),
+    "size of a slot": ("IF hourglass.exceeds(_epsilon, hourglass.field(_terms, 'slot')) "
+                       "IS NOT FALSE", "IF false"),
+    "cost of a slot": ("RETURN ARRAY['1/1'];", "RETURN ARRAY['1/2'];"),
+    "own delta": ("IF hourglass.exceeds(_delta, '0/1') THEN", "IF false THEN"),
+    "divergence": ("_below := 2 * split_part", "_below := 4 * split_part"),
+    "largest divergence": ("IF _above * _q > _p * _below THEN", "IF false THEN"),
+    "rounding up": ("div(_above * _grains + _below - 1, _below)", "div(_above * _grains, _below)"),
     "kind": ("            AND hourglass.field(e.body, 'kind') = 'reserve';\n    IF NOT FOUND",
              ";\n    IF NOT FOUND"),
     "once": ("OR hourglass.closed(_budget, _charge, 'settle')", ""),
@@ -345,7 +356,7 @@ def test_the_fuzz_notices_each_check_that_is_missing(
     by = {analyst.user, other.user}
     for seed in range(4):
         fuzz([analyst.location, other.location], 400, seed, hostile)
-        found = [text for name in "bc" for text in violations(steward.location, name)]
+        found = [text for name in "bcsr" for text in violations(steward.location, name)]
         roles = steward.rows("SELECT DISTINCT hourglass.field(body, 'by') FROM hourglass.entries")
         if found or not {role for (role,) in roles if role is not None} <= by:
             break

@@ -11,7 +11,7 @@ import pytest
 
 from hourglass.cli import main
 from hourglass.errors import OptionError
-from hourglass.ledger import create_budget
+from hourglass.ledger import Amount, create_budget
 from hourglass.serve.lines import lines_of
 from hourglass.serve.reading import CatalogueError, read_catalogue, read_text
 from hourglass.serve.service import load
@@ -38,8 +38,8 @@ def test_the_example_says_what_it_seems_to() -> None:
     assert visits.groupings["health"].keys == ("excellent", "good", "fair", "poor")
     assert visits.epsilons[0] == Fraction(1, 50)
     budget = found.budgets["visits-2026"]
-    assert budget.allowance_of("analyst").epsilon == 2
-    assert budget.allowance_of("owner").epsilon == 3
+    assert budget.allowance_of("analyst") == Amount(Fraction(2))
+    assert budget.allowance_of("owner") == Amount(Fraction(3))
     assert found.settings.refresh == 86400
 
 
@@ -212,7 +212,7 @@ def test_check_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixtu
     create_budget(str(tmp_path / "visits.ledger"), "visits-2026", epsilon=4)
     code, said = run()
     assert code == 2
-    assert "made with epsilon=4" in said
+    assert "made with epsilon 4" in said
     path.write_text(TEXT.replace("epsilon = 5", "epsilon = 4"))
     assert run() == (
         0,

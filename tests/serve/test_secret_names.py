@@ -17,7 +17,7 @@ import pytest
 import hourglass as hg
 from hourglass.core.totals import Groups
 from hourglass.errors import OptionError
-from hourglass.ledger import Budget
+from hourglass.ledger import Amount, Budget
 from hourglass.mechanisms.threshold import threshold
 from hourglass.noise.bits import SeededBits
 from hourglass.serve.catalogue import Column, Dataset, Grouping
@@ -305,7 +305,7 @@ def test_allowances_have_two_parts(
     running: Place, allowance: str, expected: tuple[str, str]
 ) -> None:
     found = read_text(running.text().replace("zoe = 0", f"zoe = {allowance}"), running.path)
-    assert found.budgets["main"].allowance_of("zoe").pair == tuple(map(Fraction, expected))
+    assert found.budgets["main"].allowance_of("zoe") == Amount(*map(Fraction, expected))
 
 
 def test_a_reload_with_too_many_names_keeps_what_was_there(

@@ -8,8 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from shutil import get_terminal_size
-from textwrap import fill
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,10 +17,8 @@ from ..core.urls import shown_url
 from ..errors import EpsilonError, LedgerMissingError, OptionError
 from ..ledger import (
     Anchor,
-    Balance,
     Budget,
-    Charge,
-    Verification,
+    Sum,
     create_budget,
     grant_role,
     optimal_epsilon,
@@ -32,7 +29,16 @@ from ..ledger.store import open_store
 from ..ledger.values import shown_numbers
 from ..ledger.verify import exported
 from ..ledger.verify import verify as verify_budget
-from ..release.rendering import counted, label, sentence_table, text_table
+from ..release.rendering import label, sentence_table
+from .balances import (
+    balance_dict,
+    charge_dict,
+    print_anchor,
+    print_json,
+    show_table,
+    show_verification,
+    verification_dict,
+)
 from .command import Command, Group
 from .files import write_file
 from .output import check_targets, encoded
@@ -52,6 +58,12 @@ class Format(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+
+
+class Filter(StrEnum):
+    """A rule that accepts more small releases than their sum."""
+
+    RENYI = "renyi"
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The budget's name.")]
@@ -84,21 +96,47 @@ Printed = Annotated[Format, typer.Option("--format", help="A table, or JSON.")]
 def init(
     name: Name,
     ledger: Ledger,
-    epsilon: Annotated[str, typer.Option(help="The limit on the total epsilon of all charges.")],
-    delta: Annotated[str, typer.Option(help="The limit on the total delta of all charges.")] = "0",
+    epsilon: Annotated[
+        str | None, typer.Option(help="The limit on the total epsilon of all charges.")
+    ] = None,
+    delta: Annotated[
+        str, typer.Option(help="The limit on the total delta; --slots and --filter need one.")
+    ] = "0",
+    slots: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COUNTxEPSILON",
+            help="In place of --epsilon: a fixed number of releases of at most one epsilon each, "
+            "such as 100x1/10.",
+        ),
+    ] = None,
+    filter_: Annotated[
+        Filter | None,
+        typer.Option("--filter", help="Accept many small releases that cost less than their sum."),
+    ] = None,
     description: Annotated[
         str, typer.Option(help="A public note, such as which data and which privacy unit.")
     ] = "",
     output: Printed = Format.TABLE,
 ) -> None:
     """Create a budget, and the ledger if there is none; prints the anchor to keep."""
-    budget = create_budget(ledger, name, epsilon=epsilon, delta=delta, description=description)
+    pair = None if slots is None else _slots(slots)
+    budget = create_budget(
+        ledger,
+        name,
+        epsilon=epsilon,
+        delta=delta,
+        slots=pair,
+        filter=None if filter_ is None else "renyi",
+        description=description,
+    )
     balance = budget.balance()
     if output is Format.JSON:
-        _print_json(_balance_dict(balance, budget.ledger))
+        print_json(balance_dict(balance, budget.ledger))
         return
-    typer.echo(f"Created budget {name!r} in {budget.ledger}: {balance.terms.limit.words} in all.")
-    _print_anchor(balance.anchor)
+    words = balance.terms.rule.words + (" in all" if isinstance(balance.terms.rule, Sum) else "")
+    typer.echo(f"Created budget {name!r} in {budget.ledger}: {words}.")
+    print_anchor(balance.anchor)
 
 
 @budget_app.command("show", cls=Command)
@@ -117,7 +155,8 @@ def show(
     """Show limit, spent and remaining, the tighter total, and the anchor to keep.
 
     The tighter total holds only if the number of charges and their epsilons were fixed before the
-    first answer was seen; the sum always holds.
+    first answer was seen; the sum always holds. Of a budget with slots or a filter it shows what
+    is used and what is left.
     """
     delta = _exact(at_delta)
     if name is None and anchor is not None:
@@ -127,21 +166,20 @@ def show(
     for each in names:
         budget = Budget(ledger, each, anchor=anchor)
         balance, charges = budget.state()
-        tight = optimal_epsilon([c.amount for c in charges if c.status != "void"], delta)
-        shown.append(
-            _balance_dict(balance, budget.ledger)
-            | {
-                "optimal_composition": {
-                    "delta": str(delta),
-                    "epsilon": None if tight is None else float(tight),
-                    "holds_only_if": CONDITION,
-                }
+        tight = None
+        facts = balance_dict(balance, budget.ledger)
+        if isinstance(balance.terms.rule, Sum):
+            tight = optimal_epsilon([c.amount for c in charges if c.status != "void"], delta)
+            facts["optimal_composition"] = {
+                "delta": str(delta),
+                "epsilon": None if tight is None else float(tight),
+                "holds_only_if": CONDITION,
             }
-        )
+        shown.append(facts)
         if output is Format.TABLE:
-            _show_table(balance, budget.ledger, None if tight is None else float(tight), at_delta)
+            show_table(balance, budget.ledger, None if tight is None else float(tight), at_delta)
     if output is Format.JSON:
-        _print_json(shown if name is None else shown[0])
+        print_json(shown if name is None else shown[0])
 
 
 @budget_app.command("history", cls=Command)
@@ -151,7 +189,7 @@ def history(
     """List every charge in order: its price, its request key and its state."""
     charges = Budget(ledger, name, anchor=anchor).history()
     if output is Format.JSON:
-        _print_json([_charge_dict(charge) for charge in charges])
+        print_json([charge_dict(charge) for charge in charges])
         return
     if not charges:
         typer.echo(f"Budget {name} has no charges yet.")
@@ -199,11 +237,11 @@ def verify(
         verify_budget(store, each, parsed) for each in (_names(ledger) if name is None else [name])
     ]
     if output is Format.JSON:
-        results = [_verification_dict(each) for each in found]
-        _print_json(results if name is None else results[0])
+        results = [verification_dict(each) for each in found]
+        print_json(results if name is None else results[0])
     else:
         for each in found:
-            _show_verification(each)
+            show_verification(each)
     if not all(each.sound for each in found):
         raise typer.Exit(3)
 
@@ -245,6 +283,16 @@ def revoke(role: Role, ledger: ServerLedger) -> None:
     typer.echo(f"Role {role!r} no longer has rights of its own on {shown_url(ledger)}.")
 
 
+def _slots(text: str) -> tuple[int, str]:
+    count, times, epsilon = text.partition("x")
+    if not times or not (count.isascii() and count.isdigit()) or not epsilon:
+        raise OptionError(
+            f"--slots {text[:60]!r} is not COUNTxEPSILON; give the number of releases and the "
+            "epsilon of each, such as 100x1/10"
+        )
+    return int(count), epsilon
+
+
 def _exact(at_delta: str) -> Fraction:
     try:
         return exact_delta(at_delta)
@@ -260,91 +308,3 @@ def _names(ledger: str) -> list[str]:
             f"ledger {store.location!r} holds no budget; create one with `hourglass budget init`"
         )
     return names
-
-
-def _show_table(balance: Balance, ledger: str, tight: float | None, at_delta: str) -> None:
-    note = f" ({label([balance.terms.description])})" if balance.terms.description else ""
-    amounts = (balance.terms.limit, balance.spent, balance.remaining)
-    rows = [
-        (what, *shown_numbers(getattr(amount, what) for amount in amounts))
-        for what in ("epsilon", "delta")
-    ]
-    typer.echo(f"Budget {balance.terms.name}{note}:")
-    typer.echo(text_table(["", "limit", "spent", "remaining"], rows))
-    opened = f", {balance.open} without an answer (counted as spent)" if balance.open else ""
-    typer.echo(f"{counted(balance.charges, 'charge')}{opened}, in {ledger}.")
-    sum_ = f"{float(balance.spent.epsilon):.6g}"
-    if tight is not None and balance.charges > 1 and f"{tight:.6g}" != sum_:
-        told = f"This tighter total holds only if {CONDITION}; the sum above always holds."
-        width = get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-        typer.echo(
-            f"Together, by optimal composition: epsilon {tight:.6g} at delta {at_delta}.\n"
-            + fill(told, width)
-        )
-    _print_anchor(balance.anchor)
-
-
-def _show_verification(found: Verification) -> None:
-    if found.sound:
-        typer.echo(f"Budget {found.name}: {counted(found.entries, 'entry')}, nothing wrong.")
-        if found.anchor is not None:
-            _print_anchor(found.anchor)
-        return
-    faults, entries = counted(len(found.faults), "fault"), counted(found.entries, "entry")
-    typer.echo(f"Budget {found.name}: {faults} in {entries}:")
-    for fault in found.faults:
-        typer.echo(f"  {fault}")
-    typer.echo("Restore the ledger from a copy at least as new as your last anchor.")
-
-
-def _print_anchor(anchor: Anchor) -> None:
-    typer.echo(f"Keep this line; with it you can detect a ledger that was rolled back:\n{anchor}")
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2))
-
-
-def _balance_dict(balance: Balance, ledger: str) -> dict[str, Any]:
-    return {
-        "name": balance.terms.name,
-        "ledger": ledger,
-        "description": balance.terms.description,
-        "created": balance.terms.created,
-        **{
-            what: {"epsilon": str(amount.epsilon), "delta": str(amount.delta)}
-            for what, amount in (
-                ("limit", balance.terms.limit),
-                ("spent", balance.spent),
-                ("remaining", balance.remaining),
-            )
-        },
-        "charges": balance.charges,
-        "open": balance.open,
-        "anchor": str(balance.anchor),
-    }
-
-
-def _charge_dict(charge: Charge) -> dict[str, Any]:
-    return {
-        "number": charge.number,
-        "epsilon": str(charge.amount.epsilon),
-        "delta": str(charge.amount.delta),
-        "status": charge.status,
-        "request": charge.request,
-        "question_sha256": charge.question,
-        "description": charge.description,
-        "reserved": charge.reserved,
-        "closed": charge.closed,
-        "by": charge.by,
-    }
-
-
-def _verification_dict(found: Verification) -> dict[str, Any]:
-    return {
-        "name": found.name,
-        "sound": found.sound,
-        "entries": found.entries,
-        "faults": [{"entry": fault.number, "what": fault.what} for fault in found.faults],
-        "anchor": None if found.anchor is None else str(found.anchor),
-    }

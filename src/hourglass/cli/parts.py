@@ -183,10 +183,9 @@ class Account(Budget):
             return f"request {key} was charged to {name} before; nothing more was charged"
         told = f"charged {charge.amount.words} to {name} as {key}"
         try:
-            left = self.balance().remaining
+            return f"{told}; {self.balance().left}"
         except BudgetError:  # the charge was made and the answer is written all the same
             return told
-        return f"{told}; {left.words} remain{'' if left.delta else 's'}"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Exact numbers: rationals as they are given, and enclosures of exp between rationals.
+"""Exact numbers: rationals as they are given, and enclosures of exp and log between rationals.
 
 Privacy parameters are rationals, so that exactly what is used is charged. The laws of
 :mod:`hourglass.noise` have probabilities computed from b = exp(-epsilon), which is irrational for
@@ -34,6 +34,7 @@ __all__ = [
     "exact_rate",
     "exp_minus",
     "floor_scaled",
+    "log_of",
     "outward",
     "ratio_to_double",
     "to_double",
@@ -149,6 +150,35 @@ def exp_minus(x: Fraction, bits: int = DEFAULT_BITS) -> Enclosure:
     for _ in range(squarings):
         low, high = low * low >> precision, -(-high * high >> precision)
     return Enclosure(Fraction(max(low, 0), one), Fraction(high, one))
+
+
+@lru_cache(maxsize=4096)
+def log_of(x: Fraction, bits: int = DEFAULT_BITS) -> Enclosure:
+    """Enclose log(x), x > 0: log(2^k m) = k log(2) + 2 artanh((m - 1) / (m + 1)), 1/2 < m < 2."""
+    if x <= 0:
+        raise ValueError("log_of needs x > 0")
+    twos = x.numerator.bit_length() - x.denominator.bit_length()
+    rest = x / Fraction(2) ** twos
+    return twos * _twice_artanh(Fraction(1, 3), bits) + _twice_artanh((rest - 1) / (rest + 1), bits)
+
+
+def _twice_artanh(z: Fraction, bits: int) -> Enclosure:
+    """Enclose 2 artanh(z) = 2 (z + z^3/3 + z^5/5 + ...), |z| <= 1/3."""
+    if z <= 0:
+        return -_twice_artanh(-z, bits) if z else Enclosure.of(0)
+    one = 1 << bits
+    power_low = (z.numerator << bits) // z.denominator
+    power_high = power_low + 1
+    square_low, square_high = power_low * power_low >> bits, -(-power_high * power_high >> bits)
+    low = high = 0
+    order = 1
+    while power_high > 1:
+        low, high = low + power_low // order, high - (-power_high // order)
+        power_low = power_low * square_low >> bits
+        power_high = -(-power_high * square_high >> bits)
+        order += 2
+    high += 2  # the other powers decrease by a factor of nine or more
+    return Enclosure(Fraction(2 * low, one), Fraction(2 * high, one))
 
 
 def floor_scaled(enclosures: Iterable[Enclosure], bits: int) -> int:

@@ -13,65 +13,33 @@ from typing import Any
 
 from ..errors import (
     BudgetExceededError,
-    BudgetExistsError,
     ChargeClosedError,
     EpsilonError,
     OptionError,
     RequestReusedError,
 )
-from .entries import GENESIS, Row, amount_fields, answer_text, digest
+from .entries import Row, amount_fields, answer_text, digest
 from .replay import View
+from .rules import Sum, covers
 from .session import Session, name_charge, parsed, reach
 from .store import Caller, known_budget, open_store
+from .terms import Balance, Terms
 from .values import (
     Allowance,
     Amount,
     Anchor,
-    Balance,
     Charge,
     StoredAnswer,
-    Terms,
     Verification,
     charged_amount,
     checked_name,
     checked_question,
     checked_text,
-    limit_amount,
     shown_number,
 )
 from .verify import verify
 
-__all__ = ["Budget", "Reservation", "create_budget"]
-
-
-def create_budget(
-    ledger: str | os.PathLike[str],
-    name: str,
-    *,
-    epsilon: Any,
-    delta: Any = 0,
-    description: str = "",
-    wait: float = 10.0,
-) -> Budget:
-    """Create a budget, and the ledger if there is none; nothing else creates either."""
-    limit = limit_amount(epsilon, delta)
-    checked_name(name)
-    checked_text("description", description, empty=True)
-    store = open_store(ledger, wait=wait)
-    store.create()
-    with store.transaction(name, write=True) as transaction:
-        transaction.check()
-        view = View(name)
-        view.follow(transaction.rows(0))
-        if view.number >= 0:
-            raise BudgetExistsError(
-                f"budget {name!r} already exists in ledger {store.location!r}, with a limit of "
-                f"{view.terms.limit.words}; its terms never change: choose another name"
-            )
-        # The nonce distinguishes this budget from others of the same name and limit.
-        fields = amount_fields(limit) | {"description": description, "nonce": uuid.uuid4().hex}
-        transaction.append(0, GENESIS, "init", fields)
-    return Budget(ledger, name, wait=wait)
+__all__ = ["Budget", "Reservation"]
 
 
 class Budget:
@@ -262,37 +230,20 @@ class Budget:
             )
 
     def _check_room(self, view: View, amount: Amount) -> None:
-        limit = view.terms.limit
-        remaining = limit - view.spent
-        if not amount.writable_with(view.spent):
+        rule = view.terms.rule
+        if isinstance(rule, Sum) and not amount.writable_with(Amount(*view.used)):
             raise EpsilonError(
                 f"epsilon={shown_number(amount.epsilon)}: with the denominators of the charges "
                 "before it the exact sum has thousands of digits; round epsilon to a short decimal"
             )
-        if amount.fits(remaining):
+        if covers(rule, view.used, amount):
             return
-        parts = [
-            f"{what}: requested {shown_number(asked)}, spent {shown_number(spent)} of "
-            f"{shown_number(most)}, remaining {shown_number(left)}"
-            for what, asked, spent, most, left in (
-                ("epsilon", amount.epsilon, view.spent.epsilon, limit.epsilon, remaining.epsilon),
-                ("delta", amount.delta, view.spent.delta, limit.delta, remaining.delta),
-            )
-            if asked > left
-        ]
-        remedy = (
-            "ask for no more than remains, or repeat an earlier request by its key, which is free"
-        )
-        if amount.delta > 0 == limit.delta:
-            remedy = (
-                "this budget allows no delta: list the public names of the groups with keys=, or "
-                "use a budget that was created with a delta"
-            )
+        why, remedy = rule.why_not(view.used, amount)
         raise BudgetExceededError(
-            f"budget {self.name!r} cannot cover this ({'; '.join(parts)}); {remedy}",
+            f"budget {self.name!r} cannot cover this ({why}); {remedy}",
             requested=amount.pair,
             spent=view.spent.pair,
-            remaining=remaining.pair,
+            remaining=view.balance.remaining.pair,
         )
 
 

@@ -15,22 +15,24 @@ upward.
 
 Condition: the number of charges and their sizes were fixed before the first answer was seen. If
 answers decide how much is asked next, or when to stop, this total can be exceeded; the sum still
-holds (Rogers, Roth, Ullman, Vadhan, "Privacy Odometers and Filters", 2016).
+holds (Rogers, Roth, Ullman, Vadhan, "Privacy Odometers and Filters", 2016). A budget with slots
+fixes number and size when it is created (rules.py).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
-from ..core.exact import Enclosure, exp_minus
+from ..core.exact import Enclosure, exp_minus, outward
 from .values import Amount
 
-__all__ = ["CONDITION", "Responses", "equal_total_fits", "optimal_epsilon"]
+__all__ = ["CONDITION", "Responses", "equal_total_fits", "optimal_epsilon", "slots_epsilon"]
 
 #: The condition, which is always shown with the total.
 CONDITION: Final = (
@@ -39,6 +41,8 @@ CONDITION: Final = (
 
 #: Totals are rounded up to a multiple of this.
 STEP: Final = Fraction(1, 10**6)
+#: Binary digits of the numbers in the closed form.
+DIGITS: Final = 320
 #: Up to this many equal charges, and this sum, the closed form is evaluated exactly.
 EXACT_COUNT: Final = 200
 EXACT_SUM: Final = 200
@@ -70,6 +74,16 @@ def optimal_epsilon(charges: Iterable[Amount], delta: Fraction) -> Fraction | No
     return _least(total, lambda at: response.delta_up(at) <= spare)
 
 
+def slots_epsilon(epsilon: Fraction, count: int, delta: Fraction) -> Fraction:
+    """The total epsilon at ``delta`` > 0, rounded up, of ``count`` releases of at most ``epsilon``.
+
+    Number and size are fixed here, so it holds however the releases are chosen and whenever they
+    end: each of them is computed from one of ``count`` independent randomised responses.
+    """
+    least = _least(count * epsilon, lambda at: equal_total_fits(epsilon, count, at, delta))
+    return max(least, min(STEP, epsilon))
+
+
 def equal_total_fits(epsilon: Fraction, count: int, total: Fraction, delta: Fraction) -> bool:
     """Whether ``count`` releases of ``epsilon`` are certainly (total, delta)-DP.
 
@@ -78,17 +92,77 @@ def equal_total_fits(epsilon: Fraction, count: int, total: Fraction, delta: Frac
     the first minus e^total times the second, where that is positive. Everything is computed in
     enclosures, so rounding never decides.
     """
-    bits = count + 160 + 3 * math.ceil(count * epsilon)
-    first = second = whole = Enclosure.of(0)
-    for lost in range(count + 1):
-        ways = math.comb(count, lost)
-        mass = exp_minus(lost * epsilon, bits) * ways
-        whole = whole + mass
-        if (count - 2 * lost) * epsilon > total:
-            first = first + mass
-            second = second + exp_minus((count - lost) * epsilon, bits) * ways
-    excess = first - second / exp_minus(total, bits)
-    return excess.high <= (whole * delta).low
+    short = count * epsilon - total
+    if short <= 0:
+        return True
+    flip = exp_minus(epsilon, DIGITS + 2 * math.ceil(epsilon))
+    fewer = _Scaled.of(flip)
+    more = fewer.inverse()
+    first = _Scaled.of(Enclosure.of(1))
+    second = _Scaled.of(exp_minus(short, DIGITS + 2 * math.ceil(short)))
+    places = DIGITS + delta.denominator.bit_length()
+    excess = 0  # an upper bound, in units of 2^-places
+    for lost in range(count):
+        if (count - 2 * lost) * epsilon <= total:
+            break
+        excess += first.units_up(places) - second.units_down(places)
+        first = first.times(fewer).ratio(count - lost, lost + 1)
+        second = second.times(more).ratio(count - lost, lost + 1)
+    whole = _Scaled.of(flip + 1).power(count)
+    return excess * delta.denominator <= whole.units_down(places) * delta.numerator
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """A positive number in [low, high] * 2^shift, to DIGITS binary digits whatever its size."""
+
+    low: int
+    high: int
+    shift: int
+
+    @classmethod
+    def of(cls, value: Enclosure) -> _Scaled:
+        places = DIGITS + value.low.denominator.bit_length()
+        low, high = outward(value, places)
+        return _trimmed(low, high, -places)
+
+    def times(self, other: _Scaled) -> _Scaled:
+        """The product."""
+        return _trimmed(self.low * other.low, self.high * other.high, self.shift + other.shift)
+
+    def ratio(self, above: int, below: int) -> _Scaled:
+        """This number times above / below."""
+        low, high = self.low * above << DIGITS, self.high * above << DIGITS
+        return _trimmed(low // below, -(-high // below), self.shift - DIGITS)
+
+    def inverse(self) -> _Scaled:
+        """One over this number."""
+        one = 1 << 3 * DIGITS
+        return _trimmed(one // self.high, -(-one // self.low), -self.shift - 3 * DIGITS)
+
+    def power(self, exponent: int) -> _Scaled:
+        """This number multiplied with itself, by repeated squaring."""
+        found, square = _Scaled(1, 1, 0), self
+        while exponent:
+            if exponent % 2:
+                found = found.times(square)
+            square, exponent = square.times(square), exponent // 2
+        return found
+
+    def units_down(self, places: int) -> int:
+        """In units of 2^-places, rounded down."""
+        move = self.shift + places
+        return self.low << move if move >= 0 else self.low >> -move
+
+    def units_up(self, places: int) -> int:
+        """In units of 2^-places, rounded up."""
+        move = self.shift + places
+        return self.high << move if move >= 0 else -(-self.high >> -move)
+
+
+def _trimmed(low: int, high: int, shift: int) -> _Scaled:
+    spare = max(0, high.bit_length() - DIGITS)
+    return _Scaled(low >> spare, -(-high >> spare), shift + spare)
 
 
 class Responses:

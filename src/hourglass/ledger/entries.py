@@ -21,6 +21,7 @@ from ..errors import OptionError
 from .values import Amount
 
 __all__ = [
+    "FIRST",
     "GENESIS",
     "Entry",
     "Row",
@@ -29,13 +30,18 @@ __all__ = [
     "digest",
     "make_row",
     "now",
+    "ratio_text",
     "read_row",
 ]
 
 #: The previous hash of the first entry.
 GENESIS: Final = "0" * 64
 
-_KINDS: Final = frozenset({"init", "reserve", "reopen", "settle", "void"})
+#: The kinds of a budget's first entry, one for each rule. Versions that know only ``init`` refuse
+#: the others, instead of adding up what has another rule.
+FIRST: Final = frozenset({"init", "init-slots", "init-renyi"})
+
+_KINDS: Final = FIRST | {"reserve", "reopen", "settle", "void"}
 _DOMAIN: Final = b"hourglass-ledger-1\n"
 
 
@@ -72,6 +78,13 @@ class Entry:
         if not isinstance(value, int) or isinstance(value, bool):
             raise ValueError(f"the field {name!r} is missing or not a whole number")
         return value
+
+    def ratio(self, name: str) -> Fraction:
+        """A field that must be a ratio p/q."""
+        try:
+            return Fraction(self.text(name))
+        except (ValueError, ZeroDivisionError):
+            raise ValueError(f"the field {name!r} is missing or not a ratio p/q") from None
 
     def amount(self) -> Amount:
         """The amount in the fields epsilon and delta."""
@@ -111,7 +124,7 @@ def read_row(row: Row) -> Entry:
     entry = Entry("", -1, "", "", "", fields)
     kind = entry.text("kind")
     if kind not in _KINDS:
-        raise ValueError("the line is of an unknown kind")
+        raise ValueError("the line is of an unknown kind, perhaps of a newer version")
     return Entry(
         budget=entry.text("budget"),
         number=entry.whole("number"),
@@ -124,10 +137,12 @@ def read_row(row: Row) -> Entry:
 
 def amount_fields(amount: Amount) -> dict[str, str]:
     """The amount as the text p/q, which every language reads exactly."""
-    return {
-        name: f"{value.numerator}/{value.denominator}"
-        for name, value in (("epsilon", amount.epsilon), ("delta", amount.delta))
-    }
+    return {"epsilon": ratio_text(amount.epsilon), "delta": ratio_text(amount.delta)}
+
+
+def ratio_text(value: Fraction) -> str:
+    """The number as p/q, even if q is 1."""
+    return f"{value.numerator}/{value.denominator}"
 
 
 def answer_text(answer: Mapping[str, Any]) -> str:

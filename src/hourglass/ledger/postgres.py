@@ -30,10 +30,10 @@ from ..errors import (
     OptionError,
 )
 from . import postgres_schema as schema
-from .entries import Row, make_row
+from .entries import FIRST, Row, make_row
 from .postgres_functions import digest
 from .postgres_kept import Connections
-from .postgres_schema import STATE, VERSION, Connection
+from .postgres_schema import EARLIER, STATE, VERSION, Connection
 from .store import Caller
 
 __all__ = ["PostgresStore"]
@@ -143,17 +143,17 @@ class PostgresStore:
         assert found is not None
         versions, triggers, functions, strangers, fsync, role, steward = found
         place = f"ledger {self.location!r}"
-        if versions == [1] and steward:
+        if versions in EARLIER and steward:
             self._check_server(connection)
             schema.migrate(connection)
             self._commit(connection)
             self._begin(connection)
             return self._checked(connection)
-        if versions == [1]:
+        if versions in EARLIER:
             raise LedgerVersionError(
-                f"{place} has schema 1, which an earlier version of hourglass wrote; its owner "
-                "must open it once with this version, for example with `hourglass budget show`, "
-                f"which migrates it to schema {VERSION}"
+                f"{place} has schema {versions[0]}, which an earlier version of hourglass wrote; "
+                "its owner must open it once with this version, for example with `hourglass budget "
+                f"show`, which migrates it to schema {VERSION}"
             )
         if versions != [VERSION]:
             raise LedgerVersionError(
@@ -232,6 +232,11 @@ class PostgresStore:
                 "epsilon: with the denominators of the charges before it the exact sum has "
                 "thousands of digits; round epsilon to a short decimal"
             )
+        if state == "HG010":  # only if the client's own check passed: it never should
+            return EpsilonError(
+                "epsilon, delta: the rule of this budget does not allow such a release; "
+                "`hourglass budget show` tells what it allows"
+            )
         if state == "HG003":
             return LedgerCorruptError(
                 f"{place}: the budget's entries are damaged; `hourglass budget verify` says where"
@@ -285,7 +290,7 @@ class PostgresTransaction:
         answer: str | None = None,
     ) -> Row:
         """Add an entry: the first directly, all others through the owner's functions."""
-        if kind == "init":
+        if kind in FIRST:
             return self._open(make_row(self._budget, number, previous, kind, fields))
         given = {**fields, "budget": self._budget, "stored": answer}
         found = self._connection.execute(_CALL[kind].encode(), given).fetchone()

@@ -9,9 +9,10 @@ owner's rights (SECURITY DEFINER) and do their own checks:
     settle(budget, charge, answer)
                                   stores the answer of the caller's own charge, once
 
-The functions take no number, hash, time, sum or role from their caller. Their entries contain
-the role that logged in (``by``) and the sum after the entry (``spent``), which replay.py checks.
-Amounts are exact: p/q as text, with NUMERIC arithmetic.
+The functions take no number, hash, time, cost, sum or role from their caller. Their entries
+contain the role that logged in (``by``) and the sum of all costs after the entry (``spent``; in a
+budget with slots or a filter ``used``), which replay.py checks. Amounts are exact: p/q as text,
+with NUMERIC arithmetic (postgres_sums.py).
 
 A caller controls its own session settings. So the bodies qualify every table with its schema, fix
 the search path, contain no backslash (``standard_conforming_strings``) and print no number or date
@@ -22,6 +23,8 @@ from __future__ import annotations
 
 import hashlib
 from typing import Final
+
+from . import postgres_sums as sums
 
 __all__ = ["CALLED", "FUNCTIONS", "NAMES", "digest"]
 
@@ -46,49 +49,6 @@ _HASH: Final = """
 BEGIN
     RETURN encode(
         sha256(convert_to('hourglass-ledger-1' || chr(10) || _body, 'UTF8')), 'hex');
-END
-"""
-
-_REDUCED: Final = """
--- A ratio p/q in lowest terms.
-DECLARE
-    _p numeric := split_part(_a, '/', 1)::numeric;
-    _q numeric := split_part(_a, '/', 2)::numeric;
-BEGIN
-    RETURN div(_p, gcd(_p, _q))::text || '/' || div(_q, gcd(_p, _q))::text;
-END
-"""
-
-_PLUS: Final = """
--- The sum of two ratios in lowest terms, in lowest terms (Knuth 4.5.1): both divisors are at
--- most the shorter denominator, so that a long sum stays quick to add to.
-DECLARE
-    _p numeric := split_part(_a, '/', 1)::numeric;
-    _q numeric := split_part(_a, '/', 2)::numeric;
-    _r numeric := split_part(_b, '/', 1)::numeric;
-    _s numeric := split_part(_b, '/', 2)::numeric;
-    _shared numeric := gcd(_q, _s);
-    _top numeric := _p * div(_s, _shared) + _r * div(_q, _shared);
-    _common numeric := gcd(_top, _shared);
-BEGIN
-    RETURN div(_top, _common)::text || '/' || (div(_q, _shared) * div(_s, _common))::text;
-END
-"""
-
-_EXCEEDS: Final = """
--- Whether the ratio a is more than the ratio b.
-BEGIN
-    RETURN split_part(_a, '/', 1)::numeric * split_part(_b, '/', 2)::numeric
-         > split_part(_b, '/', 1)::numeric * split_part(_a, '/', 2)::numeric;
-END
-"""
-
-_CROWDS: Final = """
--- Whether an amount makes the denominator of the sum too long. A decimal never does: other
--- fractions must leave it room (values.py, DECIMAL_BITS).
-BEGIN
-    RETURN length(split_part(_sum, '/', 2)) > 2287
-        AND mod(rpad('1', 201, '0')::numeric, split_part(_amount, '/', 2)::numeric) <> 0;
 END
 """
 
@@ -149,15 +109,22 @@ END
 """
 
 _SPENT: Final = """
--- The sums of epsilon and delta up to the last entry: as it says, or, if it was written under
--- schema 1, added up.
+-- The sum of the costs up to the last entry: as it says, or, if it was written under schema 1,
+-- added up.
 DECLARE
     _sums text[] := ARRAY['0/1', '0/1'];
     _said text := hourglass.field(_head.body, 'spent');
+    _used text := hourglass.field(_head.body, 'used');
     _one hourglass.entries;
 BEGIN
     IF _said IS NOT NULL THEN
         RETURN ARRAY[hourglass.field(_said, 'epsilon'), hourglass.field(_said, 'delta')];
+    END IF;
+    IF _used IS NOT NULL THEN
+        RETURN ARRAY[_used];
+    END IF;
+    IF hourglass.field(_head.body, 'kind') IN ('init-slots', 'init-renyi') THEN
+        RETURN ARRAY['0/1'];
     END IF;
     FOR _one IN
         SELECT e.* FROM hourglass.entries e
@@ -186,8 +153,10 @@ BEGIN
         || '","at":"' || to_char(clock_timestamp() AT TIME ZONE 'UTC',
                                  'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')
         || '",' || _fields
-        || ',"spent":{"epsilon":"' || _spent[1] || '","delta":"' || _spent[2]
-        || '"},"by":' || to_json(session_user::text)::text || '}';
+        || CASE cardinality(_spent)
+            WHEN 2 THEN ',"spent":{"epsilon":"' || _spent[1] || '","delta":"' || _spent[2] || '"}'
+            WHEN 1 THEN ',"used":"' || _spent[1] || '"' END
+        || ',"by":' || to_json(session_user::text)::text || '}';
     IF _new.body IS NULL THEN
         RAISE EXCEPTION 'the entries of this budget are damaged' USING ERRCODE = 'HG003';
     END IF;
@@ -203,6 +172,7 @@ DECLARE
     _head hourglass.entries;
     _standing hourglass.entries;
     _terms text;
+    _cost text[];
     _spent text[];
 BEGIN
     IF NOT hourglass.plain(_request, 1) OR NOT hourglass.plain(_description, 0)
@@ -231,14 +201,12 @@ BEGIN
     END IF;
     SELECT e.body INTO STRICT _terms FROM hourglass.entries e
         WHERE e.budget = _budget AND e.number = 0;
-    _spent := hourglass.spent(_head);
-    _spent := ARRAY[hourglass.plus(_spent[1], _epsilon), hourglass.plus(_spent[2], _delta)];
-    IF hourglass.exceeds(_spent[1], hourglass.field(_terms, 'epsilon')) IS NOT FALSE
-        OR hourglass.exceeds(_spent[2], hourglass.field(_terms, 'delta')) IS NOT FALSE
-    THEN
+    _cost := hourglass.cost(_terms, _epsilon, _delta);
+    _spent := hourglass.added(hourglass.spent(_head), _cost);
+    IF hourglass.overruns(_spent, hourglass.capacity(_terms)) IS NOT FALSE THEN
         RAISE EXCEPTION 'the charge is more than remains' USING ERRCODE = 'HG006';
     END IF;
-    IF hourglass.crowds(_spent[1], _epsilon) OR hourglass.crowds(_spent[2], _delta) THEN
+    IF hourglass.crowds(_spent[1], _cost[1]) OR hourglass.crowds(_spent[2], _cost[2]) THEN
         RAISE EXCEPTION 'the exact sum has too many digits' USING ERRCODE = 'HG007';
     END IF;
     RETURN hourglass.append(
@@ -288,10 +256,14 @@ _PATH: Final = "SET search_path = pg_catalog, pg_temp"
 _SOURCES: Final[dict[str, tuple[str, str, str, str]]] = {
     "field": ("_body text, _name text", "text", "IMMUTABLE STRICT", _FIELD),
     "hash": ("_body text", "text", "IMMUTABLE STRICT", _HASH),
-    "reduced": ("_a text", "text", "IMMUTABLE STRICT", _REDUCED),
-    "plus": ("_a text, _b text", "text", "IMMUTABLE STRICT", _PLUS),
-    "exceeds": ("_a text, _b text", "boolean", "IMMUTABLE STRICT", _EXCEEDS),
-    "crowds": ("_sum text, _amount text", "boolean", "IMMUTABLE STRICT", _CROWDS),
+    "reduced": ("_a text", "text", "IMMUTABLE STRICT", sums.REDUCED),
+    "plus": ("_a text, _b text", "text", "IMMUTABLE STRICT", sums.PLUS),
+    "exceeds": ("_a text, _b text", "boolean", "IMMUTABLE STRICT", sums.EXCEEDS),
+    "crowds": ("_sum text, _amount text", "boolean", "IMMUTABLE STRICT", sums.CROWDS),
+    "cost": ("_terms text, _epsilon text, _delta text", "text[]", "IMMUTABLE STRICT", sums.COST),
+    "capacity": ("_terms text", "text[]", "IMMUTABLE STRICT", sums.CAPACITY),
+    "added": ("_a text[], _b text[]", "text[]", "IMMUTABLE STRICT", sums.ADDED),
+    "overruns": ("_a text[], _b text[]", "boolean", "IMMUTABLE STRICT", sums.OVERRUNS),
     "plain": ("_text text, _least integer", "boolean", "IMMUTABLE", _PLAIN),
     "hold": ("_budget text", "boolean", "SECURITY DEFINER", _HOLD),
     "head": ("_budget text", "hourglass.entries", "", _HEAD),
@@ -313,7 +285,7 @@ _SOURCES: Final[dict[str, tuple[str, str, str, str]]] = {
 }  # fmt: skip
 
 FUNCTIONS: Final = tuple(
-    f"CREATE FUNCTION hourglass.{name}({arguments}) RETURNS {result} LANGUAGE plpgsql "
+    f"CREATE OR REPLACE FUNCTION hourglass.{name}({arguments}) RETURNS {result} LANGUAGE plpgsql "
     f"{properties} {_PATH} AS $hourglass${body}$hourglass$"
     for name, (arguments, result, properties, body) in _SOURCES.items()
 )

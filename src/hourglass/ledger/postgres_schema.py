@@ -1,11 +1,11 @@
-"""The tables of a PostgreSQL ledger, schema version 2: creation, migration, checks, grants.
+"""The tables of a PostgreSQL ledger, schema version 3: creation, migration, checks, grants.
 
 Every function works inside the transaction of the caller, who owns the ledger.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, LiteralString
 
 import psycopg
 from psycopg.sql import SQL, Identifier
@@ -13,13 +13,16 @@ from psycopg.sql import SQL, Identifier
 from .postgres_functions import CALLED, FUNCTIONS, NAMES
 
 __all__ = [
-    "STATE", "VERSION", "Connection", "create", "grant", "hold_rights", "migrate", "revoke",
+    "EARLIER", "STATE", "VERSION", "Connection", "create", "grant", "hold_rights", "migrate",
+    "revoke",
 ]  # fmt: skip
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 #: The schema that this version writes and reads.
-VERSION: Final = 2
+VERSION: Final = 3
+#: Schemas of earlier versions, which are migrated when their owner opens them.
+EARLIER: Final = ([1], [2])
 
 TABLES: Final = (
     "CREATE SCHEMA hourglass",
@@ -37,9 +40,10 @@ TABLES: Final = (
 
 #: Hash indexes, because entries written under schema 1 may contain texts of any length.
 INDEXES: Final = (
-    "CREATE INDEX entries_request ON hourglass.entries "
+    "CREATE INDEX IF NOT EXISTS entries_request ON hourglass.entries "
     "USING hash (hourglass.field(body, 'request'))",
-    "CREATE INDEX entries_charge ON hourglass.entries USING hash (hourglass.field(body, 'charge'))",
+    "CREATE INDEX IF NOT EXISTS entries_charge ON hourglass.entries "
+    "USING hash (hourglass.field(body, 'charge'))",
 )
 
 #: What a client checks before it trusts a ledger: version, triggers, functions, rights that bypass
@@ -79,13 +83,24 @@ SELECT DISTINCT r.rolname FROM pg_namespace n, LATERAL (
     WHERE n.nspname = 'hourglass' AND given.grantee <> found.owner
 """
 
-#: Roles that could charge under schema 1: those that may INSERT.
-_CHARGERS: Final = """
+#: Roles that could charge: under schema 1 those that may INSERT, under schema 2 those that may call
+#: the function.
+_CHARGERS: Final = {
+    1: """
 SELECT DISTINCT r.rolname FROM pg_class c, aclexplode(c.relacl) AS given
     JOIN pg_roles r ON r.oid = given.grantee
     WHERE c.oid = 'hourglass.entries'::regclass AND given.privilege_type = 'INSERT'
         AND given.grantee <> c.relowner
-"""
+""",
+    2: """
+SELECT DISTINCT r.rolname FROM pg_proc p, aclexplode(p.proacl) AS given
+    JOIN pg_roles r ON r.oid = given.grantee
+    WHERE p.pronamespace = 'hourglass'::regnamespace AND p.proname = 'reserve'
+        AND given.grantee <> p.proowner
+""",
+}
+
+_EVERYTHING: Final = ("ALL TABLES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "SCHEMA")
 
 _OWNER: Final = (
     "SELECT r.rolname FROM pg_namespace n JOIN pg_roles r ON r.oid = n.nspowner "
@@ -101,21 +116,22 @@ def create(connection: Connection) -> None:
 
 
 def migrate(connection: Connection) -> None:
-    """Migrate a ledger from schema 1 to schema 2; its entries are unchanged.
+    """Migrate a ledger from schema 1 or 2 to schema 3; its entries are unchanged.
 
-    Roles that could charge by INSERT can now charge through the functions. Every other right
-    of every role but the owner is revoked.
+    Roles that could charge can charge through the functions of this version. From schema 1, every
+    other right of every role but the owner is revoked.
     """
     connection.execute("LOCK TABLE hourglass.ledger, hourglass.entries IN ACCESS EXCLUSIVE MODE")
-    if connection.execute("SELECT version FROM hourglass.ledger").fetchall() != [(1,)]:
+    ((version,),) = connection.execute("SELECT version FROM hourglass.ledger").fetchall()
+    if version not in _CHARGERS:
         return  # another process of the owner was first
     (owner,) = connection.execute(_OWNER).fetchall()
     # A superuser must not become the owner of functions that run with their owner's rights.
     connection.execute(SQL("SET LOCAL ROLE {}").format(Identifier(owner[0])))
-    chargers = [name for (name,) in connection.execute(_CHARGERS).fetchall()]
+    chargers = [name for (name,) in connection.execute(_CHARGERS[version].encode()).fetchall()]
     for statement in (*FUNCTIONS, *INDEXES):
         connection.execute(statement.encode())
-    _close(connection)
+    _close(connection, ("ALL FUNCTIONS IN SCHEMA",) if version == 2 else _EVERYTHING)
     for role in chargers:
         grant(connection, role)
     connection.execute(f"UPDATE hourglass.ledger SET version = {VERSION}".encode())
@@ -135,15 +151,17 @@ def grant(connection: Connection, role: str) -> None:
         connection.execute(SQL("GRANT EXECUTE ON FUNCTION ") + SQL(function) + to)
 
 
-def revoke(connection: Connection, role: str | None) -> None:
-    """Revoke every right on the ledger from a role, or from PUBLIC (None)."""
+def revoke(
+    connection: Connection, role: str | None, rights: tuple[LiteralString, ...] = _EVERYTHING
+) -> None:
+    """Revoke rights on the ledger, by default all, from a role, or from PUBLIC (None)."""
     name = SQL("PUBLIC") if role is None else Identifier(role)
-    for what in ("ALL TABLES IN SCHEMA", "ALL FUNCTIONS IN SCHEMA", "SCHEMA"):
+    for what in rights:
         connection.execute(
             SQL("REVOKE ALL ON ") + SQL(what) + SQL(" hourglass FROM {} CASCADE").format(name)
         )
 
 
-def _close(connection: Connection) -> None:
+def _close(connection: Connection, rights: tuple[LiteralString, ...] = _EVERYTHING) -> None:
     for (role,) in connection.execute(_HOLDERS).fetchall():
-        revoke(connection, role)
+        revoke(connection, role, rights)

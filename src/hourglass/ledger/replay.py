@@ -7,17 +7,24 @@ entries.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 from ..errors import LedgerCorruptError, LedgerRolledBackError
-from .entries import GENESIS, Entry, Row, read_row
+from .entries import FIRST, GENESIS, Entry, Row, read_row
+from .rules import Cost, Sum, charged
 from .store import no_such_budget
-from .values import Amount, Anchor, Balance, Charge, Terms
+from .terms import Balance, Terms, read_rule
+from .values import Amount, Anchor, Charge
 
 __all__ = ["View"]
+
+#: Amounts of budgets with slots or a filter are added up in units of one over this, rounded up, so
+#: that odd fractions cannot make their sum long.
+_PLACES: Final = 10**30
 
 
 class View:
@@ -28,10 +35,12 @@ class View:
         self.name = name
         self.number = -1
         self.hash = GENESIS
-        self.spent = Amount(Fraction(0))
+        self.used: Cost = ()
         self.charges: dict[int, Charge] = {}
         self.requests: dict[str, int] = {}
         self._reopened: set[int] = set()
+        self._plain = True
+        self._sum = Amount(Fraction(0))
         self._persons: dict[str, Amount] = {}
         self._terms: Terms | None = None
         self._anchor = anchor
@@ -44,6 +53,12 @@ class View:
         return self._terms
 
     @property
+    def spent(self) -> Amount:
+        """What the charges cost together: their sum, or all that the budget promises."""
+        limit = self.terms.limit
+        return self._sum if self._sum.epsilon <= limit.epsilon else limit
+
+    @property
     def balance(self) -> Balance:
         """The balance of the budget."""
         counted = [charge for charge in self.charges.values() if charge.status != "void"]
@@ -53,6 +68,7 @@ class View:
             charges=len(counted),
             open=sum(charge.status == "open" for charge in counted),
             anchor=Anchor(self.name, self.number, self.hash),
+            used=self.used,
         )
 
     def follow(self, rows: Iterable[Row]) -> None:
@@ -93,7 +109,7 @@ class View:
                 raise ValueError(f"the entry after {self.number} is missing")
             if entry.previous != self.hash:
                 raise ValueError("it does not continue the entry before it")
-            if (entry.kind == "init") != (entry.number == 0):
+            if (entry.kind in FIRST) != (entry.number == 0):
                 raise ValueError("only the first entry opens a budget")
             _MOVES[entry.kind](self, entry)
         except ValueError as error:
@@ -113,19 +129,19 @@ class View:
         return self._persons.get(person, Amount(Fraction(0)))
 
     def _init(self, entry: Entry) -> None:
-        limit = entry.amount()
-        if limit.epsilon <= 0 or not 0 <= limit.delta < 1:
-            raise ValueError("the limit is out of range")
-        self._terms = Terms(self.name, limit, entry.at, entry.text("description"))
+        rule = read_rule(entry)
+        self._terms = Terms(self.name, rule, entry.at, entry.text("description"))
+        self.used = (Fraction(0),) * len(rule.capacity)
+        self._plain = isinstance(rule, Sum)
 
     def _reserve(self, entry: Entry) -> None:
         amount = entry.amount()
         if amount.epsilon <= 0 or not 0 <= amount.delta < 1:
             raise ValueError("the amount is out of range")
-        spent = self.spent + amount
-        if not spent.fits(self.terms.limit):
+        used = charged(self.terms.rule, self.used, amount)
+        if used is None:
             raise ValueError("the charge is more than remained")
-        _check_sum(entry, spent)
+        self._check_sum(entry, used)
         request = entry.text("request")
         if request in self.requests:
             raise ValueError("its request key is already charged")
@@ -139,10 +155,12 @@ class View:
             by=entry.text("by") if "by" in entry.fields else None,
         )
         self.requests[request] = entry.number
-        self.spent = spent
+        self.used = used
+        counted = self._counted(amount)
+        self._sum = Amount(*used) if self._plain else self._sum + counted
         person, slash, _ = request.partition("/")
         if slash:
-            self._persons[person] = self.spent_by(person) + amount
+            self._persons[person] = self.spent_by(person) + counted
 
     def _reopen(self, entry: Entry) -> None:
         """Written by earlier versions when a charge without an answer was resumed."""
@@ -150,7 +168,7 @@ class View:
 
     def _settle(self, entry: Entry) -> None:
         charge = self._open_charge(entry)
-        _check_sum(entry, self.spent)
+        self._check_sum(entry, self.used)
         self.charges[charge.number] = replace(
             charge,
             status="settled",
@@ -162,11 +180,14 @@ class View:
     def _void(self, entry: Entry) -> None:
         """Written by earlier versions when a charge was given back."""
         charge = self._open_charge(entry)
+        if not self._plain:
+            raise ValueError("it gives back a charge, which this budget's rule does not allow")
         if charge.number in self._reopened:
             raise ValueError("it gives back a charge that was resumed")
         self.charges[charge.number] = replace(charge, status="void", closed=entry.at)
         del self.requests[charge.request]
-        self.spent = self.spent - charge.amount
+        self._sum = self._sum - charge.amount
+        self.used = self._sum.pair
         person, slash, _ = charge.request.partition("/")
         if slash:
             self._persons[person] = self.spent_by(person) - charge.amount
@@ -177,18 +198,27 @@ class View:
             raise ValueError("it refers to a charge that is not open")
         return charge
 
+    def _counted(self, amount: Amount) -> Amount:
+        """The amount as it is added up; where its sum is not the rule, it need not be exact."""
+        if self._plain:
+            return amount
+        return Amount(Fraction(math.ceil(amount.epsilon * _PLACES), _PLACES))
 
-def _check_sum(entry: Entry, spent: Amount) -> None:
-    """Check the sum in a PostgreSQL entry, from which the functions compute the next one."""
-    said = entry.fields.get("spent")
-    if said is None:
-        return
-    if not isinstance(said, dict) or replace(entry, fields=said).amount() != spent:
-        raise ValueError("it states a wrong sum")
+    def _check_sum(self, entry: Entry, used: Cost) -> None:
+        """Check the sum in a PostgreSQL entry, from which the functions compute the next one."""
+        said = entry.fields.get("spent" if self._plain else "used")
+        if said is None:
+            return
+        if self._plain:
+            right = isinstance(said, dict) and replace(entry, fields=said).amount().pair == used
+        else:
+            right = (entry.ratio("used"),) == used
+        if not right:
+            raise ValueError("it states a wrong sum")
 
 
 _MOVES: Final = {
-    "init": View._init,
+    **dict.fromkeys(FIRST, View._init),
     "reserve": View._reserve,
     "reopen": View._reopen,
     "settle": View._settle,

@@ -1,4 +1,4 @@
-"""The frozen values of a ledger: amounts, terms, charges, balances, anchors.
+"""The frozen values of a ledger: amounts, charges, anchors, faults.
 
 Amounts are rationals and are stored as the text ``p/q``: ten times 0.1 is exactly 1, and a
 charge of 1e-17 is not lost.
@@ -17,14 +17,13 @@ from ..core.exact import exact_number
 from ..errors import EpsilonError, OptionError, shown
 
 __all__ = [
+    "MAX_LIMIT",
     "Allowance",
     "Amount",
     "Anchor",
-    "Balance",
     "Charge",
     "Fault",
     "StoredAnswer",
-    "Terms",
     "Verification",
     "charged_amount",
     "checked_name",
@@ -107,16 +106,6 @@ class Allowance:
 
 
 @dataclass(frozen=True)
-class Terms:
-    """The terms of a budget: its name and the limit on the total of its charges."""
-
-    name: str
-    limit: Amount
-    created: str
-    description: str = ""
-
-
-@dataclass(frozen=True)
 class Charge:
     """One charge: its price, its purpose and its state.
 
@@ -161,29 +150,6 @@ class Anchor:
                 "`hourglass budget show` printed, beginning with hourglass-anchor:"
             )
         return cls(match[1], int(match[2]), match[3])
-
-
-@dataclass(frozen=True)
-class Balance:
-    """The balance of a budget."""
-
-    terms: Terms
-    spent: Amount
-    charges: int
-    open: int
-    anchor: Anchor
-
-    @property
-    def remaining(self) -> Amount:
-        """What may still be spent."""
-        return self.terms.limit - self.spent
-
-    def __str__(self) -> str:
-        made = f"{self.charges} charge{'' if self.charges == 1 else 's'}"
-        return (
-            f"budget {self.terms.name}: {self.spent.words} of {self.terms.limit.words} spent in "
-            f"{made}, {self.remaining.words} left"
-        )
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class Statement:
     where: str | None = None
     outside: Fraction | None = None
     budget: str | None = None
-    total: tuple[Fraction, Fraction] | None = None
+    total: tuple[Fraction, Fraction] | str | None = None
     spread: bool = False
     together: int = 1
     name: str = FILL_IN
@@ -223,6 +223,8 @@ class Statement:
         if self.total is None:
             how = "alone" if self.budget is None else f"was charged to budget {self.budget}"
             return f"this release {how}; releases on the same data add up (basic composition)"
+        if isinstance(self.total, str):
+            return f"all releases charged to budget {self.budget}, now and later: {self.total}"
         epsilon, delta = self.total
         spent = f"epsilon {decimal(epsilon)}" + (f", delta {decimal(delta)}" if delta else "")
         return (
@@ -316,11 +318,7 @@ class Statement:
 
 
 def stated(
-    answer: Any,
-    ranges: Iterable[Range],
-    mechanism: Mechanism,
-    budget: Any = None,
-    **details: str,
+    answer: Any, ranges: Iterable[Range], mechanism: Mechanism, budget: Any = None, **details: str
 ) -> Statement:
     """The statement of an answer whose columns have these ranges."""
     unknown = set(details) - {"name", "curator", "purpose"}
@@ -328,7 +326,7 @@ def stated(
         raise OptionError(f"{unknown.pop()!r} is not one of name, curator, purpose")
     given, rate = tuple(ranges), getattr(answer, "outside_epsilon", None)
     together = max(len(given), getattr(mechanism, "columns", 1))
-    spent = budget.balance().spent if budget is not None else None
+    account = budget.balance() if budget is not None else None
     return Statement(
         epsilon=answer.epsilon,
         delta=answer.delta,
@@ -343,7 +341,7 @@ def stated(
         where=getattr(answer, "where", None),
         outside=rate * together if rate is not None else None,
         budget=budget.name if budget is not None else answer.charged_to,
-        total=(spent.epsilon, spent.delta) if spent is not None else None,
+        total=account and (account.terms.rule.promise or account.spent.pair),
         spread=getattr(mechanism, "statistic", "") == "spread",
         together=together,
         **details,

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..ledger import Allowance, Amount, Balance, Budget, Charge, Reservation
+from ..ledger import Allowance, Amount, Balance, Budget, Charge, Reservation, Sum
+from ..ledger.rules import more_fit
 from .catalogue import BudgetEntry, Person
 
 __all__ = ["Account", "Standing", "owner_of", "prefix_of"]
@@ -29,27 +30,39 @@ def owner_of(charge: Charge) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Standing:
-    """A person's standing: their allowance, what they spent, and the balance of the budget."""
+    """A person's standing: their allowance, what they spent, and the balance of the budget.
 
-    allowance: Amount
+    Without an ``allowance`` of their own they may spend whatever the budget covers.
+    """
+
+    allowance: Amount | None
     spent: Amount
     budget: Balance
 
     @property
+    def adds_up(self) -> bool:
+        """Whether it is the sum of the charges that the budget limits."""
+        return isinstance(self.budget.terms.rule, Sum)
+
+    @property
     def remaining(self) -> Amount:
-        """What they may still spend."""
-        left = (self.allowance - self.spent).least(self.budget.remaining)
+        """What they may still spend; with slots or a filter, the most for the next question."""
+        left = self.budget.remaining
+        if self.allowance is not None:
+            left = left.least(self.allowance - self.spent)
         return Amount(max(Fraction(0), left.epsilon), max(Fraction(0), left.delta))
 
     def affords(self, price: Amount) -> bool:
         """Whether a question at this price can be asked."""
-        return price.fits(self.remaining)
+        own = self.allowance is None or price.fits(self.allowance - self.spent)
+        return own and self.budget.covers(*price.pair)
 
     def questions_left(self, price: Amount) -> int:
         """How many questions at this price remain."""
-        left = self.remaining
-        many = left.epsilon // price.epsilon
-        return min(many, left.delta // price.delta) if price.delta else many
+        left = self.budget.more(*price.pair)
+        if self.allowance is None:
+            return left
+        return min(left, more_fit(Sum(self.allowance), self.spent.pair, price))
 
 
 @dataclass(frozen=True)
@@ -73,13 +86,14 @@ class Account:
         """Charge the budget within the person's allowance, under one of the person's keys."""
         assert request is not None  # the service accepts no question without a key
         name = self.person.name
+        limit = self.entry.allowance_of(name)
         return self.budget.reserve(
             epsilon,
             delta,
             question=question,
             request=prefix_of(name) + request,
             description=f"{self.dataset}: {description}"[:200].strip(),
-            allowance=Allowance(name, self.entry.allowance_of(name)),
+            allowance=None if limit is None else Allowance(name, limit),
         )
 
     def standing(self) -> Standing:

@@ -203,7 +203,10 @@ def _names_of(grouping: Grouping, holding: Holding) -> dict[str, Any]:
 
 
 def stood(name: str, standing: Standing) -> dict[str, Any]:
-    """A standing as exact decimals: of epsilon and, with the suffix _delta, of delta."""
+    """A standing as exact decimals: of epsilon and, with the suffix _delta, of delta.
+
+    A person without an allowance of their own in a budget with slots or a filter has null.
+    """
     whole = standing.budget
     amounts = {
         "remaining": standing.remaining,
@@ -212,9 +215,11 @@ def stood(name: str, standing: Standing) -> dict[str, Any]:
         "budget_limit": whole.terms.limit,
         "budget_spent": whole.spent,
     }
-    epsilons = {what: shown_number(each.epsilon) for what, each in amounts.items()}
-    deltas = {f"{what}_delta": shown_number(each.delta) for what, each in amounts.items()}
-    return {"budget": name} | epsilons | deltas
+    told: dict[str, Any] = {"budget": name, "rule": whole.terms.rule.name, "left": whole.left}
+    for what, each in amounts.items():
+        told[what] = None if each is None else shown_number(each.epsilon)
+        told[f"{what}_delta"] = None if each is None else shown_number(each.delta)
+    return told | whole.terms.rule.facts(whole.used)
 
 
 def released(found: Found) -> dict[str, Any]:

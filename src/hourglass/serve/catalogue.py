@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..core.unit import Unit
-from ..ledger import Amount
+from ..ledger import Amount, Rule, Sum
 
 __all__ = [
     "EPSILONS", "MOST",
@@ -102,14 +102,25 @@ class BudgetEntry:
 
     name: str
     ledger: str = field(repr=False)
-    limit: Amount
+    rule: Rule
     allowance: Amount | None = None
     allowances: Mapping[str, Amount] = field(default_factory=dict)
 
-    def allowance_of(self, person: str) -> Amount:
-        """What the person may spend; by default all of the budget."""
-        given, limit = self.allowances.get(person, self.allowance), self.limit
-        return limit if given is None else given.least(limit)
+    @property
+    def limit(self) -> Amount:
+        """What all answers from the budget together promise."""
+        return self.rule.limit
+
+    def allowance_of(self, person: str) -> Amount | None:
+        """What the epsilons and deltas of the person's questions may add up to.
+
+        By default that is all of a budget that adds up; of one with slots or a filter, whatever
+        it covers (None).
+        """
+        given = self.allowances.get(person, self.allowance)
+        if not isinstance(self.rule, Sum):
+            return given
+        return self.limit if given is None else given.least(self.limit)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from ..core.urls import shown_url
 from ..errors import HourglassError, LedgerMissingError
-from ..ledger import Budget
+from ..ledger import Budget, Rule, Slots, Sum
+from ..ledger.terms import same_terms
 from ..ledger.values import shown_number
 from .catalogue import BudgetEntry, Catalogue, Person
 from .holdings import check_schema, choices
@@ -36,23 +37,30 @@ def check(path: Path) -> str:
 
 
 def _budget_problem(entry: BudgetEntry) -> str | None:
-    limit = shown_number(entry.limit.epsilon)
     try:
         budget = Budget(entry.ledger, entry.name)
     except LedgerMissingError:
-        delta = f" --delta {shown_number(entry.limit.delta)}" if entry.limit.delta else ""
         return (
             "the ledger has no such budget; create it with: hourglass budget init "
-            f"{entry.name} --epsilon {limit}{delta} --ledger {shown_url(entry.ledger)}"
+            f"{entry.name} {_options(entry.rule)} --ledger {shown_url(entry.ledger)}"
         )
     except HourglassError as error:
         return str(error)
-    if budget.terms.limit != entry.limit:
+    if not same_terms(budget.terms.rule, entry.rule):
         return (
-            f"the catalogue says {entry.limit}, but the ledger was made with "
-            f"{budget.terms.limit}, which never changes; correct the catalogue"
+            f"the catalogue says {entry.rule.words}, but the ledger was made with "
+            f"{budget.terms.rule.words}, which never changes; correct the catalogue"
         )
     return None
+
+
+def _options(rule: Rule) -> str:
+    """The options of ``hourglass budget init`` for a budget with this rule."""
+    delta = f" --delta {shown_number(rule.limit.delta)}" if rule.limit.delta else ""
+    if isinstance(rule, Slots):
+        return f"--slots {rule.count}x{rule.epsilon}{delta}"
+    named = "" if isinstance(rule, Sum) else f" --filter {rule.name}"
+    return f"--epsilon {shown_number(rule.limit.epsilon)}{delta}{named}"
 
 
 def _about(person: Person) -> str:

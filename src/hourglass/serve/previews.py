@@ -71,7 +71,7 @@ class Worth:
 
     @property
     def after(self) -> Amount:
-        """What they have left after an affordable question."""
+        """What they have left after an affordable question, of a budget that adds up."""
         return self.standing.remaining - self.asked.price
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import HourglassError, OptionError
-from ..ledger import Amount
-from ..ledger.values import limit_amount, shown_number
+from ..ledger import Amount, Rule, Slots, Sum
+from ..ledger.terms import checked_rule
+from ..ledger.values import shown_number
 from .catalogue import ROLES, BudgetEntry, Catalogue, Person, Proxy, Settings, Tls
 from .lines import lines_of
 from .offers import dataset
@@ -83,6 +84,7 @@ def _check_names(found: Catalogue, problems: Problems) -> None:
             if person not in found.people:
                 problems.add(("datasets", name, "people"), f"{person!r} is not in [people]")
         _check_deltas(found, name, problems)
+        _check_slots(found, name, problems)
     for name, budget in found.budgets.items():
         for person in budget.allowances:
             if person not in found.people:
@@ -100,12 +102,33 @@ def _check_deltas(found: Catalogue, name: str, problems: Problems) -> None:
     offered = found.datasets[name]
     budget = found.budgets.get(offered.budget)
     for grouping in offered.groupings.values() if budget else ():
-        if budget and grouping.delta > budget.limit.delta:
+        if budget and grouping.delta and not isinstance(budget.rule, Sum):
+            problems.add(
+                ("datasets", name, "groups", grouping.table, "delta"),
+                f"budget {budget.name!r} has slots or a filter, and no question with a delta can "
+                "be asked of it; list the public names of the groups, or name another budget",
+            )
+        elif budget and grouping.delta > budget.limit.delta:
             problems.add(
                 ("datasets", name, "groups", grouping.table, "delta"),
                 f"budget {budget.name!r} has a delta of {shown_number(budget.limit.delta)}, which "
                 "cannot pay for one such question; create a budget with a larger delta",
             )
+
+
+def _check_slots(found: Catalogue, name: str, problems: Problems) -> None:
+    """Whether the slots of a dataset's budget are as large as the prices that it offers."""
+    offered = found.datasets[name]
+    budget = found.budgets.get(offered.budget)
+    if budget is None or not isinstance(budget.rule, Slots):
+        return
+    size = budget.rule.epsilon
+    if any(epsilon > size for epsilon in offered.epsilons):
+        problems.add(
+            ("datasets", name, "epsilons"),
+            f"budget {budget.name!r} has slots of epsilon {shown_number(size)}, and no larger "
+            f'question can be asked of it; list smaller ones, such as epsilons = ["{size}"]',
+        )
 
 
 # --- how it runs ------------------------------------------------------------------------------
@@ -194,17 +217,20 @@ def _budget(name: str, section: Section, folder: Path) -> BudgetEntry:
     ledger = section.secret("ledger", needed=True)
     if ledger and "://" not in ledger:
         ledger = str(folder / ledger)
-    limit = Amount(Fraction(1))
-    epsilon, delta = section.number("epsilon", needed=True), section.number("delta")
-    if epsilon is not None:
+    rule: Rule = Sum(Amount(Fraction(1)))
+    slots, filter_ = section.get("slots"), section.text("filter") or None
+    epsilon = section.number("epsilon", needed=slots is None)
+    delta = section.number("delta")
+    if epsilon is not None or slots is not None:
         try:
-            limit = limit_amount(epsilon, delta or 0)
+            rule = checked_rule(epsilon, delta or 0, slots, filter_)
         except HourglassError as error:
-            section.wrong("epsilon", str(error))
+            section.wrong("epsilon" if slots is None else "slots", str(error))
+    limit = rule.limit
     inner = section.section("allowances")
     each = {person: _allowance(inner, person, limit) for person in inner.names}
     allowances = {person: amount for person, amount in each.items() if amount is not None}
-    return BudgetEntry(name, ledger, limit, _allowance(section, "allowance", limit), allowances)
+    return BudgetEntry(name, ledger, rule, _allowance(section, "allowance", limit), allowances)
 
 
 def _allowance(section: Section, name: str, limit: Amount) -> Amount | None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from ..ask.run import is_failure, run
 from ..errors import BudgetExceededError, OptionError, SourceError
 from ..ledger import Amount, Budget, Charge
+from ..ledger.terms import same_terms
 from ..ledger.values import shown_number
 from .accounts import Account, Standing, owner_of, prefix_of
 from .catalogue import BudgetEntry, Catalogue, Dataset, Grouping, Person
@@ -193,11 +194,12 @@ def load(catalogue: Catalogue, before: State | None = None) -> State:
     budgets = {}
     for name, entry in catalogue.budgets.items():
         budgets[name] = _opened(entry, before)
-        limit = budgets[name].terms.limit
-        if limit != entry.limit:
+        rule = budgets[name].terms.rule
+        if not same_terms(rule, entry.rule):
             raise OptionError(
-                f"budget {name!r}: the catalogue says {entry.limit}, but the ledger was made with "
-                f"{limit}, which never changes; write that into the catalogue, or make a new budget"
+                f"budget {name!r}: the catalogue says {entry.rule.words}, but the ledger was made "
+                f"with {rule.words}, which never changes; write that into the catalogue, or make a "
+                "new budget"
             )
     holdings = {name: register(each) for name, each in catalogue.datasets.items()}
     return State(catalogue, holdings, budgets)
