@@ -155,7 +155,7 @@ def show(
     """Show limit, spent and remaining, the tighter total, and the anchor to keep.
 
     The tighter total holds only if the number of charges and their epsilons were fixed before the
-    first answer was seen; the sum always holds. Of a budget with slots or a filter it shows what
+    first answer was seen; the sum always holds. For a budget with slots or a filter it shows what
     is used and what is left.
     """
     delta = _exact(at_delta)
