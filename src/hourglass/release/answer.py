@@ -25,7 +25,6 @@ from ..estimate import point
 from ..estimate.accuracy import error_at, sum_error
 from ..estimate.interval import mean_ends, sum_ends
 from ..estimate.outside import count_ends
-from ..estimate.population import kind_of
 from ..estimate.reach import least_count
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
@@ -266,11 +265,6 @@ class Answer(Sampled):
     @property
     def _drawn(self) -> str:
         return self._asked_word
-
-    @property
-    def _population_kind(self) -> str:
-        """What the confidence of an interval for the population's mean rests on."""
-        return "approximate" if self._spread else kind_of(self._algorithm)
 
     @property
     def _counted(self) -> str:

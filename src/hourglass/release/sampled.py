@@ -26,7 +26,10 @@ _KINDS: Final = {
     "valid": "it holds for every population within the bounds, and is wider than necessary",
     "approximate": "it is approximate: correct for many records, not proven for few",
 }
-_MIXED: Final = "it is exact for yes/no columns, and wider than necessary for others"
+_MIXED: Final = (
+    "it is exact for yes/no columns with few enough records; elsewhere it holds for every "
+    "population within the bounds, and is wider than necessary"
+)
 #: The legend of a chart with both intervals.
 _THICK_AND_THIN: Final = "Thick bar: of these records. Thin line: of the population."
 
@@ -67,7 +70,7 @@ class Sampled(Presented):
         self._check_mean()
         head, rows = self._table(confidence, fewest, every)
         notes = [*self._marks(fewest), *self._notes(every)]
-        notes += self._population_notes() if rows else []
+        notes += self._population_notes(confidence, self._groups_shown(every)) if rows else []
         notes += self._outside_notes(confidence)
         table = self._printed_table(head, self._with_population(rows, confidence, fewest, every))
         return f"{table}\n\n{paragraphs(notes)}"
@@ -99,7 +102,7 @@ class Sampled(Presented):
             title=title or self._title,
             notes=[
                 *self._chart_notes(confidence),
-                *([_THICK_AND_THIN, *self._population_notes()] if population else []),
+                *([_THICK_AND_THIN, *self._population_notes(confidence)] if population else []),
             ],
             confidence=confidence,
             figure=self._drawn,
@@ -128,10 +131,13 @@ class Sampled(Presented):
             found += [first, [*below, *[""] * (len(row) - len(below))]]
         return [*found, *rows[len(ones) :]]
 
-    def _population_notes(self: Any) -> list[str]:
-        """What the population's intervals rest on, and what the others are."""
+    def _population_notes(self: Any, confidence: float, first: int | None = None) -> list[str]:
+        """What the population's intervals rest on, of the ``first`` groups, and the others."""
         who = "persons" if counts_persons(self.unit) else "records"
-        kinds = {part._population_kind for part in self._by_column().values()}
+        parts, groups = self._by_column().values(), range(len(self.groups[:first]))
+        kinds = {part._release(i)._population_kind(confidence) for part in parts for i in groups}
+        if not kinds:  # no group was published
+            return []
         rests = _KINDS[kinds.pop()] if len(kinds) == 1 else _MIXED
         return [
             f"The {who} are assumed to be a random sample of the population. Its interval covers "
