@@ -28,9 +28,10 @@ from ..estimate.outside import count_ends
 from ..estimate.reach import least_count
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
+from .ranges import Range, replaced, rounded
 from .rendering import clamped, grouped, named
 from .sampled import Sampled, population_figures
-from .statement import Range, Statement, replaced, stated
+from .statement import Statement, stated
 from .stored import figure_names, keys_from, named_keys, terms_from
 
 __all__ = ["Answer"]
@@ -44,7 +45,8 @@ class Answer(Sampled):
     ``column`` is the name of the column, None if the data itself was a column; ``where`` is the
     filter on the rows, None if there was none; ``asked`` is the figure that was asked for, "mean"
     or "sum", which is shown first. ``outside_epsilon`` is the rate of the noise on the numbers of
-    values outside the bounds, None if they were not asked for.
+    values outside the bounds, None if they were not asked for. ``as_real`` says that a column of
+    whole numbers was treated as real ones because its bounds, 1 apart, have decimal points.
     """
 
     noisy_totals: NoisyTotals
@@ -62,6 +64,7 @@ class Answer(Sampled):
     missing: int | float | None = None
     asked: str = "mean"
     outside_epsilon: Fraction | None = None
+    as_real: bool = False
 
     #: Whether the rows are groups.
     _by_group: ClassVar[bool]
@@ -228,11 +231,11 @@ class Answer(Sampled):
         return stated(self, [self._range], self._algorithm, budget, **details)
 
     def _missing(self) -> list[str]:
-        return replaced([self._range])
+        return [*replaced([self._range]), *rounded([self._range])]
 
     @property
     def _range(self) -> Range:
-        return Range(self.column, self.bounds, self.grid, self.missing)
+        return Range(self.column, self.bounds, self.grid, self.missing, self.as_real)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)

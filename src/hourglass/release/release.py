@@ -57,6 +57,7 @@ class Release(Answer):
         missing: int | float | None = None,
         asked: str = "mean",
         outside_epsilon: Fraction | None = None,
+        as_real: bool = False,
     ) -> Release:
         """The release computed from noisy totals.
 
@@ -75,6 +76,7 @@ class Release(Answer):
             missing=missing,
             asked=asked,
             outside_epsilon=outside_epsilon,
+            as_real=as_real,
             _algorithm=algorithm,
         )
 

@@ -50,6 +50,7 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
         **({} if answer.where is None else {"where": answer.where}),
         **({} if answer.missing is None else {"missing": answer.missing}),
         **({} if answer.asked == "mean" else {"asked": answer.asked}),
+        **({"as_real": True} if answer.as_real else {}),
         "private": answer.private,
         "noisy_totals": {
             "cells": _integers(noisy.cells),
@@ -88,6 +89,7 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
         "where": stored.get("where"),
         "missing": stored.get("missing"),
         "asked": stored.get("asked", "mean"),
+        "as_real": stored.get("as_real", False),
         "private": stored["private"],
         # The parts of a cell are those of the stored noise, even if others would be chosen now.
         "_algorithm": remade(grid, stored),
