@@ -14,7 +14,7 @@ import numpy as np
 from ..core.unit import counts_persons
 from ..errors import OptionError
 from .presented import Presented
-from .rendering import group_label, paragraphs
+from .rendering import WIDTH, group_label, paragraphs
 
 __all__ = ["BELOW", "Sampled", "population_figures"]
 
@@ -57,22 +57,25 @@ class Sampled(Presented):
         fewest: int = 1,
         population: bool = False,
         every: bool = False,
+        width: int = WIDTH,
     ) -> str:
         """A printable table: figures with their intervals, and what is promised.
 
         A row is marked "too few records" if its number of records may be below ``fewest``, by
         the 95 % interval of the count. ``population`` adds the mean of the population that the
         records are a random sample of, as in ``interval(of="population")``. Of many groups only
-        the first are shown, unless ``every`` one is asked for.
+        the first are shown, unless ``every`` one is asked for. Long names of groups are wrapped to
+        lines of ``width`` characters.
         """
         if not population:
-            return super().text(confidence, fewest=fewest, every=every)
+            return super().text(confidence, fewest=fewest, every=every, width=width)
         self._check_mean()
         head, rows = self._table(confidence, fewest, every)
         notes = [*self._marks(fewest), *self._notes(every)]
         notes += self._population_notes(confidence, self._groups_shown(every)) if rows else []
         notes += self._outside_notes(confidence)
-        table = self._printed_table(head, self._with_population(rows, confidence, fewest, every))
+        both = self._with_population(rows, confidence, fewest, every)
+        table = self._printed_table(head, both, width)
         return f"{table}\n\n{paragraphs(notes)}"
 
     def plot(
