@@ -224,7 +224,10 @@ class Schema:
             return f"the columns are {', '.join(names)}{', ...' * (len(self.fields) > 12)}"
         told = "the file's first line, which is the header, names "
         if len(self.fields) == 1:
-            return told + "1 column; fields are separated by commas (.csv) or tabs (.tsv)"
+            return (
+                f"{told}1 column; fields are separated by commas (.csv) or tabs (.tsv), and a file "
+                "with other separators must be rewritten"
+            )
         return told + f"{len(self.fields)} columns; names must match exactly, spaces included"
 
     def hint(self, name: str) -> str:
