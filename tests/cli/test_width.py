@@ -66,3 +66,6 @@ def test_in_python_the_width_is_an_option() -> None:
     assert NAME in found.text(width=160, population=True)
     difference = found.difference(NAME, "other")
     assert NAME in difference.text(width=160)
+    for wrong in (0, "wide", 99.5, True):
+        with pytest.raises(hg.OptionError, match=r"width=.* is not a whole number of 1 or more"):
+            found.text(width=wrong)  # type: ignore[arg-type]

@@ -155,7 +155,8 @@ def _found(path: Path) -> FoundBounds:
     try:
         return FoundBounds.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (ArithmeticError, KeyError, OSError, TypeError, ValueError) as error:
-        reason = type(error).__name__
+        other = isinstance(error, OptionError)
+        reason = "it has no found bounds" if other else type(error).__name__
     raise OptionError(
         f"--bounds-from {str(path)!r} cannot be read ({reason}); give a file that "
         "`hourglass bounds ... --format json --output FILE` wrote"

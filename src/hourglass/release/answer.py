@@ -32,7 +32,7 @@ from .ranges import Range, replaced, rounded
 from .rendering import clamped, grouped, named
 from .sampled import Sampled, population_figures
 from .statement import Statement, stated
-from .stored import figure_names, keys_from, named_keys, terms_from
+from .stored import check_stored, figure_names, keys_from, named_keys, terms_from
 
 __all__ = ["Answer"]
 
@@ -210,9 +210,7 @@ class Answer(Sampled):
     @classmethod
     def from_dict(cls, answer: dict[str, Any]) -> Self:
         """Restore the answer that ``to_dict`` returned: the same noise, the same figures."""
-        if ("by" in answer) is not cls._by_group:
-            other = "Releases" if "by" in answer else "Release"
-            raise OptionError(f"answer: read this one with hg.{other}.from_dict")
+        check_stored(answer, "Releases" if cls._by_group else "Release")
         return cls(**terms_from(answer), **keys_from(answer))
 
     # --- for people -------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from .releases import Releases
 from .rendering import clamped, group_label, grouped, label, listed, named
 from .sampled import Sampled
 from .statement import Statement, stated
-from .stored import figure_names, named_keys
+from .stored import check_stored, figure_names, named_keys
 
 __all__ = ["Columns"]
 
@@ -240,6 +240,7 @@ class Columns(Sampled, Mapping[Any, Any]):
     @classmethod
     def from_dict(cls, answer: Mapping[str, Any]) -> Columns:
         """Restore the answer that ``to_dict`` returned: the same noise, the same figures."""
+        check_stored(answer, "Columns")
         parts: dict[str, Any] = {}
         for name, stored in answer["columns"].items():
             kind: Any = Releases if "by" in stored else Release

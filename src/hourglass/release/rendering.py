@@ -13,6 +13,8 @@ from html import escape
 from itertools import chain, zip_longest
 from typing import Any, Final
 
+from ..errors import OptionError, shown
+
 __all__ = [
     "NONE_PUBLISHED", "NOT_PRIVATE", "WIDTH", "bound", "clamped", "counted", "decimal",
     "decimals_for", "grouped", "html_paragraphs", "html_table", "label", "listed", "marked",
@@ -143,6 +145,8 @@ def text_table(
     The first ``names`` columns are names, and those without any number are words. If a line would
     be longer than ``width``, the widest names are wrapped between words. Numbers are never wrapped.
     """
+    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+        raise OptionError(f"width={shown(width)} is not a whole number of 1 or more")
     widths = [max(_width(row[i]) for row in [head, *rows]) for i in range(len(head))]
     over = sum(widths) + 2 * (len(widths) - 1) - width
     for place in sorted(range(names), key=widths.__getitem__, reverse=True):
