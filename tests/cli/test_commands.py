@@ -652,8 +652,16 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
             ["x", "--bounds", "0", "9,000.5", "--epsilon", "1"],
             "'9,000.5' is not a number; write 9000.5",
         ),
-        (["x", "--bounds", "0,5", "9,5", "--epsilon", "1"], "'0,5' is not a number\n"),
-        (["x", "--bounds", "0", "9%", "--epsilon", "1"], "'9%' is not a number\n"),
+        (
+            ["x", "--bounds", "0,5", "9,5", "--epsilon", "1"],
+            "'0,5' is not a number; write it like 1",
+        ),
+        (["x", "--bounds", "0", "9%", "--epsilon", "1"], "'9%' is not a number; write it like 1"),
+        (["x", "--bounds", "0,500", "9", "--epsilon", "1"], "'0,500' is not a number; write it"),
+        (["x", *ASK, "--rows", "two"], "--rows: 'two' is not a whole number; write it like 1000"),
+        (["x", *ASK, "--grid", "1,000"], "--grid: '1,000' is not a whole number; write 1000"),
+        (["x", *ASK, "--confidence", "95%"], "--confidence: '95%' is not a number; write it like"),
+        (["x", *ASK, "--fewest=2.5"], "--fewest: '2.5' is not a whole number"),
         (["x", "--bounds", "0", "9", "--epsilon", "one"], "such as 1, 0.1 or '1/10'"),
         (["x", *ASK, "--person", "uu"], "--person 'uu': the table has no such column"),
         (["x", *ASK, "--engine", "polars"], "is not one of duckdb, datafusion, spark"),
@@ -910,6 +918,8 @@ def test_the_hint_is_about_what_was_asked(tmp_path: Path) -> None:
     ask = ["x", "--bounds", "0", "9", "--epsilon", "30"]
     found = run("mean", path, *ask, "--parse", "integer")
     assert "a whole number written like 1234 or -6; others, such as 1234.5" in found.stderr
+    found = run("mean", path, "g", *ask[1:])
+    assert "the share of rows with one value, use --expression" in found.stderr
     for keys, told in (("true,false", True), ("True,False", False)):
         found = run("mean", path, *ask, "--by", "g", "--keys", keys)
         assert ("Names of groups are compared exactly" in found.stderr) == told

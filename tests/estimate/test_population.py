@@ -19,6 +19,7 @@ from hourglass.errors import OptionError
 from hourglass.estimate.interval import interval
 from hourglass.estimate.lines import COUNT, count_reach, tail
 from hourglass.estimate.population import Seen, population, records_mean, studentised
+from hourglass.estimate.sampling import many_yes_no
 from hourglass.mechanisms.base import ALGORITHMS, make
 from hourglass.mechanisms.hourglass import HourglassMean
 from hourglass.mechanisms.tails import Line
@@ -50,13 +51,42 @@ def seen_without_noise(grid: Grid, n: int, epsilon: str, mean: float) -> hg.Inte
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "mean", "half"), [("1", 0.1, 0.0059), ("1/10", 0.1, 0.0064), ("1/10", 0.5, 0.0100)]
+    ("epsilon", "mean", "half", "kind"),
+    [
+        ("1", 0.1, 0.0059, "exact"),
+        ("1/10", 0.1, 0.0064, "valid"),
+        ("1/10", 0.5, 0.0100, "valid"),
+    ],
 )
-def test_half_widths_of_yes_no_columns(epsilon: str, mean: float, half: float) -> None:
+def test_half_widths_of_yes_no_columns(epsilon: str, mean: float, half: float, kind: str) -> None:
     """At n = 10,000: within 10 % of the best that an exact test with a secret n was found to do."""
     found = seen_without_noise(YES_NO, 10_000, epsilon, mean)
-    assert found.kind == "exact"
+    assert found.kind == kind
     assert 0.9 * half < (found.high - found.low) / 2 < 1.1 * half
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.02, 0.5, 0.9])
+@pytest.mark.parametrize("epsilon", ["1/10", "1", "4"])
+def test_exact_is_said_only_where_the_law_was_summed(
+    monkeypatch: pytest.MonkeyPatch, epsilon: str, mean: float
+) -> None:
+    """Caught: "exact" for many records, where a proven inequality bounds the binomial law."""
+    bounds = []
+
+    def bounded(*given: Any) -> Any:
+        bounds.append(given)
+        return many_yes_no(*given)
+
+    monkeypatch.setattr("hourglass.estimate.population.many_yes_no", bounded)
+    kinds = []
+    for n in (3, 50, 700, 9000, 10**5):
+        bounds.clear()
+        population.cache_clear()
+        found = seen_without_noise(YES_NO, n, epsilon, mean)
+        assert (found.kind == "exact") is (not bounds)
+        kinds.append(found.kind)
+    assert kinds == sorted(kinds)  # the largest ones are not exact
+    assert {*kinds} == {"exact", "valid"}
 
 
 def test_half_widths_of_other_columns() -> None:

@@ -462,5 +462,5 @@ def test_bad_arguments(grids: Any, centres: Any, message: str) -> None:
 
 
 def test_a_point_needs_a_value_for_each_column() -> None:
-    with pytest.raises(ValueError, match="x has 1 values"):
+    with pytest.raises(ValueError, match="is not a point; give one whole number for each of"):
         hg.HourglassBox(1, [4, 4]).pmf([1], 0)

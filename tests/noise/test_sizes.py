@@ -1,4 +1,4 @@
-"""The size of a sample: a whole number, checked by every law before a bit is drawn."""
+"""The size of a sample and the points of a law: whole numbers, checked by every law."""
 
 from __future__ import annotations
 
@@ -41,3 +41,30 @@ def test_sizes_that_are_taken(law: Any) -> None:
         found = law.sample(size, bits=hg.SeededBits(1))
         first = found[0] if isinstance(found, tuple) else found
         assert len(first) == size
+
+
+POINTS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "Hourglass": (hg.Hourglass(1, 5), (0, 0)),
+    "Staircase": (hg.Staircase(1, 5), (0,)),
+    "Staircase2D": (hg.Staircase2D(1, 5), (0, 0)),
+    "DiscreteLaplace": (hg.DiscreteLaplace(1), (0,)),
+    "HourglassBox": (hg.HourglassBox(1, [5, 7]), ([0, 0], 0)),
+    "HourglassTriangle": (hg.HourglassTriangle(1, 6), ([0, 0, 0],)),
+}
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_only_points_of_whole_numbers_have_a_probability(name: str) -> None:
+    """Caught: P(X = 0.5) told as that of 0; and NumPy's own error for an array of points."""
+    law, point = POINTS[name]
+    lone = isinstance(point[0], int)
+    like = [np.array(part)[()] for part in point]  # NumPy's integers and arrays
+    assert law.pmf(*like) == law.pmf(*point)
+    for wrong in (0.5, np.float64(0.0), "0", np.arange(3)):
+        first = wrong if lone else [*point[0][:-1], wrong]
+        with pytest.raises(hg.OptionError, match="whole number"):
+            law.pmf(first, *point[1:])
+    if not lone:
+        for short in ([0], 0, np.zeros((4, len(point[0])), dtype=int)):
+            with pytest.raises(hg.OptionError, match="is not a point; give"):
+                law.pmf(short, *point[1:])

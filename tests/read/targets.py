@@ -90,7 +90,8 @@ def questions(
             some = [(key, person) for key in keys for person in ("q", "p0", "p4")]
             found.append(Question("pairs", base | {"by": ["g", "p"], "keys": some}))
     fills = {"missing": dict.fromkeys(columns[1:], 0)} if columns[1:] else {}
-    together = base | {"parse": parse or "real"} | fills
+    is_text = parse or (pairs and "p" in columns)
+    together = base | ({"parse": parse or "real"} if is_text else {}) | fills
     secret = {"by": "g", "delta": 1e-6}
     for name, asked, each in (
         ("spread", base | {"spread": True}, ()),

@@ -178,7 +178,8 @@ def test_parse_is_refused_where_it_would_be_dropped(
     for ask in (lambda **a: hg.mean(data, "x", bounds=(0, 9), **a), hg_bounds(data)):
         with pytest.raises(hg.OptionError, match=f"parse='real': {engine} cannot"):
             ask(epsilon=1, parse="real", **more)
-    assert hg.mean(data, "n", bounds=(0, 9), epsilon=1, parse="real", **more).private
+    with pytest.raises(hg.OptionError, match="parse='real' applies to columns of text, but column"):
+        hg.mean(data, "n", bounds=(0, 9), epsilon=1, parse="real", **more)
 
 
 def hg_bounds(data: Any) -> Any:

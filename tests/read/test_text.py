@@ -12,6 +12,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Groups
 
@@ -164,3 +165,30 @@ def test_no_line_of_json_affects_another(line: str, place: str, tmp_path: Path) 
     count, cells = int(found.totals.count[0]), int(found.totals.cells[0])
     assert 0 <= count - 200 <= 1
     assert 0 <= cells - 200 <= 2
+
+
+def test_a_rule_for_text_is_refused_for_other_columns(engine_place: Any) -> None:
+    """Caught: parse="integer" without effect on a column of doubles, whose grid stays real."""
+    table = pa.table({"x": [1.0, 2.0], "n": [1, 2]})
+    ask = engine_place(table) | {"epsilon": 1, "parse": "integer"}
+    for column in ("x", "n"):
+        told = f"parse='integer' applies to columns of text, but column '{column}' is of type "
+        with pytest.raises(hg.OptionError, match=told):
+            mean_question(column=column, bounds=(0, 9), **ask)
+        with pytest.raises(hg.OptionError, match=told):
+            bounds_question(column=column, **ask)
+    with pytest.raises(hg.OptionError, match="column 'x' is of type"):
+        mean_question(column=["x", "n"], bounds=(0, 9), **ask)
+
+
+def test_a_rule_for_text_and_several_columns(tmp_path: Path) -> None:
+    """One rule is for those that are text; a rule for one column must have an effect."""
+    table = pa.table({"x": [1.0, 2.0], "t": ["1", "2"]})
+    ask: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1}
+    assert mean_question(table, ["x", "t"], parse="integer", **ask).mechanism.grids[1].own
+    with pytest.raises(hg.OptionError, match="column 'x' is of type"):
+        mean_question(table, ["x", "t"], parse={"x": "real", "t": "real"}, **ask)
+    path = tmp_path / "t.csv"
+    path.write_text("x\n1\n")
+    with pytest.raises(hg.OptionError, match="but not to an expression; leave it out"):
+        mean_question(path, hg.expression("x + 1"), parse="integer", **ask)

@@ -172,3 +172,39 @@ def test_answers_are_pickled(more: dict[str, Any]) -> None:
         str(found)  # what is computed on the way is not in the way
         assert str(pickle.loads(pickle.dumps(found))) == str(found)
         assert str(copy.deepcopy(found)) == str(found)
+
+
+WHOLE = pd.DataFrame({"n": [0, 1] * 50, "b": [True, False] * 50, "x": [0.0, 1.0] * 50})
+AS_REAL = "whole numbers, but were treated as real ones, because the bounds were given with"
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "named"),
+    [
+        ("n", {}, "The values are"),
+        ("b", {}, "The values are"),
+        (["n", "x", "b"], {}, "The values of n and b are"),
+        ("n", {"bounds": (0, 1.0)}, "The values are"),
+        ("n", {"bounds": (3.0, 4.0)}, "The values are"),
+        ("n", {"by": "n", "keys": [0, 1]}, "The values are"),
+        ("n", {"spread": True}, "The values are"),
+        ("x", {}, None),
+        ("n", {"bounds": (0, 1)}, None),
+        ("n", {"bounds": (0.5, 1.5)}, None),
+        ("n", {"bounds": (0.0, 40.0)}, None),
+        ("n", {"grid": 7}, None),
+        ("n", {"unit": hg.per_person("b"), "column": "n"}, None),
+    ],
+)
+def test_whole_numbers_between_bounds_with_decimal_points(
+    column: Any, options: dict[str, Any], named: str | None
+) -> None:
+    """Caught: zeros and ones treated as real numbers without a word, because of (0.0, 1.0)."""
+    table = WHOLE.astype({"b": str}) if "unit" in options else WHOLE
+    ask = {"column": column, "bounds": (0.0, 1.0), "epsilon": 1, **options}
+    answer = hg.mean(table, **ask)
+    again = type(answer).from_dict(answer.to_dict())
+    for each in (answer, again, answer[1] if "by" in options else answer):
+        assert (AS_REAL in told(each)) is (named is not None)
+        assert named is None or f"{named} {AS_REAL}" in told(each)
+    assert ("share in per cent" in told(answer)) is (named is not None and ask["bounds"][0] == 0)

@@ -68,13 +68,26 @@ def test_one_answer_names_both_means() -> None:
         ({}, "wider than necessary"),
         ({"column": "y", "bounds": (0, 1)}, "it is exact."),
         ({"spread": True}, "it is approximate: correct for many records, not proven for few."),
-        ({"column": ["x", "y"], **BOUNDS}, "exact for yes/no columns, and wider than necessary"),
+        ({"column": ["x", "y"], **BOUNDS}, "exact for yes/no columns with few enough"),
     ],
 )
 def test_the_note_tells_the_kind(options: dict[str, Any], words: str) -> None:
     text = " ".join(asked(**options).text(population=True).split())
     assert words in text
     assert "All other intervals are for these records and cover only the noise." in text
+
+
+def test_the_note_does_not_call_large_groups_exact() -> None:
+    """Caught: one word for all groups, where that of the large one is a proven inequality."""
+    table = pa.table({"g": ["a"] * 100 + ["b"] * 50_000, "y": [0, 1] * 25_050})
+    ask = {"bounds": (0, 1), "epsilon": 1, "by": "g", "bits": hg.SeededBits(3)}
+    both = hg.mean(table, "y", keys=["a", "b"], **ask)
+    kinds = both.columns(0.95, population=True)["population_kind"]
+    assert list(kinds) == ["exact", "valid"]
+    assert "exact for yes/no columns with few" in " ".join(both.text(population=True).split())
+    large = hg.mean(table, "y", keys=["b"], **ask).text(population=True)
+    assert "exact" not in large
+    assert "it holds for every population" in " ".join(large.split())
 
 
 def test_persons_are_the_sample() -> None:

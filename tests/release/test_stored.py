@@ -330,3 +330,29 @@ def test_rows_past_those_that_are_computed_exactly(
     assert (doubles["mean_low"] <= columns["mean_low"]).all()
     assert (doubles["mean_high"] >= columns["mean_high"]).all()
     assert (doubles["mean_low"] >= columns["mean_low"] - 1e-6).all()
+
+
+ONE = pa.table({"x": [1.0], "g": ["a"]})
+FORMS: dict[str, Any] = {
+    "Release": lambda: hg.mean([1.0], bounds=(0, 9), epsilon=1),
+    "Releases": lambda: hg.mean(ONE, "x", bounds=(0, 9), epsilon=1, by="g", keys=["a"]),
+    "Columns": lambda: hg.mean(ONE, ["x"], bounds=(0, 9), epsilon=1),
+    "Count": lambda: hg.count(ONE, epsilon=1),
+    "Counts": lambda: hg.count(ONE, epsilon=1, by="g", keys=["a"]),
+    "FoundBounds": lambda: hg.find_bounds(ONE, "x", epsilon=1),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_what_is_no_stored_answer_is_refused_in_words(name: str) -> None:
+    """Caught: KeyError('bounds') for a dict of something else, or for another kind of answer."""
+    for wrong in ({}, {"mean": 1}, "{}", None, [1]):
+        with pytest.raises(hg.OptionError, match="is not a stored answer; give the dict that"):
+            getattr(hg, name).from_dict(wrong)
+    stored = FORMS[name]().to_dict()
+    for other in FORMS:
+        if other == name:
+            assert type(getattr(hg, other).from_dict(stored)).__name__ == name
+        else:
+            with pytest.raises(hg.OptionError, match=rf"read this one with hg\.{name}\.from_dict"):
+                getattr(hg, other).from_dict(stored)

@@ -89,6 +89,7 @@ def test_the_pages_tell_which_records_the_expected_error_is_for(
         ("epsilon", "77", "epsilon: "),
         ("what", "no such column", "columns: "),
         ("records", "many", "records: "),
+        ("spread", "1", "spread: this dataset offers no standard deviation"),
     ],
 )
 def test_a_question_that_is_not_offered_leads_back_to_its_form(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..errors import DataError, OptionError, shown
 from ..read.engines.base import Source
-from ..read.schema import Field, Schema
+from ..read.schema import COMPUTED, Field, Schema
 from ..read.sql.expression.checking import OPEN, kind_of, settled, type_of
 from ..read.sql.expression.given import Expression
 from ..read.sql.expression.lexing import refused
@@ -120,7 +120,7 @@ class Conditions:
             return None
         kinds = {each: kind_of(field) or "" for each, field in fields.items()}
         boolean = type_of(tree, kinds) == "boolean"
-        return Field(name, "boolean" if boolean else "real", "an expression")
+        return Field(name, "boolean" if boolean else "real", COMPUTED)
 
 
 def _no_column(name: str, schema: Schema) -> str:

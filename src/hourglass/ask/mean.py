@@ -123,7 +123,8 @@ def mean(
         that has no replacement.
     parse
         How a column of text is read: "real" or "integer". Text that is not such a number is
-        missing. For several columns, one value for all of them, or a dict.
+        missing. It is refused for a column of another type. For several columns, one value for
+        those of text, or a dict.
     spread
         Also estimate the variance and the standard deviation of the values, from the same epsilon;
         this raises the squared error of the mean by about a fifth. One column only.

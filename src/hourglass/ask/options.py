@@ -15,13 +15,14 @@ from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, 
 from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..noise.box import MOST_COLUMNS
 from ..read.open import columns_in_memory, is_lone_column, is_table
+from ..read.schema import Field
 from ..read.sql.expression.given import Expression
 from ..release.found import FoundBounds
 
 __all__ = [
     "WrittenOptions",
     "asked_columns", "asked_statistic", "bounds_of_each", "check_algorithm", "check_parse",
-    "check_width", "epsilon_per_record",
+    "check_parsed", "check_width", "epsilon_per_record",
     "exact_delta_of", "missing_cell", "names_of", "of_each", "outside_share",
     "written_options",
 ]  # fmt: skip
@@ -268,6 +269,27 @@ def check_parse(parse: Any) -> None:
     """How a column of text is read."""
     if parse is not None:
         one_of("parse", parse, ("real", "integer"))
+
+
+def check_parsed(parse: Any, rules: Sequence[Any], fields: Sequence[Field]) -> None:
+    """Refuse ``parse`` where it has no effect: for a column, or only columns, that are not text.
+
+    ``fields`` are the columns with their text read by the ``rules``.
+    """
+    read = [field.kind.startswith("text as ") for field in fields]
+    if any(read) and not isinstance(parse, Mapping):
+        return  # one rule for all columns, those of text
+    for rule, field, is_text in zip(rules, fields, read, strict=True):
+        if rule is None or is_text:
+            continue
+        if field.computed:
+            raise OptionError(
+                f"parse={rule!r} applies to columns of text, but not to an expression; leave it out"
+            )
+        raise OptionError(
+            f"parse={rule!r} applies to columns of text, but column {field.name!r} is of type "
+            f"{field.declared or field.kind}; leave it out"
+        )
 
 
 def missing_cell(missing: Any, grid: Grid) -> int | None:

@@ -8,7 +8,7 @@ from functools import lru_cache, wraps
 from typing import Any
 
 from ..core.exact import exact_epsilon
-from ..core.grid import DEFAULT_GRID
+from ..core.grid import DEFAULT_GRID, Grid
 from ..core.totals import Sum
 from ..core.unit import Unit, as_unit
 from ..estimate.point import check_estimator
@@ -33,6 +33,7 @@ from .options import (
     bounds_of_each,
     check_algorithm,
     check_parse,
+    check_parsed,
     check_width,
     epsilon_per_record,
     exact_delta_of,
@@ -92,11 +93,23 @@ class MeanQuestion(TotalsQuestion):
             "missing": self.missing[place],
             "asked": self.asked,
             "outside_epsilon": self.outside.rate if self.outside else None,
+            "as_real": self._as_real(place, mechanism.grid),
             "_algorithm": mechanism,
         }
         if not self.by:
             return Release(**terms)
         return Releases(by=self.by, groups=keys, threshold=self.threshold, **terms)
+
+    def _as_real(self, place: int, grid: Grid) -> bool:
+        """Whether whole numbers count as real ones only because of how the bounds are written.
+
+        That matters if the bounds are 1 apart. On a wider grid the errors hardly differ.
+        """
+        lower, upper = grid.bounds
+        averaged = self.unit.person is not None and self.unit.rows is None
+        as_written = not grid.bounds.whole and lower == int(lower) and upper == lower + 1
+        default = grid.cells in (DEFAULT_GRID, FINEST)
+        return self.query.values[place].field.whole and not averaged and as_written and default
 
     def restore(self, stored: Mapping[str, Any]) -> Any:
         """Rebuild a stored answer."""
@@ -193,6 +206,7 @@ def _checked(
         conditions.value(i, inputs, name) or value_field(source, schema, name or "", rule)
         for i, (name, rule) in enumerate(zip(columns, rules, strict=True))
     ]
+    check_parsed(parse, rules, fields)
     grids = [
         each_field.grid(range_, cut, averaged=averaged, finest=FINEST if spread else DEFAULT_GRID)
         for each_field, range_, cut in zip(fields, ranges, cuts, strict=True)

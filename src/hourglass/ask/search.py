@@ -22,7 +22,7 @@ from ..read.sql.expression.given import Expression
 from ..read.sql.histogram import Histogram
 from ..release.found import FoundBounds
 from .conditions import Conditions, check_tables
-from .options import asked_columns, check_parse, epsilon_per_record
+from .options import asked_columns, check_parse, check_parsed, epsilon_per_record
 
 __all__ = ["BoundsQuestion", "bounds_question"]
 
@@ -141,6 +141,7 @@ def bounds_question(
     inputs = conditions.fields(source, schema, plain)
     value = conditions.value(0, inputs, name or "")
     value = value or value_field(source, schema, name or "", parse)
+    check_parsed(parse, [parse], [value])
     if value.kind == "boolean":
         raise BoundsError("a column of booleans needs no search; give bounds=(0, 1)")
     person = schema.person(whose.person) if whose.person else None

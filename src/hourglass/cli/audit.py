@@ -20,6 +20,7 @@ from ..core.grid import DEFAULT_GRID, check_grid
 from ..errors import OptionError
 from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import text_table
+from .output import table_width
 from .progress import Tick, progress
 
 if TYPE_CHECKING:
@@ -304,14 +305,14 @@ def _write(findings: list[Finding], rows: list[MutantRow], holds: bool, format_:
         return
     if findings:
         table = [[f"{f.check}: {f.subject}", "holds" if f.holds else "BROKEN"] for f in findings]
-        print(text_table(["check", "verdict"], table))
+        print(text_table(["check", "verdict"], table, width=table_width()))
         print()
         for finding in findings:
             print(f"{finding.subject}: {finding.detail}")
         print()
     if rows:
         head = ["mutant", *CHECKS, "as it should be"]
-        print(text_table(head, [_row_cells(row) for row in rows]))
+        print(text_table(head, [_row_cells(row) for row in rows], width=table_width()))
         print()
     print("The promise holds." if holds else "BROKEN: the promise does not hold.")
 

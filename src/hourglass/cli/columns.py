@@ -18,6 +18,7 @@ from ..core.grid import Bounds
 from ..errors import OptionError, RequestError
 from ..read.sql.expression.given import Expression, expression
 from ..release.found import FoundBounds
+from .wording import not_a_number
 
 __all__ = [
     "bounds_of", "column_of", "columns_of", "missing_of", "named", "number_of",
@@ -54,10 +55,6 @@ def named(values: list[list[str]], texts: Sequence[str] | None) -> list[list[str
     return [[given.get(name, name), *rest] for name, *rest in values]
 
 
-#: A number with commas between its thousands.
-_THOUSANDS: Final = re.compile(r"-?[0-9]{1,3}(,[0-9]{3})+([.][0-9]+)?")
-
-
 def number_of(name: str, text: str) -> int | float:
     """The number that the text of an option denotes."""
     for kind in (int, float):
@@ -65,8 +62,7 @@ def number_of(name: str, text: str) -> int | float:
             return kind(text)
         except ValueError:
             continue
-    hint = f"; write {text.replace(',', '')}" if _THOUSANDS.fullmatch(text) else ""
-    raise OptionError(f"{name}: {text!r} is not a number{hint}")
+    raise OptionError(not_a_number(name, text))
 
 
 def _replacement(text: str) -> int | float:
@@ -159,7 +155,8 @@ def _found(path: Path) -> FoundBounds:
     try:
         return FoundBounds.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (ArithmeticError, KeyError, OSError, TypeError, ValueError) as error:
-        reason = type(error).__name__
+        other = isinstance(error, OptionError)
+        reason = "it has no found bounds" if other else type(error).__name__
     raise OptionError(
         f"--bounds-from {str(path)!r} cannot be read ({reason}); give a file that "
         "`hourglass bounds ... --format json --output FILE` wrote"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from ..errors import OptionError
 from ..release.columns import Columns
 from ..release.derived import text_of
-from ..release.rendering import label
+from ..release.rendering import WIDTH, label
 from .command import values_of
 
 if TYPE_CHECKING:
@@ -147,17 +147,25 @@ class Combined:
         """The groups of the answer."""
         return self.answer.groups
 
-    def text(self, confidence: float, *, fewest: int = 1, every: bool = False, **of: bool) -> str:
+    def text(
+        self,
+        confidence: float,
+        *,
+        fewest: int = 1,
+        every: bool = False,
+        width: int = WIDTH,
+        **of: bool,
+    ) -> str:
         """The answer's table, with the other figures below it; of several columns, one by one.
 
         ``of`` may be ``population=True``, for answers that have means.
         """
-        parts = [self.answer.text(confidence, fewest=fewest, every=every, **of)]
+        parts = [self.answer.text(confidence, fewest=fewest, every=every, width=width, **of)]
         for name, each in groupby(self._found(), key=itemgetter(1)):
             found = [figure for _, _, figure in each]
             told = [sentence for sentence in found if isinstance(sentence, str)]
             if figures := [figure for figure in found if not isinstance(figure, str)]:
-                told.append(text_of(figures, confidence, **of))
+                told.append(text_of(figures, confidence, width=width, **of))
             parts.append((f"{name}:\n" if name else "") + "\n\n".join(told))
         return "\n\n".join(parts)
 

@@ -21,6 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 from ..errors import OptionError
 from ..release.rendering import listed
 from .examples import EXAMPLES
+from .wording import not_a_number
 
 __all__ = ["Command", "Group", "spread_out", "values_of"]
 
@@ -82,12 +83,25 @@ class Command(TyperCommand):
         self._check_columns(words)
         try:
             self._check_repeated(ctx, words)
-            return super().parse_args(ctx, words)
+            return super().parse_args(ctx, [*words])  # which uses up the list
         except Exception as error:
-            elsewhere = self._elsewhere(ctx, getattr(error, "option_name", None))
-            if not elsewhere:
+            told = self._elsewhere(ctx, getattr(error, "option_name", None))
+            told = told or self._no_number(ctx, words, error)
+            if not told:
                 raise
-        raise OptionError(elsewhere)
+        raise OptionError(told)
+
+    def _no_number(self, ctx: Any, words: Sequence[str], error: Exception) -> str:
+        """The message for an option whose value is not the number that it takes; else empty."""
+        option: Any = getattr(error, "param", None)
+        kind = re.search("integer|number|float", getattr(error, "message", None) or "")
+        if kind is None or option is None:
+            return ""
+        text = self.make_parser(ctx).parse_args(args=[*words])[0].get(option.name)
+        name = max(option.opts, key=len)
+        if not isinstance(text, str) or not name.startswith("--"):
+            return ""
+        return not_a_number(name, text, whole=kind[0] == "integer")
 
     def _elsewhere(self, ctx: Any, option: str | None) -> str:
         """The message for an option that only other commands have; empty if it is not one."""

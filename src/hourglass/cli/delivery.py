@@ -32,7 +32,8 @@ _PLAIN: Final = {
     "integer": "The column is text. With --parse integer, a cell is a number only if it is a whole "
     "number written like 1234 or -6; others, such as 1234.5 or 1,234, are missing.",
     "real": "The column is text. A cell is a number only if it is written like 1234.5 or -6e7; "
-    "others, such as 1,234 or 5 %, are missing.",
+    "others, such as 1,234 or 5 %, are missing. For the share of rows with one value, use "
+    """--expression, as in "answer = 'yes'".""",
 }
 #: Printed if no group seems to have any record.
 _NAMES: Final = (

@@ -16,6 +16,7 @@ from datetime import UTC, date, datetime
 from glob import glob
 from itertools import pairwise
 from pathlib import Path
+from shutil import get_terminal_size
 from types import MappingProxyType
 from typing import Any, Final, NoReturn, TextIO
 from urllib.parse import unquote
@@ -23,7 +24,7 @@ from urllib.parse import unquote
 from .. import __version__
 from ..core.urls import shown_url
 from ..errors import OptionError
-from ..release.rendering import yaml_text
+from ..release.rendering import WIDTH, yaml_text
 from ..release.stored import figure_names
 from .files import check_writable, write_file
 from .wording import as_options
@@ -38,6 +39,7 @@ __all__ = [
     "print_notes",
     "rendered",
     "say",
+    "table_width",
     "tell_json",
     "tell_line",
     "wants_json",
@@ -88,6 +90,12 @@ def _plain_text(error: UnicodeError) -> str:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end])
+
+
+def table_width() -> int:
+    """How wide a table may be: as the terminal is, and never narrower than in a file or a pipe."""
+    wide = sys.stdout is not None and sys.stdout.isatty()
+    return max(WIDTH, get_terminal_size().columns) if wide else WIDTH
 
 
 def wants_json(words: Sequence[str]) -> bool:
@@ -162,7 +170,8 @@ def write(
     population: bool = False,
 ) -> None:
     """Write the answer to a file, or to standard output; formats for programs are always UTF-8."""
-    content = rendered(answer, format_, confidence, fewest, origin, population)
+    width = table_width() if output is None else WIDTH
+    content = rendered(answer, format_, confidence, fewest, origin, population, width)
     if output is not None:
         write_file(output, content)
     elif format_ == "table" or not hasattr(sys.stdout, "buffer"):
@@ -179,12 +188,13 @@ def rendered(
     fewest: int = 1,
     origin: Mapping[str, str] = MappingProxyType({}),
     population: bool = False,
+    width: int = WIDTH,
 ) -> bytes:
     """The answer as bytes in the given format; ``population`` needs an answer with means."""
     sure = 0.95 if confidence is None else confidence
     how: dict[str, Any] = {"fewest": fewest, **({"population": True} if population else {})}
     if format_ == "table":
-        return encoded(f"{answer.text(sure, every=True, **how)}\n")
+        return encoded(f"{answer.text(sure, every=True, width=width, **how)}\n")
     few = len(answer.groups) <= WITH_INTERVALS
     asked = sure if few or population or confidence is not None else None
     if format_ in ("json", "yaml"):

@@ -79,7 +79,10 @@ def plan(
     """
     range_ = Bounds(*(number_of("--bounds", end) for end in bounds))
     if whole and not range_.whole:
-        raise OptionError("--whole needs whole bounds")
+        raise OptionError(
+            "--whole needs bounds without decimal points, such as --bounds 0 40; leave out "
+            "--whole for values that need not be whole numbers"
+        )
     grid = int(range_.width) if whole else None
     if confidence is not None and not population:
         raise OptionError(

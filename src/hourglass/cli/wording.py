@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["as_options"]
+__all__ = ["as_options", "not_a_number"]
 
 #: Arguments of the library that are options of the same name on the command line.
 _SAME: Final = (
@@ -28,6 +28,15 @@ _FIRST: Final = re.compile(
 _QUOTED: Final = re.compile(
     r"""((?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?!\w))""", re.DOTALL
 )
+#: A number with commas between its thousands.
+_THOUSANDS: Final = re.compile(r"-?[1-9][0-9]{0,2}(,[0-9]{3})+([.][0-9]+)?")
+
+
+def not_a_number(option: str, text: str, *, whole: bool = False) -> str:
+    """What is wrong with the text of an option that takes a number, and how to write one."""
+    kind, example = ("a whole number", "1000") if whole else ("a number", "1000 or 0.5")
+    write = text.replace(",", "") if _THOUSANDS.fullmatch(text) else f"it like {example}"
+    return f"{option}: {text!r} is not {kind}; write {write}"
 
 
 def as_options(message: str) -> str:

@@ -8,6 +8,7 @@ rationals, which can be made as tight as needed.
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import EpsilonError, shown
+from ..errors import EpsilonError, OptionError, shown
 
 __all__ = [
     "MAX_EPSILON",
@@ -38,6 +39,7 @@ __all__ = [
     "outward",
     "ratio_to_double",
     "to_double",
+    "whole_number",
 ]
 
 #: The default precision of an enclosure, in bits: three times that of a double.
@@ -257,6 +259,16 @@ def exact_number(value: Any) -> Fraction | None:
     except (ValueError, ArithmeticError, InvalidOperation):
         return None
     return None
+
+
+def whole_number(name: str, value: Any) -> int:
+    """A coordinate of a point of a law as an int, or an OptionError."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise OptionError(
+            f"{name}={shown(value)} is not a whole number; give one point, in whole numbers"
+        ) from None
 
 
 def exact_epsilon(value: Any) -> Fraction:

@@ -37,7 +37,7 @@ from .interval import Interval, _records, _values, check_confidence
 from .lines import RESOLVED, Floats, Tail, count_reach, tabled, tail
 from .sampling import bounded, convolved, many_yes_no, yes_no
 
-__all__ = ["Seen", "kind_of", "margin", "population", "records_mean", "studentised"]
+__all__ = ["Seen", "margin", "population", "population_kind", "records_mean", "studentised"]
 
 #: The part of 1 - confidence that is spent on the number of records, unless that is too little.
 SPENT: Final = 1 / 50
@@ -93,6 +93,25 @@ class Seen:
         """The most possible records."""
         return max(1, math.floor(self.size + self.reach + 1e-6))
 
+    @cached_property
+    def summed(self) -> bool:
+        """Whether the binomial laws of yes/no data are summed exactly, or bounded: there are many.
+
+        The numbers of their values are those at the estimate, which is never far from an end.
+        """
+        values = 2 * math.sqrt(40 * self.most * self.estimate * (1 - self.estimate)) + 40
+        together = (self.most - self.least + 1) * min(values, self.most)
+        return together <= MOST_SUMMED and self.most <= 4 * MOST_SUMMED
+
+    @property
+    def kind(self) -> str:
+        """The kind of the interval for a population's mean: exact if its law was summed.
+
+        Values that were rounded to the two ends of the range are not yes/no data.
+        """
+        grid = self.mechanism.grid
+        return "exact" if grid.cells == 1 and grid.own and self.summed else "valid"
+
     @property
     def estimate(self) -> float:
         """The mean as a share of the range."""
@@ -117,15 +136,6 @@ class Seen:
 Chance = Callable[[Seen, float, bool, float, float], float]
 
 
-def kind_of(mechanism: MeanMechanism) -> str:
-    """The kind of the interval for a population's mean: exact for yes/no data.
-
-    Values that were rounded to the two ends of the range are not yes/no data.
-    """
-    grid = mechanism.grid
-    return "exact" if grid.cells == 1 and grid.own else "valid"
-
-
 @lru_cache(maxsize=4096)
 def population(
     mechanism: MeanMechanism,
@@ -141,10 +151,14 @@ def population(
     """
     check_confidence(confidence)
     seen = Seen(mechanism, *_records(noisy), float(confidence), copies, together)
-    low, high = shares(seen, sampled)
-    low, high = _values(mechanism.grid, low, high)
-    kind = kind_of(mechanism)
-    return Interval(min(low, estimate), max(high, estimate), float(confidence), "population", kind)
+    low, high = _values(mechanism.grid, *shares(seen, sampled))
+    low, high = min(low, estimate), max(high, estimate)
+    return Interval(low, high, float(confidence), "population", seen.kind)
+
+
+def population_kind(mechanism: MeanMechanism, noisy: NoisyTotals, confidence: float) -> str:
+    """The kind of :func:`population`, without the interval."""
+    return Seen(mechanism, *_records(noisy), float(confidence)).kind
 
 
 def records_mean(seen: Seen) -> tuple[float, float]:
@@ -234,8 +248,7 @@ def sampled(seen: Seen, line: float, flip: bool, low: float, high: float) -> flo
     pivot = min(seen.cells - high * seen.size, seen.cells - low * seen.size - most * (high - low))
     if seen.mechanism.grid.cells > 1:
         return float(convolved(bounded(most, high), table, pivot - off))
-    values = 2 * math.sqrt(40 * most * high * (1 - high)) + 40
-    if (most - least + 1) * min(values, most) <= MOST_SUMMED and most <= 4 * MOST_SUMMED:
+    if seen.summed:
 
         def at(n: Floats) -> Floats:
             ends = [seen.cells - mu * (seen.size - n) for mu in (low, high)]

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, whole_number
 from ..core.grid import check_grid
-from ..errors import GridError
+from ..errors import GridError, OptionError, shown
 from .bits import SECURE, Bits, Filled, blocks
 from .inversion import MAX_INT64_BOUND, sample_scaled
 from .least import least_ratio
@@ -141,8 +141,13 @@ class HourglassBox:
 
     def pmf(self, x: Sequence[int], k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(X = x, K = k), enclosed.  [B3]"""
-        if len(x) != self.columns:
-            raise ValueError(f"x has {len(x)} values; give one for each of {self.columns} columns")
+        values = [*x] if isinstance(x, Iterable) else []
+        if len(values) != self.columns:
+            raise OptionError(
+                f"x={shown(x)} is not a point; give one whole number for each of {self.columns} "
+                "columns"
+            )
+        x, k = [whole_number("x", value) for value in values], whole_number("k", k)
         twice = power(self.epsilon, 2, bits)
         return power(self.epsilon, self.level(x, k), bits) / ((1 - twice) * self.normaliser(bits))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, exp_minus
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, exp_minus, whole_number
 from ..core.grid import check_centre, check_grid
 from .bits import SECURE, Bits, Filled, blocks
 from .inversion import ONE_WORD, sample_scaled, sample_scaled_one
@@ -121,6 +121,7 @@ class Hourglass:
 
     def pmf(self, x: int, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(X = x, K = k), enclosed."""
+        x, k = whole_number("x", x), whole_number("k", k)
         return exp_minus(self.level(x, k) * self.epsilon, bits) * self._top(bits)
 
     def _top(self, bits: int) -> Enclosure:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_rate, exp_minus
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_rate, exp_minus, whole_number
 from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
 
@@ -51,8 +51,8 @@ class DiscreteLaplace:
 
     def pmf(self, x: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(x), enclosed."""
-        a = exp_minus(self.rate, bits)
-        return (1 - a) / (1 + a) * exp_minus(abs(x) * self.rate, bits)
+        a, far = exp_minus(self.rate, bits), abs(whole_number("x", x))
+        return (1 - a) / (1 + a) * exp_minus(far * self.rate, bits)
 
     @property
     def mean(self) -> int:

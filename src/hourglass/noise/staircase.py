@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, Exact, exact_epsilon, exp_minus
+from ..core.exact import (
+    DEFAULT_BITS,
+    PRECISIONS,
+    Enclosure,
+    Exact,
+    exact_epsilon,
+    exp_minus,
+    whole_number,
+)
 from ..core.grid import check_centre, check_grid
 from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
@@ -86,7 +94,7 @@ class Staircase:
 
     def pmf(self, x: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(x), enclosed."""
-        steps = abs(stair(x, self.grid, self.c))
+        steps = abs(stair(whole_number("x", x), self.grid, self.c))
         return exp_minus(steps * self.epsilon, bits) / self.normaliser(bits)
 
     def normaliser(self, bits: int = DEFAULT_BITS) -> Enclosure:

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, Exact, exact_epsilon, exp_minus
+from ..core.exact import (
+    DEFAULT_BITS,
+    PRECISIONS,
+    Enclosure,
+    Exact,
+    exact_epsilon,
+    exp_minus,
+    whole_number,
+)
 from ..core.grid import check_centre, check_grid
 from .bernoulli import Bernoulli
 from .bits import SECURE, Bits, Filled, blocks
@@ -98,6 +106,7 @@ class Staircase2D:
 
     def pmf(self, x: int, y: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(X = x, Y = y), enclosed."""
+        x, y = whole_number("x", x), whole_number("y", y)
         return exp_minus(self.level(x, y) * self.epsilon, bits) / self.normaliser(bits)
 
     def normaliser(self, bits: int = DEFAULT_BITS) -> Enclosure:

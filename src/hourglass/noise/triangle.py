@@ -8,7 +8,7 @@ the second and the third) and the sum of squares (the third). Marks such as [B1]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon
-from ..errors import GridError
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, whole_number
+from ..errors import GridError, OptionError, shown
 from .bits import SECURE, Bits, Filled, blocks
 from .least import least_ratio, times
 from .pieces import Pieces
@@ -92,7 +92,7 @@ class HourglassTriangle:
         """K: the sum of u over W."""
         total = sum(u)
         if len(u) != 3 or total % self.whole:
-            raise ValueError(f"u is not a triple whose sum is a multiple of whole={self.whole}")
+            raise OptionError(f"u is not a triple whose sum is a multiple of whole={self.whole}")
         return total // self.whole
 
     def level(self, u: Sequence[int]) -> int:
@@ -112,6 +112,10 @@ class HourglassTriangle:
 
     def pmf(self, u: Sequence[int], *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(U = u), enclosed; zero if the sum of u is not a multiple of W. [B3]"""
+        values = [*u] if isinstance(u, Iterable) else []
+        if len(values) != 3:
+            raise OptionError(f"u={shown(u)} is not a point; give three whole numbers")
+        u = [whole_number("u", value) for value in values]
         if sum(u) % self.whole:
             return Enclosure.of(0)
         twice = power(self.epsilon, 2, bits)

@@ -11,13 +11,16 @@ from typing import Final
 from ..core.grid import DEFAULT_GRID, Bounds, Grid
 from ..errors import BoundsError, DataError, shown
 
-__all__ = ["INT64", "TEXT_REACH", "Field", "Schema", "check_names"]
+__all__ = ["COMPUTED", "INT64", "TEXT_REACH", "Field", "Schema", "check_names"]
 
 #: The range of a 64-bit integer.
 INT64: Final = (-(2**63), 2**63 - 1)
 #: The range of integers read from text; every engine supports this many digits, except SQLite,
 #: which reads 64 bits.
 TEXT_REACH: Final = (-(10**38) + 1, 10**38 - 1)
+
+#: In place of the type of a column that an expression computes.
+COMPUTED: Final = "an expression"
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,16 @@ class Field:
     exact: bool = True
     typed: bool = True
     why: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the values are whole numbers."""
+        return self.kind in ("integer", "boolean", "text as integer")
+
+    @property
+    def computed(self) -> bool:
+        """Whether an expression computes this column."""
+        return self.declared == COMPUTED
 
     def value(self, parse: str | None, default: str | None = None) -> Field:
         """This field as the column to average, with text read as ``parse`` declares."""
@@ -76,8 +89,7 @@ class Field:
                 f"bounds=({bounds.lower}, {bounds.upper}) do not fit a column of booleans"
                 f"{named}; give bounds=(0, 1)"
             )
-        integers = self.kind in ("integer", "boolean", "text as integer")
-        own = integers and not averaged
+        own = self.whole and not averaged
         grid = Grid.choose(bounds, cells, integers=own, finest=finest)
         within = TEXT_REACH[0] <= bounds.lower and bounds.upper <= TEXT_REACH[1]
         if grid.own and self.kind == "text as integer" and not within:
@@ -212,7 +224,10 @@ class Schema:
             return f"the columns are {', '.join(names)}{', ...' * (len(self.fields) > 12)}"
         told = "the file's first line, which is the header, names "
         if len(self.fields) == 1:
-            return told + "1 column; fields are separated by commas (.csv) or tabs (.tsv)"
+            return (
+                f"{told}1 column; fields are separated by commas (.csv) or tabs (.tsv), and a file "
+                "with other separators must be rewritten"
+            )
         return told + f"{len(self.fields)} columns; names must match exactly, spaces included"
 
     def hint(self, name: str) -> str:

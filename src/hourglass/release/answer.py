@@ -25,14 +25,14 @@ from ..estimate import point
 from ..estimate.accuracy import error_at, sum_error
 from ..estimate.interval import mean_ends, sum_ends
 from ..estimate.outside import count_ends
-from ..estimate.population import kind_of
 from ..estimate.reach import least_count
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism
+from .ranges import Range, replaced, rounded
 from .rendering import clamped, grouped, named
 from .sampled import Sampled, population_figures
-from .statement import Range, Statement, replaced, stated
-from .stored import figure_names, keys_from, named_keys, terms_from
+from .statement import Statement, stated
+from .stored import check_stored, figure_names, keys_from, named_keys, terms_from
 
 __all__ = ["Answer"]
 
@@ -45,7 +45,8 @@ class Answer(Sampled):
     ``column`` is the name of the column, None if the data itself was a column; ``where`` is the
     filter on the rows, None if there was none; ``asked`` is the figure that was asked for, "mean"
     or "sum", which is shown first. ``outside_epsilon`` is the rate of the noise on the numbers of
-    values outside the bounds, None if they were not asked for.
+    values outside the bounds, None if they were not asked for. ``as_real`` says that a column of
+    whole numbers was treated as real ones because its bounds, 1 apart, have decimal points.
     """
 
     noisy_totals: NoisyTotals
@@ -63,6 +64,7 @@ class Answer(Sampled):
     missing: int | float | None = None
     asked: str = "mean"
     outside_epsilon: Fraction | None = None
+    as_real: bool = False
 
     #: Whether the rows are groups.
     _by_group: ClassVar[bool]
@@ -208,9 +210,7 @@ class Answer(Sampled):
     @classmethod
     def from_dict(cls, answer: dict[str, Any]) -> Self:
         """Restore the answer that ``to_dict`` returned: the same noise, the same figures."""
-        if ("by" in answer) is not cls._by_group:
-            other = "Releases" if "by" in answer else "Release"
-            raise OptionError(f"answer: read this one with hg.{other}.from_dict")
+        check_stored(answer, "Releases" if cls._by_group else "Release")
         return cls(**terms_from(answer), **keys_from(answer))
 
     # --- for people -------------------------------------------------------------------------
@@ -229,11 +229,11 @@ class Answer(Sampled):
         return stated(self, [self._range], self._algorithm, budget, **details)
 
     def _missing(self) -> list[str]:
-        return replaced([self._range])
+        return [*replaced([self._range]), *rounded([self._range])]
 
     @property
     def _range(self) -> Range:
-        return Range(self.column, self.bounds, self.grid, self.missing)
+        return Range(self.column, self.bounds, self.grid, self.missing, self.as_real)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)
@@ -266,11 +266,6 @@ class Answer(Sampled):
     @property
     def _drawn(self) -> str:
         return self._asked_word
-
-    @property
-    def _population_kind(self) -> str:
-        """What the confidence of an interval for the population's mean rests on."""
-        return "approximate" if self._spread else kind_of(self._algorithm)
 
     @property
     def _counted(self) -> str:

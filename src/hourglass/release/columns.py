@@ -11,12 +11,13 @@ import numpy as np
 
 from ..estimate.interval import Interval
 from .presented import SHOWN, TOO_FEW, no_such_key
+from .ranges import replaced, rounded
 from .release import Release
 from .releases import Releases
 from .rendering import clamped, group_label, grouped, label, listed, named
 from .sampled import Sampled
-from .statement import Statement, replaced, stated
-from .stored import figure_names, named_keys
+from .statement import Statement, stated
+from .stored import check_stored, figure_names, named_keys
 
 __all__ = ["Columns"]
 
@@ -216,7 +217,8 @@ class Columns(Sampled, Mapping[Any, Any]):
         return found | (missing if replaced(ranges) else {})
 
     def _missing(self) -> list[str]:
-        return replaced([part._range for part in self._parts.values()])
+        ranges = [part._range for part in self._parts.values()]
+        return [*replaced(ranges), *rounded(ranges)]
 
     def to_dict(
         self, confidence: float | None = None, *, fewest: int = 1, population: bool = False
@@ -238,6 +240,7 @@ class Columns(Sampled, Mapping[Any, Any]):
     @classmethod
     def from_dict(cls, answer: Mapping[str, Any]) -> Columns:
         """Restore the answer that ``to_dict`` returned: the same noise, the same figures."""
+        check_stored(answer, "Columns")
         parts: dict[str, Any] = {}
         for name, stored in answer["columns"].items():
             kind: Any = Releases if "by" in stored else Release

@@ -23,7 +23,7 @@ from ..mechanisms.count import LaplaceCount
 from .presented import TOO_FEW, Presented, group_names, no_such_key
 from .rendering import group_label, grouped, label, number
 from .statement import Statement, stated
-from .stored import figure_names, keys_from, named_keys, stored_rows
+from .stored import check_stored, figure_names, keys_from, named_keys, stored_rows
 from .tallies import CountDifference, CountTotal, count_difference, count_total
 
 __all__ = ["Count", "Counts"]
@@ -115,9 +115,7 @@ class _Counted(Presented):
     @classmethod
     def from_dict(cls, answer: Mapping[str, Any]) -> Self:
         """Restore the answer that ``to_dict`` returned: the same noise, the same figures."""
-        if ("by" in answer) is not cls._by_group:
-            other = "Counts" if "by" in answer else "Count"
-            raise OptionError(f"answer: read this one with hg.{other}.from_dict")
+        check_stored(answer, "Counts" if cls._by_group else "Count")
         counts = answer["noisy_totals"]["count"]
         return cls(
             noisy_totals=NoisyCounts(

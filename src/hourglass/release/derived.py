@@ -11,6 +11,7 @@ from ..estimate.interval import Interval
 from .presented import not_among
 from .rendering import (
     NOT_PRIVATE,
+    WIDTH,
     group_label,
     html_paragraphs,
     html_table,
@@ -87,9 +88,14 @@ class Derived:
         covered = [_OF_BOTH, self._assumed] if population else [_OF_RECORDS]
         return [*covered, *([] if self.private else [NOT_PRIVATE])]
 
-    def text(self, confidence: float = 0.95, *, population: bool = False) -> str:
-        """A printable table; ``population`` adds the mean of the population."""
-        return text_of([self], confidence, population)
+    def text(
+        self, confidence: float = 0.95, *, population: bool = False, width: int = WIDTH
+    ) -> str:
+        """A printable table; ``population`` adds the mean of the population.
+
+        Long names are wrapped to lines of ``width`` characters.
+        """
+        return text_of([self], confidence, population, width)
 
     def __str__(self) -> str:
         return self.text()
@@ -103,16 +109,20 @@ class Derived:
         return table + html_paragraphs(self._notes())
 
 
-def text_of(figures: Sequence[Derived], confidence: float = 0.95, population: bool = False) -> str:
+def text_of(
+    figures: Sequence[Derived],
+    confidence: float = 0.95,
+    population: bool = False,
+    width: int = WIDTH,
+) -> str:
     """Printable tables of several figures: one for those with the same head, and each note once."""
     rows: dict[tuple[str, ...], list[list[str]]] = {}
     for figure in figures:
         found = figure._rows_of_both(confidence) if population else figure._rows(confidence)
         rows.setdefault(tuple(figure._head(confidence)), []).extend(found)
     notes = dict.fromkeys(note for figure in figures for note in figure._notes(population))
-    return "\n\n".join(
-        [*(text_table([*head], each) for head, each in rows.items()), paragraphs([*notes])]
-    )
+    tables = (text_table([*head], each, width=width) for head, each in rows.items())
+    return "\n\n".join([*tables, paragraphs([*notes])])
 
 
 def place_of(answer: Releases | Counts, key: Any) -> int:

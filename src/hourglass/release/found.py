@@ -22,6 +22,7 @@ from .rendering import (
     named,
     paragraphs,
 )
+from .stored import check_stored
 
 __all__ = ["FoundBounds"]
 
@@ -151,6 +152,7 @@ class FoundBounds:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> FoundBounds:
         """Restore the bounds that :meth:`to_dict` returned."""
+        check_stored(stored, "FoundBounds")
         lower_target, upper_target = stored["target"]
         lower_edge, upper_edge = stored["edges"]
         scans = stored["scans"]

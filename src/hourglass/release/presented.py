@@ -13,6 +13,7 @@ from ..errors import OptionError, shown
 from .rendering import (
     NONE_PUBLISHED,
     NOT_PRIVATE,
+    WIDTH,
     counted,
     decimal,
     html_paragraphs,
@@ -223,21 +224,28 @@ class Presented:
         pyarrow = _library("pyarrow")
         return pyarrow.table(self.columns(confidence, fewest=fewest, **more))
 
-    def text(self, confidence: float = 0.95, *, fewest: int = 1, every: bool = False) -> str:
+    def text(
+        self,
+        confidence: float = 0.95,
+        *,
+        fewest: int = 1,
+        every: bool = False,
+        width: int = WIDTH,
+    ) -> str:
         """A printable table: figures with their intervals, and what is promised.
 
         A row is marked "too few records" if its number of records may be below ``fewest``, by
         the 95 % interval of the count. Of many groups only the first are shown, unless ``every``
-        one is asked for.
+        one is asked for. Long names of groups are wrapped to lines of ``width`` characters.
         """
-        table = self._printed_table(*self._table(confidence, fewest, every))
+        table = self._printed_table(*self._table(confidence, fewest, every), width)
         notes = [*self._marks(fewest), *self._notes(every), *self._outside_notes(confidence)]
         return f"{table}\n\n{paragraphs(notes)}"
 
-    def _printed_table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def _printed_table(self, head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> str:
         if not rows:
             return NONE_PUBLISHED
-        return text_table(head, rows, self._names)
+        return text_table(head, rows, self._names, width)
 
     def __str__(self) -> str:
         return self.text()

@@ -11,7 +11,7 @@ from ..core.totals import NoisyTotals
 from ..core.unit import check_sampled
 from ..estimate.accuracy import error_at
 from ..estimate.interval import Interval, interval
-from ..estimate.population import population, studentised
+from ..estimate.population import population, population_kind, studentised
 from ..mechanisms.base import MeanMechanism
 from .answer import Answer
 from .outside import Outside, outside_notes
@@ -57,6 +57,7 @@ class Release(Answer):
         missing: int | float | None = None,
         asked: str = "mean",
         outside_epsilon: Fraction | None = None,
+        as_real: bool = False,
     ) -> Release:
         """The release computed from noisy totals.
 
@@ -75,6 +76,7 @@ class Release(Answer):
             missing=missing,
             asked=asked,
             outside_epsilon=outside_epsilon,
+            as_real=as_real,
             _algorithm=algorithm,
         )
 
@@ -131,8 +133,8 @@ class Release(Answer):
 
         ``of="population"`` is for the mean of the population that the records are a random sample
         of, clamped to the bounds: it covers noise and sampling error. It is exact for yes/no
-        columns; valid, but wider than necessary, for others; narrow and approximate with the
-        spread. ``kind`` of the interval says which.
+        columns unless there are many records; valid, but wider than necessary, otherwise; narrow
+        and approximate with the spread. ``kind`` of the interval says which.
         """
         together, of = self._algorithm.columns if simultaneous else 1, of or self.asked
         if of == "population":
@@ -155,6 +157,12 @@ class Release(Answer):
         # It is approximate, and never narrower than the exact interval of the records.
         low, high = self.interval(confidence, of="mean")
         return replace(found, low=min(low, found.low), high=max(high, found.high))
+
+    def _population_kind(self, confidence: float) -> str:
+        """What the confidence of an interval for the population's mean rests on."""
+        if self._spread:
+            return "approximate"
+        return population_kind(self._algorithm, self.noisy_totals, confidence)
 
     @property
     def _with_interval(self) -> tuple[str, ...]:

@@ -103,6 +103,7 @@ class Releases(Answer, Mapping[Any, Release]):
             missing=self.missing,
             asked=self.asked,
             outside_epsilon=self.outside_epsilon,
+            as_real=self.as_real,
         )
 
     if not TYPE_CHECKING:  # a type checker would then accept any attribute

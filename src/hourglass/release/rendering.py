@@ -13,13 +13,15 @@ from html import escape
 from itertools import chain, zip_longest
 from typing import Any, Final
 
+from ..errors import OptionError, shown
+
 __all__ = [
-    "NONE_PUBLISHED", "NOT_PRIVATE", "bound", "clamped", "counted", "decimal", "decimals_for",
-    "grouped", "html_paragraphs", "html_table", "label", "listed", "marked", "named", "number",
-    "paragraphs", "sentence_table", "text_table", "unbroken", "yaml_text",
+    "NONE_PUBLISHED", "NOT_PRIVATE", "WIDTH", "bound", "clamped", "counted", "decimal",
+    "decimals_for", "grouped", "html_paragraphs", "html_table", "label", "listed", "marked",
+    "named", "number", "paragraphs", "sentence_table", "text_table", "unbroken", "yaml_text",
 ]  # fmt: skip
 
-#: Tables and notes are wrapped to lines of this many characters.
+#: Notes are wrapped to lines of this many characters, and tables unless there is more room.
 WIDTH: Final = 80
 #: The least width of the first column of a table, even if the rest is wide.
 NARROWEST: Final = 12
@@ -135,14 +137,18 @@ def paragraphs(notes: Iterable[str]) -> str:
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
+def text_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1, width: int = WIDTH
+) -> str:
     """A table: names and words are left-aligned, numbers right-aligned.
 
     The first ``names`` columns are names, and those without any number are words. If a line would
-    exceed 80 characters, the widest names are wrapped between words. Numbers are never wrapped.
+    be longer than ``width``, the widest names are wrapped between words. Numbers are never wrapped.
     """
+    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+        raise OptionError(f"width={shown(width)} is not a whole number of 1 or more")
     widths = [max(_width(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    over = sum(widths) + 2 * (len(widths) - 1) - WIDTH
+    over = sum(widths) + 2 * (len(widths) - 1) - width
     for place in sorted(range(names), key=widths.__getitem__, reverse=True):
         narrower = max(min(widths[place], NARROWEST), widths[place] - max(over, 0))
         over -= widths[place] - narrower

@@ -14,7 +14,7 @@ import numpy as np
 from ..core.unit import counts_persons
 from ..errors import OptionError
 from .presented import Presented
-from .rendering import group_label, paragraphs
+from .rendering import WIDTH, group_label, paragraphs
 
 __all__ = ["BELOW", "Sampled", "population_figures"]
 
@@ -26,7 +26,10 @@ _KINDS: Final = {
     "valid": "it holds for every population within the bounds, and is wider than necessary",
     "approximate": "it is approximate: correct for many records, not proven for few",
 }
-_MIXED: Final = "it is exact for yes/no columns, and wider than necessary for others"
+_MIXED: Final = (
+    "it is exact for yes/no columns with few enough records; elsewhere it holds for every "
+    "population within the bounds, and is wider than necessary"
+)
 #: The legend of a chart with both intervals.
 _THICK_AND_THIN: Final = "Thick bar: of these records. Thin line: of the population."
 
@@ -54,22 +57,25 @@ class Sampled(Presented):
         fewest: int = 1,
         population: bool = False,
         every: bool = False,
+        width: int = WIDTH,
     ) -> str:
         """A printable table: figures with their intervals, and what is promised.
 
         A row is marked "too few records" if its number of records may be below ``fewest``, by
         the 95 % interval of the count. ``population`` adds the mean of the population that the
         records are a random sample of, as in ``interval(of="population")``. Of many groups only
-        the first are shown, unless ``every`` one is asked for.
+        the first are shown, unless ``every`` one is asked for. Long names of groups are wrapped to
+        lines of ``width`` characters.
         """
         if not population:
-            return super().text(confidence, fewest=fewest, every=every)
+            return super().text(confidence, fewest=fewest, every=every, width=width)
         self._check_mean()
         head, rows = self._table(confidence, fewest, every)
         notes = [*self._marks(fewest), *self._notes(every)]
-        notes += self._population_notes() if rows else []
+        notes += self._population_notes(confidence, self._groups_shown(every)) if rows else []
         notes += self._outside_notes(confidence)
-        table = self._printed_table(head, self._with_population(rows, confidence, fewest, every))
+        both = self._with_population(rows, confidence, fewest, every)
+        table = self._printed_table(head, both, width)
         return f"{table}\n\n{paragraphs(notes)}"
 
     def plot(
@@ -99,7 +105,7 @@ class Sampled(Presented):
             title=title or self._title,
             notes=[
                 *self._chart_notes(confidence),
-                *([_THICK_AND_THIN, *self._population_notes()] if population else []),
+                *([_THICK_AND_THIN, *self._population_notes(confidence)] if population else []),
             ],
             confidence=confidence,
             figure=self._drawn,
@@ -128,10 +134,13 @@ class Sampled(Presented):
             found += [first, [*below, *[""] * (len(row) - len(below))]]
         return [*found, *rows[len(ones) :]]
 
-    def _population_notes(self: Any) -> list[str]:
-        """What the population's intervals rest on, and what the others are."""
+    def _population_notes(self: Any, confidence: float, first: int | None = None) -> list[str]:
+        """What the population's intervals rest on, of the ``first`` groups, and the others."""
         who = "persons" if counts_persons(self.unit) else "records"
-        kinds = {part._population_kind for part in self._by_column().values()}
+        parts, groups = self._by_column().values(), range(len(self.groups[:first]))
+        kinds = {part._release(i)._population_kind(confidence) for part in parts for i in groups}
+        if not kinds:  # no group was published
+            return []
         rests = _KINDS[kinds.pop()] if len(kinds) == 1 else _MIXED
         return [
             f"The {who} are assumed to be a random sample of the population. Its interval covers "

@@ -7,17 +7,17 @@ to the question of NIST SP 800-226 that it answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from ..core.grid import Bounds
 from ..core.unit import limited
 from ..errors import OptionError
 from ..mechanisms.base import Mechanism
 from ..mechanisms.outside import OutsideCounts
-from .rendering import bound, clamped, decimal, html_paragraphs, label, listed, named, yaml_text
+from .ranges import Range, replaced
+from .rendering import clamped, decimal, html_paragraphs, label, listed, named, yaml_text
 
 __all__ = ["Range", "Statement", "stated"]
 
@@ -30,28 +30,6 @@ _OF_COUNTS: Final = (
     "STOC 2009"
 )
 FILL_IN: Final = "(fill in)"
-
-
-@dataclass(frozen=True)
-class Range:
-    """What the values of a column were clamped to, and how finely they were rounded."""
-
-    column: str | None
-    bounds: Bounds
-    cells: int
-    missing: int | float | None = None
-
-
-def replaced(ranges: Sequence[Range]) -> list[str]:
-    """Sentences on the values that replaced missing ones."""
-    given = [each for each in ranges if each.missing is not None]
-    alone = len(ranges) == 1
-    return [
-        f"Missing values{'' if alone else f' of {named(str(each.column))}'} count as "
-        f"{bound(each.missing)}."
-        for each in given
-        if each.missing is not None
-    ]
 
 
 @dataclass(frozen=True)

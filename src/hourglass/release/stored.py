@@ -24,10 +24,36 @@ if TYPE_CHECKING:
     from .answer import Answer
 
 __all__ = [
-    "figure_names", "keys_from", "named_keys", "stored_rows", "stored_terms", "terms_from",
+    "check_stored", "figure_names", "keys_from", "named_keys", "stored_rows", "stored_terms",
+    "terms_from",
 ]  # fmt: skip
 
 _KINDS: Final = {bool: "boolean", int: "integer", date: "date"}
+
+
+def check_stored(answer: Any, wanted: str) -> None:
+    """Raise an error unless this is a stored answer, of the class of that name."""
+    kind = _stored_class(answer)
+    if kind is None:
+        raise OptionError(
+            f"answer, of type {type(answer).__name__}, is not a stored answer; give the dict that "
+            "to_dict() returned, or the parsed JSON of --format json"
+        )
+    if kind != wanted:
+        raise OptionError(f"answer: read this one with hg.{kind}.from_dict")
+
+
+def _stored_class(answer: Any) -> str | None:
+    if not isinstance(answer, Mapping):
+        return None
+    if "scans" in answer:
+        return "FoundBounds"
+    if "columns" in answer:
+        return "Columns"
+    noisy = answer.get("noisy_totals")
+    if not isinstance(noisy, Mapping):
+        return None
+    return ("Count" if "count" in noisy else "Release") + ("s" if "by" in answer else "")
 
 
 def stored_terms(answer: Answer) -> dict[str, Any]:
@@ -50,6 +76,7 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
         **({} if answer.where is None else {"where": answer.where}),
         **({} if answer.missing is None else {"missing": answer.missing}),
         **({} if answer.asked == "mean" else {"asked": answer.asked}),
+        **({"as_real": True} if answer.as_real else {}),
         "private": answer.private,
         "noisy_totals": {
             "cells": _integers(noisy.cells),
@@ -88,6 +115,7 @@ def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
         "where": stored.get("where"),
         "missing": stored.get("missing"),
         "asked": stored.get("asked", "mean"),
+        "as_real": stored.get("as_real", False),
         "private": stored["private"],
         # The parts of a cell are those of the stored noise, even if others would be chosen now.
         "_algorithm": remade(grid, stored),
