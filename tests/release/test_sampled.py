@@ -80,7 +80,7 @@ def test_the_note_tells_the_kind(options: dict[str, Any], words: str) -> None:
 def test_the_note_does_not_call_large_groups_exact() -> None:
     """Caught: one word for all groups, where that of the large one is a proven inequality."""
     table = pa.table({"g": ["a"] * 100 + ["b"] * 50_000, "y": [0, 1] * 25_050})
-    ask = {"bounds": (0, 1), "epsilon": 1, "by": "g", "bits": hg.SeededBits(3)}
+    ask: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "by": "g", "bits": hg.SeededBits(3)}
     both = hg.mean(table, "y", keys=["a", "b"], **ask)
     kinds = both.columns(0.95, population=True)["population_kind"]
     assert list(kinds) == ["exact", "valid"]
