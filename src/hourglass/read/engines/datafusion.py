@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,13 +31,26 @@ __all__ = ["DataFusion", "of_files"]
 
 _TABLE: Final = "hourglass_table"
 #: The minimum and maximum in a file's statistics ignore NaN. If the two are equal, DataFusion
-#: treats the column as a constant, and a NaN counts as the value of the other rows. The old type
-#: INT96 has days of thousands of years, which nanoseconds have not.
+#: treats the column as a constant, and a NaN counts as the value of the other rows. Old writers
+#: ordered text and unsigned numbers as if they were signed, so that a part of a file would be
+#: skipped for one of its rows. The old type INT96 has days of thousands of years, which nanoseconds
+#: have not.
 _SETTINGS: Final = {
     "datafusion.execution.collect_statistics": "false",
-    "datafusion.execution.parquet.pruning": "false",
+    "datafusion.execution.parquet.bloom_filter_on_read": "false",
     "datafusion.execution.parquet.coerce_int96": "us",
+    "datafusion.execution.parquet.enable_page_index": "false",
+    "datafusion.execution.parquet.pruning": "false",
 }
+#: The rule by which a scan is given tests of rows: it would compare them with statistics, which in
+#: PyArrow fails for an unsigned number of 64 bits.
+_PUSHED: Final = "push_down_filter"
+#: PyArrow and DataFusion have this many bytes for a decimal, and fail at a longer one.
+_DECIMAL_BYTES: Final = 16
+_WIDE: Final = (
+    f"it is stored in a way that allows more than {_DECIMAL_BYTES} bytes, and such a cell would "
+    "make the query fail; store it in a fixed number of bytes, as its digits need, or as doubles"
+)
 
 
 #: Digits after a second's decimal point.
@@ -59,15 +73,23 @@ class DataFusion:
     parse: str | None = None
     parses = False
 
-    def __init__(self, context: Any, files: FileSet, declared: Any, state: Any) -> None:
-        """``state`` is that of the files before their schema was read."""
+    def __init__(
+        self, context: Any, files: FileSet, declared: Any, unsound: set[str], state: Any
+    ) -> None:
+        """``state`` is that of the files before their schema was read.
+
+        ``unsound`` are columns that have a cell at which reading could fail.
+        """
         self._context, self._files, self._declared = context, files, declared
-        self._state = state
+        self._unsound, self._state = unsound, state
         self._other: tuple[DuckDB, str, Question] | None = None
 
     def schema(self) -> Schema:
         """The files' own schema."""
-        return Schema(tuple(_field(field) for field in self._declared))
+        return Schema(tuple(self._sound(_field(field)) for field in self._declared))
+
+    def _sound(self, field: Field) -> Field:
+        return replace(field, kind="other", why=_WIDE) if field.name in self._unsound else field
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, over the columns that it needs."""
@@ -175,9 +197,11 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
     with guarded_schema("data: DataFusion cannot read the files"):
         runtime = RuntimeEnvBuilder().with_disk_manager_specified(spill_directory())
         context = SessionContext(SessionConfig(_SETTINGS), runtime)
+        context.remove_optimizer_rule(_PUSHED)
         _define_functions(context)
         state = files.state()
-        return DataFusion(context, files, _registered(context, files, wanted), state)
+        declared = _registered(context, files, wanted)
+        return DataFusion(context, files, declared, _wide_decimals(files, declared, wanted), state)
 
 
 def _define_functions(context: Any) -> None:
@@ -209,13 +233,30 @@ def _registered(context: Any, files: FileSet, wanted: tuple[str, ...]) -> Any:
         names = pyarrow.parquet.read_schema(files.absolute[0]).names
         check_names(names, wanted, "the table", folds=False)
         path = Path(files.absolute[0])  # as a URL, because a path would be treated as a glob
-        context.register_parquet(_TABLE, path.as_uri(), file_extension=path.suffix)
+        context.register_parquet(
+            _TABLE, path.as_uri(), parquet_pruning=False, file_extension=path.suffix
+        )
         return context.table(_TABLE).schema()
     declared = unified_dataset(files, wanted, "parquet").schema
     reader = file_format("parquet")
     dataset = pyarrow.dataset.dataset(list(files.absolute), _as_bytes(declared), reader)
     context.register_dataset(_TABLE, dataset)
     return declared
+
+
+def _wide_decimals(files: FileSet, declared: Any, wanted: tuple[str, ...]) -> set[str]:
+    """The wanted decimals that a file stores in any number of bytes, or in too many."""
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    decimals = {f.name for f in declared if pyarrow.types.is_decimal(f.type) and f.name in wanted}
+    found = set()
+    for path in files.absolute if decimals else ():
+        with ParquetFile(path) as file:
+            for column in map(file.schema.column, range(len(file.schema))):
+                long = column.physical_type == "BYTE_ARRAY" or column.length > _DECIMAL_BYTES
+                found |= {column.path} & decimals if long else set()
+    return found
 
 
 def _as_bytes(schema: Any) -> Any:
