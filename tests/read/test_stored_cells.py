@@ -187,6 +187,37 @@ def test_decimals_that_spark_reads_one_by_one_are_refused(
         spark_session.conf.unset(setting)
 
 
+@pytest.mark.engine("spark")
+@pytest.mark.parametrize("mode", ["EXCEPTION", "LEGACY"])
+@pytest.mark.parametrize("name", ["date", "us", "us utc"])
+def test_old_dates_whatever_the_calendar_of_the_session(
+    spark_session: Any, name: str, mode: str, tmp_path: Path
+) -> None:
+    """Caught: Spark fails at a date that could be of the Julian calendar, if it is told to."""
+    kind, plain, hard = MOMENTS[name]
+    day = 1 if name == "date" else 86_400_000_000
+    old = [*hard, *(days * day for days in (-141_427, -141_428, -141_438, -719_162, -25_568))]
+    ask: dict[str, Any] = {"by": "k", "keys": range(200), "epsilon": 1, "engine": "spark"}
+    found, setting = [], "spark.sql.parquet.datetimeRebaseModeInRead"
+    for each in (mode, "CORRECTED"):
+        folder = tmp_path / each
+        folder.mkdir()
+        spark_session.conf.set(setting, each)
+        try:
+            check(
+                kind,
+                plain,
+                old,
+                folder / "t.parquet",
+                lambda path: count_question(path, where="c < '1500-03-01'", **ask),
+            )
+            asked = count_question(folder / "more.parquet", where="c < '1500-03-01'", **ask)
+            found.append(groups(asked))
+        finally:
+            spark_session.conf.unset(setting)
+    assert found[0] == found[1] != {}
+
+
 # --- statistics -----------------------------------------------------------------------------------
 
 

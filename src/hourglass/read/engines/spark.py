@@ -22,7 +22,7 @@ from ..sql.query import Question
 from ..sql.steps import MOST_IN_DOUBLES, columns_of, plain_input
 from .base import missing_extra, register, spill_directory
 
-__all__ = ["Spark", "SparkEngine", "session"]
+__all__ = ["Spark", "SparkEngine", "new_reader", "session"]
 
 #: Spark replaces ${...} by the value of a setting, in names and in literals.
 _VARIABLE: Final = "${"
@@ -189,6 +189,14 @@ def session(master: str | None = None) -> Any:
         if not os.environ.get("SPARK_REMOTE"):
             made.sparkContext.setLogLevel("OFF")  # the log of a failing task would quote cells
         return made
+
+
+def new_reader() -> Any:
+    """A reader of files, for which old dates are those of today's calendar.
+
+    A setting of the session could make Spark fail at a date before 1582 or a time before 1900.
+    """
+    return session().read.options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED")
 
 
 def _renamed(name: str) -> str:

@@ -20,7 +20,7 @@ from ..files import FileSet, check_case, text_schema
 from ..lines import JSON_MARKS
 from ..schema import Schema, check_names
 from ..types import Kind, reconciled
-from .spark import Spark, session
+from .spark import Spark, new_reader, session
 
 __all__ = ["of_files"]
 
@@ -57,7 +57,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
             "multiline: engine='spark' reads each line as a record; use duckdb, or store Parquet "
             "files"
         )
-    reader = session().read
+    reader = new_reader()
     paths = _found(reader, files)
     if files.format == "parquet":
         return _of_parquet(reader, files, paths, wanted)
@@ -302,7 +302,7 @@ def _plain(file: Any, wanted: tuple[str, ...]) -> dict[str, str] | None:
 
 def _frame(paths: list[str], plain: dict[str, str] | None) -> Any:
     """A DataFrame of files that declare the same types."""
-    reader = session().read  # one that was given a schema would keep it
+    reader = new_reader()  # one that was given a schema would keep it
     if plain is None:
         return reader.parquet(*paths)
     from pyspark.sql.types import StructType
