@@ -12,7 +12,7 @@ from ...core.grid import Bounds
 from ...core.keys import LONGEST
 from ...core.totals import Groups
 from ...errors import OptionError, SourceError, guarded, guarded_schema
-from ..arrow_types import file_format, unified_dataset
+from ..arrow_types import LONG_DECIMALS, file_format, long_decimals, unified_dataset
 from ..files import CHANGED, FileSet
 from ..schema import Field, Schema, check_names
 from ..sql.cells import identifier
@@ -45,12 +45,6 @@ _SETTINGS: Final = {
 #: The rule by which a scan is given tests of rows: it would compare them with statistics, which in
 #: PyArrow fails for an unsigned number of 64 bits.
 _PUSHED: Final = "push_down_filter"
-#: PyArrow and DataFusion have this many bytes for a decimal, and fail at a longer one.
-_DECIMAL_BYTES: Final = 16
-_WIDE: Final = (
-    f"it is stored in a way that allows more than {_DECIMAL_BYTES} bytes, and such a cell would "
-    "make the query fail; store it in a fixed number of bytes, as its digits need, or as doubles"
-)
 
 
 #: Digits after a second's decimal point.
@@ -89,7 +83,11 @@ class DataFusion:
         return Schema(tuple(self._sound(_field(field)) for field in self._declared))
 
     def _sound(self, field: Field) -> Field:
-        return replace(field, kind="other", why=_WIDE) if field.name in self._unsound else field
+        return (
+            replace(field, kind="other", why=LONG_DECIMALS)
+            if field.name in self._unsound
+            else field
+        )
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, over the columns that it needs."""
@@ -201,7 +199,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
         _define_functions(context)
         state = files.state()
         declared = _registered(context, files, wanted)
-        return DataFusion(context, files, declared, _wide_decimals(files, declared, wanted), state)
+        return DataFusion(context, files, declared, _unsound(files, declared, wanted), state)
 
 
 def _define_functions(context: Any) -> None:
@@ -244,8 +242,8 @@ def _registered(context: Any, files: FileSet, wanted: tuple[str, ...]) -> Any:
     return declared
 
 
-def _wide_decimals(files: FileSet, declared: Any, wanted: tuple[str, ...]) -> set[str]:
-    """The wanted decimals that a file stores in any number of bytes, or in too many."""
+def _unsound(files: FileSet, declared: Any, wanted: tuple[str, ...]) -> set[str]:
+    """The wanted decimals with a cell at which reading could fail."""
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
@@ -253,9 +251,7 @@ def _wide_decimals(files: FileSet, declared: Any, wanted: tuple[str, ...]) -> se
     found = set()
     for path in files.absolute if decimals else ():
         with ParquetFile(path) as file:
-            for column in map(file.schema.column, range(len(file.schema))):
-                long = column.physical_type == "BYTE_ARRAY" or column.length > _DECIMAL_BYTES
-                found |= {column.path} & decimals if long else set()
+            found |= long_decimals(file.schema) & decimals
     return found
 
 
