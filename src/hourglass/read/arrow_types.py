@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ..errors import DataError, guarded_schema
 from .files import FileSet
 from .types import Kind, common, reconciled
 
-__all__ = ["check", "file_format", "unified_dataset"]
+__all__ = ["LONG_DECIMALS", "check", "file_format", "long_decimals", "unified_dataset"]
+
+#: PyArrow and DataFusion have this many bytes for a decimal in a Parquet file.
+_MOST_BYTES: Final = 16
+#: Why such decimals are refused.
+LONG_DECIMALS: Final = (
+    f"it is stored in a way that allows more than {_MOST_BYTES} bytes, and such a cell would make "
+    "the query fail; store it in a fixed number of bytes, as its digits need, or as doubles"
+)
 
 
 def file_format(name: str) -> Any:
@@ -22,6 +30,17 @@ def file_format(name: str) -> Any:
     if name != "parquet":
         return name
     return pyarrow.dataset.ParquetFileFormat(coerce_int96_timestamp_unit="us")
+
+
+def long_decimals(schema: Any) -> set[str]:
+    """The decimals that a Parquet file stores in any number of bytes, or in too many."""
+    columns = (schema.column(place) for place in range(len(schema)))
+    return {
+        column.path
+        for column in columns
+        if column.logical_type.type == "DECIMAL"
+        and (column.physical_type == "BYTE_ARRAY" or column.length > _MOST_BYTES)
+    }
 
 
 def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any:
@@ -95,7 +114,9 @@ def check(dataset: Any, wanted: Sequence[str]) -> None:
 
 
 def _check_types(fragment: Any, schema: Any, wanted: Sequence[str]) -> None:
-    declared = fragment.physical_schema
+    declared, footer = fragment.physical_schema, getattr(fragment, "metadata", None)
+    for name in long_decimals(footer.schema) & set(wanted) if footer else ():
+        raise DataError(f"data: column {name!r} is a decimal; {LONG_DECIMALS}")
     for name in wanted:
         if declared.get_field_index(name) < 0:
             continue  # a file without the column: all its values are missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +12,7 @@ from ...core.grid import Bounds
 from ...core.keys import LONGEST
 from ...core.totals import Groups
 from ...errors import OptionError, SourceError, guarded, guarded_schema
-from ..arrow_types import file_format, unified_dataset
+from ..arrow_types import LONG_DECIMALS, file_format, long_decimals, unified_dataset
 from ..files import CHANGED, FileSet
 from ..schema import Field, Schema, check_names
 from ..sql.cells import identifier
@@ -30,13 +31,20 @@ __all__ = ["DataFusion", "of_files"]
 
 _TABLE: Final = "hourglass_table"
 #: The minimum and maximum in a file's statistics ignore NaN. If the two are equal, DataFusion
-#: treats the column as a constant, and a NaN counts as the value of the other rows. The old type
-#: INT96 has days of thousands of years, which nanoseconds have not.
+#: treats the column as a constant, and a NaN counts as the value of the other rows. Old writers
+#: ordered text and unsigned numbers as if they were signed, so that a part of a file would be
+#: skipped for one of its rows. The old type INT96 has days of thousands of years, which nanoseconds
+#: have not.
 _SETTINGS: Final = {
     "datafusion.execution.collect_statistics": "false",
-    "datafusion.execution.parquet.pruning": "false",
+    "datafusion.execution.parquet.bloom_filter_on_read": "false",
     "datafusion.execution.parquet.coerce_int96": "us",
+    "datafusion.execution.parquet.enable_page_index": "false",
+    "datafusion.execution.parquet.pruning": "false",
 }
+#: The rule by which a scan is given tests of rows: it would compare them with statistics, which in
+#: PyArrow fails for an unsigned number of 64 bits.
+_PUSHED: Final = "push_down_filter"
 
 
 #: Digits after a second's decimal point.
@@ -59,15 +67,27 @@ class DataFusion:
     parse: str | None = None
     parses = False
 
-    def __init__(self, context: Any, files: FileSet, declared: Any, state: Any) -> None:
-        """``state`` is that of the files before their schema was read."""
+    def __init__(
+        self, context: Any, files: FileSet, declared: Any, unsound: set[str], state: Any
+    ) -> None:
+        """``state`` is that of the files before their schema was read.
+
+        ``unsound`` are columns that have a cell at which reading could fail.
+        """
         self._context, self._files, self._declared = context, files, declared
-        self._state = state
+        self._unsound, self._state = unsound, state
         self._other: tuple[DuckDB, str, Question] | None = None
 
     def schema(self) -> Schema:
         """The files' own schema."""
-        return Schema(tuple(_field(field) for field in self._declared))
+        return Schema(tuple(self._sound(_field(field)) for field in self._declared))
+
+    def _sound(self, field: Field) -> Field:
+        return (
+            replace(field, kind="other", why=LONG_DECIMALS)
+            if field.name in self._unsound
+            else field
+        )
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, over the columns that it needs."""
@@ -175,9 +195,11 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
     with guarded_schema("data: DataFusion cannot read the files"):
         runtime = RuntimeEnvBuilder().with_disk_manager_specified(spill_directory())
         context = SessionContext(SessionConfig(_SETTINGS), runtime)
+        context.remove_optimizer_rule(_PUSHED)
         _define_functions(context)
         state = files.state()
-        return DataFusion(context, files, _registered(context, files, wanted), state)
+        declared = _registered(context, files, wanted)
+        return DataFusion(context, files, declared, _unsound(files, declared, wanted), state)
 
 
 def _define_functions(context: Any) -> None:
@@ -209,13 +231,28 @@ def _registered(context: Any, files: FileSet, wanted: tuple[str, ...]) -> Any:
         names = pyarrow.parquet.read_schema(files.absolute[0]).names
         check_names(names, wanted, "the table", folds=False)
         path = Path(files.absolute[0])  # as a URL, because a path would be treated as a glob
-        context.register_parquet(_TABLE, path.as_uri(), file_extension=path.suffix)
+        context.register_parquet(
+            _TABLE, path.as_uri(), parquet_pruning=False, file_extension=path.suffix
+        )
         return context.table(_TABLE).schema()
     declared = unified_dataset(files, wanted, "parquet").schema
     reader = file_format("parquet")
     dataset = pyarrow.dataset.dataset(list(files.absolute), _as_bytes(declared), reader)
     context.register_dataset(_TABLE, dataset)
     return declared
+
+
+def _unsound(files: FileSet, declared: Any, wanted: tuple[str, ...]) -> set[str]:
+    """The wanted decimals with a cell at which reading could fail."""
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    decimals = {f.name for f in declared if pyarrow.types.is_decimal(f.type) and f.name in wanted}
+    found = set()
+    for path in files.absolute if decimals else ():
+        with ParquetFile(path) as file:
+            found |= long_decimals(file.schema) & decimals
+    return found
 
 
 def _as_bytes(schema: Any) -> Any:

@@ -28,10 +28,9 @@ from .base import Source, register
 from .duckdb_answer import added_up, added_up_by_threads, of_arrays
 from .duckdb_files import TABLE, Table, of_files
 from .duckdb_own import OwnDatabase
+from .duckdb_scans import Scans
 from .duckdb_text import (
     BATCH,
-    Scans,
-    check_names,
     field_of,
     groups_suffice,
     named,
@@ -39,7 +38,7 @@ from .duckdb_text import (
     sound_decimals,
     sound_times,
     unsorted,
-)  # fmt: skip
+)
 
 __all__ = ["DuckDB", "DuckDBEngine", "DuckDBRelation"]
 
@@ -132,9 +131,7 @@ class DuckDB:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the scan, with the columns that it needs."""
-        if taken := self._scans.taken(query):
-            with guarded_schema("data: DuckDB cannot read the names of the columns"):
-                check_names(self._connection.execute(taken).fetchall())
+        self._scans.check(query, self._connection)
         return self._over(self._scans.first(query), unsorted(query, again=self._again))
 
     def _over(self, scan: str, query: Question) -> str:

@@ -22,7 +22,7 @@ from ..schema import Schema, check_names
 from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
 from .duckdb_own import OwnDatabase
-from .duckdb_text import FILE, Scans
+from .duckdb_scans import FILE, Scans
 
 __all__ = ["TABLE", "Table", "of_files"]
 

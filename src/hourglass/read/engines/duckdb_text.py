@@ -1,21 +1,17 @@
 """Types and text in DuckDB: names compare as bytes, and text that is not UTF-8 is missing.
 
-Text from Arrow reaches DuckDB unchecked. At invalid UTF-8 its Parquet reader either fails, or
-replaces the bytes by "?", or removes them. Checking every row costs as much as counting it, so
-where possible groups and persons are checked instead of rows. If "?" could be mistaken for a name,
-a file is read strictly; if that fails, it is read again in both of the other ways, which differ
-exactly in the texts that are not UTF-8.
+Text from Arrow reaches DuckDB unchecked. Checking every row costs as much as counting it, so where
+possible groups and persons are checked instead of rows. For Parquet see :mod:`.duckdb_scans`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
 from ...core.keys import LONGEST
-from ...errors import DataError
 from ..schema import Field
 from ..sql.cells import identifier, literal
 from ..sql.dialects import names
@@ -24,13 +20,12 @@ from ..sql.histogram import Histogram
 from ..sql.query import Query, Question
 from ..sql.steps import columns_of, plain_input
 
-__all__ = ["Scans", "groups_suffice", "named", "select"]
+__all__ = [
+    "BATCH", "field_of", "groups_suffice", "named", "select", "sound_decimals", "sound_times",
+    "unsorted",
+]  # fmt: skip
 
 
-#: Columns that identify a row of Parquet files: its file, by an option of the scan, and its number,
-#: by a virtual column of DuckDB.
-FILE: Final = "hourglass_file"
-_ROW: Final = "file_row_number"
 _INTEGERS: Final = (
     "tinyint smallint integer bigint utinyint usmallint uinteger".split()  # noqa: SIM905
 )
@@ -59,123 +54,6 @@ def field_of(name: str, dtype: Any) -> Field:
     if kind in TIMES:
         return Field(name, "timestamp", declared)
     return Field(name, kind if kind in ("boolean", "date") else "other", declared)
-
-
-class Scans:
-    """The ways to scan a source: strictly, and for Parquet also in spite of invalid UTF-8.
-
-    ``reads`` are calls of a table function, one for each kind of file, with the same ``columns``;
-    ``lenient`` are the same calls in pairs: one replaces invalid bytes by "?", the other removes
-    them. ``files`` lists all files.
-    """
-
-    def __init__(
-        self,
-        *reads: str,
-        columns: str = "*",
-        lenient: Sequence[tuple[str, str]] = (),
-        files: str = "",
-    ) -> None:
-        self.plain = _union(reads, columns)
-        self._lenient, self._columns, self._files = tuple(lenient), columns, files
-
-    def first(self, query: Question) -> str:
-        """The first scan to try: a lenient one, if "?" cannot be mistaken for a name."""
-        if self._lenient and _texts(query) and _replaceable(query):
-            return _union([replacing for replacing, _ in self._lenient], self._columns)
-        return self.plain
-
-    def second(self, query: Question) -> str | None:
-        """The scan to try after a failure; None if invalid text cannot be the reason."""
-        texts = _texts(query)
-        if not texts or not self._lenient or _replaceable(query):
-            return None
-        columns = ", ".join(
-            f"CASE WHEN a.{c} = b.{c} THEN a.{c} END AS {c}" if field.name in texts else f"a.{c}"
-            for field in _fields(query)
-            for c in [identifier(field.name)]
-        )
-        # With *, the name of the file is among the columns if the scan was asked for it.
-        made_up = _ROW if self._columns == "*" else f"{FILE}, {_ROW}"
-        pairs = (
-            f"SELECT {columns} FROM (SELECT {self._columns}, {made_up} FROM {replacing}) AS a "
-            f"JOIN (SELECT {self._columns}, {made_up} FROM {ignoring}) AS b "
-            f"USING ({FILE}, {_ROW})"
-            for replacing, ignoring in self._lenient
-        )
-        return f"({' UNION ALL '.join(pairs)})"
-
-    def times(self) -> str | None:
-        """A query for timestamp columns in milliseconds, which DuckDB converts as it reads them."""
-        if not self._files:
-            return None
-        unit = "logical_type LIKE '%MILLIS=Milli%' OR converted_type = 'TIMESTAMP_MILLIS'"
-        return f"SELECT name FROM parquet_schema({self._files}) WHERE {unit}"
-
-    def wide_decimals(self) -> str | None:
-        """A query for decimals stored in more bytes than DuckDB has for their digits.
-
-        It fails at a cell that needs them all.
-        """
-        if not self._files:
-            return None
-        room = "CASE WHEN precision <= 4 THEN 2 WHEN precision <= 9 THEN 4 ELSE 8 END"
-        stored = (
-            f"type = 'BYTE_ARRAY' OR (type = 'FIXED_LEN_BYTE_ARRAY' AND precision <= 18 AND "
-            f"CAST(type_length AS INTEGER) > {room})"
-        )
-        return (
-            f"SELECT name FROM parquet_schema({self._files}) "
-            f"WHERE duckdb_type LIKE 'DECIMAL%' AND ({stored})"
-        )
-
-    def taken(self, query: Question) -> str | None:
-        """A query for columns whose name is one of those that identify a row."""
-        if self.first(query) == self.plain and self.second(query) is None:
-            return None
-        names = f"'{FILE}', '{_ROW}'"
-        return f"SELECT name FROM parquet_schema({self._files}) WHERE lower(name) IN ({names})"
-
-
-def _fields(query: Question) -> list[Field]:
-    """The columns of the table that a question reads, each once."""
-    fields = [*query.fields, *(each.field for each in query.inputs)]
-    return list({field.name: field for field in reversed(fields)}.values())[::-1]
-
-
-def _texts(query: Question) -> list[str]:
-    return [field.name for field in _fields(query) if field.kind.startswith("text")]
-
-
-def check_names(taken: list[tuple[str]]) -> None:
-    """Refuse files that have a column with one of the names that identify a row."""
-    for (name,) in taken:
-        raise DataError(
-            f"data: a Parquet file has a column named {name!r}, a name that hourglass uses to find "
-            "rows whose text is not UTF-8; rename it"
-        )
-
-
-def _union(reads: Sequence[str], columns: str) -> str:
-    if len(reads) == 1 and columns == "*":
-        return reads[0]
-    return f"({' UNION ALL '.join(f'SELECT {columns} FROM {read}' for read in reads)})"
-
-
-def _replaceable(query: Question) -> bool:
-    """Whether a text with "?" cannot matter: no number and none of the keys has one."""
-    if any(each.field.kind == "text" for each in query.inputs):
-        return False
-    found = names(query)
-    if not isinstance(query, Query) or (query.person and query.person.name in found):
-        return not found
-    for i, field in enumerate(query.by):
-        allowed = query.allowed[i] if query.allowed else None
-        if field.name in found and (
-            allowed is None or query.nulls[i] or any("?" in key for key in allowed)
-        ):
-            return False
-    return True
 
 
 def groups_suffice(query: Question) -> bool:

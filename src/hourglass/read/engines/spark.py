@@ -22,7 +22,7 @@ from ..sql.query import Question
 from ..sql.steps import MOST_IN_DOUBLES, columns_of, plain_input
 from .base import missing_extra, register, spill_directory
 
-__all__ = ["Spark", "SparkEngine", "session"]
+__all__ = ["Spark", "SparkEngine", "new_reader", "session"]
 
 #: Spark replaces ${...} by the value of a setting, in names and in literals.
 _VARIABLE: Final = "${"
@@ -117,9 +117,10 @@ class Spark:
             return field
         if field.kind == "timestamp":
             what, remedy = f"{field.declared} from milliseconds", "store microseconds"
-        elif field.kind == "decimal" and field.digits > 18:
+        elif field.kind == "decimal":
             what = f"decimal({field.digits}, {field.scale}) in a file"
-            remedy = "store doubles or at most 18 digits, or use another engine"
+            most = " or at most 18 digits" if field.digits > 18 else ""
+            remedy = f"store doubles{most}, or use another engine"
         else:
             return field
         why = f"on Spark a large value of it may make the query fail, so {remedy}"
@@ -190,6 +191,14 @@ def session(master: str | None = None) -> Any:
         return made
 
 
+def new_reader() -> Any:
+    """A reader of files, for which old dates are those of today's calendar.
+
+    A setting of the session could make Spark fail at a date before 1582 or a time before 1900.
+    """
+    return session().read.options(datetimeRebaseMode="CORRECTED", int96RebaseMode="CORRECTED")
+
+
 def _renamed(name: str) -> str:
     """The name, or one made of its bytes."""
     return f"hourglass_{name.encode().hex()}" if _VARIABLE in name else name
@@ -220,14 +229,15 @@ def _input(field: Field) -> str:
     if field.declared == "timestamp_ntz":  # from its fields, which do not depend on a time zone
         seconds = f"CAST(EXTRACT(SECOND FROM {column}) * 1000000 AS BIGINT)"
         minutes = f"EXTRACT(HOUR FROM {column}) * 60 + EXTRACT(MINUTE FROM {column})"
-        return _between(f"({day} * {MICROSECONDS} + ({minutes}) * 60000000L + {seconds})")
+        passed = f"({day} * {MICROSECONDS} + ({minutes}) * 60000000L + {seconds})"
+        return _between(day, 1, passed)  # whose product would overflow on the first day of all
     return _between(f"unix_micros({column})")
 
 
-def _between(sql: str, unit: int = MICROSECONDS) -> str:
-    """An integer; NULL outside the years 1 to 9999."""
+def _between(sql: str, unit: int = MICROSECONDS, found: str = "") -> str:
+    """An integer, or what is ``found``; NULL if the integer is outside the years 1 to 9999."""
     first, last = FIRST_DAY * unit, (LAST_DAY + 1) * unit - 1
-    return f"CASE WHEN {sql} BETWEEN {first}L AND {last}L THEN {sql} END"
+    return f"CASE WHEN {sql} BETWEEN {first}L AND {last}L THEN {found or sql} END"
 
 
 def _quoted(name: str) -> str:

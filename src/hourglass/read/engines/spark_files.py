@@ -20,7 +20,7 @@ from ..files import FileSet, check_case, text_schema
 from ..lines import JSON_MARKS
 from ..schema import Schema, check_names
 from ..types import Kind, reconciled
-from .spark import Spark, session
+from .spark import Spark, new_reader, session
 
 __all__ = ["of_files"]
 
@@ -57,7 +57,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
             "multiline: engine='spark' reads each line as a record; use duckdb, or store Parquet "
             "files"
         )
-    reader = session().read
+    reader = new_reader()
     paths = _found(reader, files)
     if files.format == "parquet":
         return _of_parquet(reader, files, paths, wanted)
@@ -219,7 +219,9 @@ def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str
         # A type that differs between files makes the analysis fail, before the charge.
         with guarded_schema(_WHAT):
             frame = reader.option("mergeSchema", "true").parquet(*paths)
-            return Spark(frame, converted=set(frame.columns))
+            sizes = {f.name: _kind(f.dataType).precision for f in frame.schema.fields}
+        short = {name for name, size in sizes.items() if 0 < size <= 18 and _in_vectors()}
+        return Spark(frame, converted=sizes.keys() - short)
     groups, converted, unsigned = _alike(files, paths, wanted)
     with guarded_schema(_WHAT):
         frames = [_frame(group, plain) for group, _, plain in groups]
@@ -241,7 +243,7 @@ def _alike(
 
     Each group has the name of one of its files, and the types that :func:`_plain` finds. Also
     returns the columns that Spark converts as it reads them, to microseconds or to decimals of more
-    than 18 digits, and the unsigned integers that need 64 bits.
+    than 18 digits or any number of bytes, and the unsigned integers that need 64 bits.
     """
     import pyarrow.parquet
 
@@ -253,18 +255,26 @@ def _alike(
         what = f"{name!r}: is it a whole Parquet file? Spark cannot read the columns"
         with guarded_schema(what), pyarrow.parquet.ParquetFile(full) as file:
             schema, plain = file.schema_arrow, _plain(file, wanted)
+            stored = map(file.schema.column, range(len(file.schema)))
+            of_bytes = {column.path for column in stored if column.physical_type == "BYTE_ARRAY"}
         check_names(schema.names, wanted, repr(name))
         found = tuple(sorted((f.name, str(f.type)) for f in schema if f.name in wanted))
-        stored = None if plain is None else tuple(plain.items())
-        groups.setdefault((found, stored), ([], name, plain))[0].append(path)
+        known = None if plain is None else tuple(plain.items())
+        groups.setdefault((found, known), ([], name, plain))[0].append(path)
         times = (f for f in schema if pyarrow.types.is_timestamp(f.type))
         converted |= {f.name for f in times if f.type.unit != "us"}
-        decimals = (f for f in schema if pyarrow.types.is_decimal(f.type))
-        converted |= {f.name for f in decimals if f.type.precision > 18}
+        decimals = {f.name: f.type for f in schema if pyarrow.types.is_decimal(f.type)}
+        long = {name for name, kind in decimals.items() if kind.precision > 18}
+        converted |= long | (of_bytes & decimals.keys()) if _in_vectors() else decimals.keys()
         unsigned |= {f.name for f in schema if f.type == pyarrow.uint64()}
         signed = (f for f in schema if not pyarrow.types.is_unsigned_integer(f.type))
         others |= {f.name for f in signed if not pyarrow.types.is_null(f.type)}
     return list(groups.values()), converted, unsigned - others
+
+
+def _in_vectors() -> bool:
+    """Unless it reads vectors, Spark fails at a decimal of more digits than its type has."""
+    return bool(session().conf.get("spark.sql.parquet.enableVectorizedReader") == "true")
 
 
 def _plain(file: Any, wanted: tuple[str, ...]) -> dict[str, str] | None:
@@ -292,7 +302,7 @@ def _plain(file: Any, wanted: tuple[str, ...]) -> dict[str, str] | None:
 
 def _frame(paths: list[str], plain: dict[str, str] | None) -> Any:
     """A DataFrame of files that declare the same types."""
-    reader = session().read  # one that was given a schema would keep it
+    reader = new_reader()  # one that was given a schema would keep it
     if plain is None:
         return reader.parquet(*paths)
     from pyspark.sql.types import StructType
