@@ -153,6 +153,14 @@ def test_the_longest_name_is_measured_in_bytes(letter: str) -> None:
         assert letter * 5 not in str(told.value)
 
 
+def test_a_group_that_is_not_there_is_no_other_group() -> None:
+    keys = Keys([KeyColumn.of(["a", "b"])])
+    assert [keys[i] for i in (0, 1, -1, -2)] == [("a",), ("b",), ("b",), ("a",)]
+    for place in (2, 3, -3):
+        with pytest.raises(IndexError, match="2 groups"):
+            keys[place]
+
+
 def test_a_moment_is_no_date() -> None:
     """It would be compared with dates, and equal none of them."""
     for moment in (datetime(2020, 1, 1), datetime(2020, 1, 1, 12)):
