@@ -9,6 +9,7 @@ import os
 import socket
 import stat
 import time
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -38,7 +39,7 @@ from hourglass.serve.journal import Journal
 from hourglass.serve.limits import Rates
 from hourglass.serve.pages import ROUTES as PAGES
 from hourglass.serve.people import Door, Visitor
-from hourglass.serve.previews import _chance
+from hourglass.serve.previews import _chance, _records
 from hourglass.serve.reading import CatalogueError, read_catalogue, read_text
 from hourglass.serve.server import _Reloading
 from hourglass.serve.service import load
@@ -158,6 +159,16 @@ def test_a_token_has_256_bits() -> None:
     assert {len(each) for each in found} == {len("hg_") + 43}  # base64 of 32 bytes
 
 
+def test_a_session_ends_with_the_token_that_opened_it(running: Place) -> None:
+    """Whoever gets a new token, or is no longer in the catalogue, is signed out everywhere."""
+    text, door = running.text(), Door()
+    cookie = door.open_session(read_text(text, running.path).people["rita"])
+    assert door.by_session(read_text(text, running.path), cookie) is not None
+    for old, new in ((hashed(running.tokens["rita"]), hashed("x")), ("people.rita", "people.rina")):
+        changed = read_text(text.replace(old, new), running.path)
+        assert door.by_session(changed, cookie) is None
+
+
 def test_the_forms_of_two_people_behind_a_proxy_differ() -> None:
     """They have no sessions; the form of one is of no use to the other."""
     door = Door()
@@ -197,6 +208,14 @@ def test_everybody_has_a_rate_of_their_own(tmp_path: Path) -> None:
         assert ben.get("/budget").status_code == 200
     assert codes[:20] == [200] * 20
     assert codes[20:].count(429) >= 4
+
+
+def test_a_form_of_many_fields_is_refused(running: Place) -> None:
+    with running.client() as stranger:
+        reply = stranger.post("/login", data={f"f{i}": "" for i in range(51)})
+        assert reply.status_code == 422
+        reply = stranger.get("/budget")
+    assert (reply.status_code, reply.headers["www-authenticate"]) == (401, "Bearer")
 
 
 def test_names_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,6 +393,40 @@ def test_a_ledger_at_another_place_is_another_ledger(tmp_path: Path) -> None:
     service.journal.close()
 
 
+def test_a_preview_assumes_no_more_records_than_can_be(running: Place) -> None:
+    assert _records("1000000000000") == 10**12
+    for records in ("1000000000001", 10**12 + 1, 0, -1, True, "9" * 5000, "1e3", "", None):
+        with pytest.raises(Failure, match="bad_assumption"):
+            _records(records)
+
+
+def test_the_slot_of_an_answer_is_for_all_groups_there_can_be(running: Place) -> None:
+    """Not for as many as there are, or about as many: both would be seen in its length."""
+    holding = running.service().state.holdings["clinic"]
+    assert [holding.noised(by) for by in ("", "ward", "town")] == [1, 3, 20]
+    assert [holding.groups(by) for by in ("", "ward", "town")] == [1, 3, 2]
+    slots = [
+        holding.paced(Choice(("minutes",), by), Fraction(1))._slot for by in ("", "ward", "town")
+    ]
+    assert slots == sorted(set(slots))
+
+
+def test_a_charge_that_was_taken_back_is_in_no_history(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path, f"{tmp_path}/budget.db")
+    service = place.service()
+    state, person = service.state, service.state.catalogue.people["ana"]
+    asked = state.asked(person, "clinic", ["minutes"], "", "", False, "0.1")
+    service.ask(state, person, asked, "k")
+    ((name, charge),) = state.history(person)
+    assert (name, charge.request) == ("main", "ana/k")
+    void = replace(charge, status="void")
+    monkeypatch.setattr(state.budgets["main"], "history", lambda: [void])
+    assert state.history(person) == []
+    service.journal.close()
+
+
 def test_the_chance_to_be_shown_is_that_of_the_threshold() -> None:
     """A group of n records is shown from N + K = threshold on, and is refused just below it."""
     law = LaplaceCount(Fraction(1))
@@ -411,6 +464,7 @@ def wrong(running: Place, old: str, new: str) -> list[str]:
         ("zoe = 0", "zoe = true", "takes a number"),
         ('people = ["ben"]', 'people = ["petra"]', "'petra' is not in [people]"),
         ('people = ["ben"]', 'people = ["ben", "ben"]', "names something twice"),
+        ("[people.rita]", f"[people.{'x' * 41}]", "a name has 1 to 40 letters"),
         ("records = 300", "records = true", "takes a whole number"),
         ("records = 300", "records = 0", "takes a whole number"),
         ("about = 2", "about = 21", "is above most"),
