@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from hourglass.cli.columns import bounds_of
 from hourglass.cli.combined import Figures, Pair, _by_label, _compared
 from hourglass.cli.files import write_file
 from hourglass.cli.output import _parquet, check_targets, origin_of
@@ -72,6 +73,14 @@ def test_a_file_that_cannot_be_finished_leaves_nothing(
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == (
         {} if before is None else {path.name: before}
     )
+
+
+def test_bounds_from_a_file_are_for_all_columns() -> None:
+    """With others beside them, some would be ignored without a word."""
+    file, ends = Path("bounds.json"), ("0", "1")
+    for bounds, each in ((ends, []), (None, [["x", "0", "1"]]), (ends, [["x", "0", "1"]])):
+        with pytest.raises(OptionError, match="either --bounds LOWER UPPER or --bounds-from"):
+            bounds_of(["x", "y"], bounds, each, file)
 
 
 # --- groups by name ---------------------------------------------------------------------------
