@@ -13,7 +13,6 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,7 +31,7 @@ from hourglass.mechanisms.count import LaplaceCount
 from hourglass.serve import checking, connections, limits, server
 from hourglass.serve.accounts import Standing
 from hourglass.serve.api import ROUTES as API
-from hourglass.serve.catalogue import BudgetEntry, Catalogue, Person
+from hourglass.serve.catalogue import Catalogue, Person
 from hourglass.serve.failures import FAILURES, Failure, failure_of
 from hourglass.serve.holdings import Choice, _question
 from hourglass.serve.journal import Journal
@@ -329,15 +328,15 @@ def test_an_unexpected_error_is_logged_by_its_type(
     assert CANARY not in caplog.text + json.dumps(facts)
 
 
-def test_a_check_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_shows_no_password(running: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object) -> None:
         raise LedgerMissingError("")
 
     monkeypatch.setattr(checking, "Budget", missing)
-    entry = BudgetEntry("b", "postgresql://owner:passw0rd@db/x", Amount(Fraction(1)))
-    told = checking._budget_problem(entry)
+    text = running.text().replace(running.ledger, "postgresql://owner:passw0rd@db/x")
+    told = checking._budget_problem(read_text(text, running.path).budgets["other"])
     assert told is not None
-    assert "hourglass budget init b --epsilon 1" in told
+    assert "hourglass budget init other --epsilon 1" in told
     assert "passw0rd" not in told
 
 
@@ -345,20 +344,23 @@ def test_a_check_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.enumeration
-def test_what_is_left_buys_as_many_questions_as_fit() -> None:
+def test_what_is_left_buys_as_many_questions_as_fit(tmp_path: Path) -> None:
     """All small allowances, budgets and prices: the number is the largest that can be paid."""
-    for a, b, c, d, e, f in product(range(4), range(3), (1, 2), (0, 1, 2), (1, 3), (0, 2)):
-        allowance, left = Amount(Fraction(a), Fraction(b)), Amount(Fraction(e), Fraction(f))
-        budget: Any = SimpleNamespace(remaining=left)
-        standing = Standing(allowance, Amount(Fraction(1)), budget)
-        price = Amount(Fraction(c), Fraction(d))
-        many = standing.questions_left(price)
-        room = standing.remaining
-        assert room.fits(left)
-        assert Amount(many * price.epsilon, many * price.delta).fits(room)
-        more = Amount((many + 1) * price.epsilon, (many + 1) * price.delta)
-        assert not more.fits(room)
-        assert standing.affords(price) == (many > 0)
+    for e, f in product((1, 3), (0, 2)):
+        left = Amount(Fraction(e), Fraction(f, 10))
+        budget = create_budget(f"{tmp_path}/{e}{f}.db", "b", epsilon=e, delta=left.delta)
+        balance = budget.balance()
+        for a, b, c, d in product(range(4), range(3), (1, 2), (0, 1, 2)):
+            allowance = Amount(Fraction(a), Fraction(b, 10))
+            standing = Standing(allowance, Amount(Fraction(1)), balance)
+            price = Amount(Fraction(c), Fraction(d, 10))
+            many = standing.questions_left(price)
+            room = standing.remaining
+            assert room.fits(left)
+            assert Amount(many * price.epsilon, many * price.delta).fits(room)
+            more = Amount((many + 1) * price.epsilon, (many + 1) * price.delta)
+            assert not more.fits(room)
+            assert standing.affords(price) == (many > 0)
 
 
 @pytest.mark.parametrize("terms", ["1000|2e-6", "999|1e-6"])
