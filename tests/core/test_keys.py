@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hourglass.core.columns import NAMELESS, KeyColumn, Keys
-from hourglass.core.keys import Places, key_column, key_value
+from hourglass.core.keys import LONGEST, Places, is_column, key_column, key_value
+from hourglass.errors import OptionError
 
 pytestmark = pytest.mark.property
 
@@ -136,6 +137,52 @@ def test_all_at_once_is_one_by_one(kind: str, values: Any) -> None:
 
     one = attempt(lambda: [key_value(v, kind, "g", i) for i, v in enumerate(values)])
     assert attempt(lambda: key_column(values, kind, "g").tolist()) == one
+
+
+@pytest.mark.enumeration
+@pytest.mark.parametrize("letter", ["a", "é", "€", "😀"])
+def test_the_longest_name_is_measured_in_bytes(letter: str) -> None:
+    """Also if all names are checked at once, and whatever its letters are."""
+    whole = LONGEST // len(letter.encode())
+    padded = letter * (whole - 1) + "a" * (LONGEST - (whole - 1) * len(letter.encode()))
+    assert len(padded.encode()) == LONGEST
+    assert key_column([padded, "b"], "text", "g").tolist() == [padded, "b"]
+    for names in ([f"{padded}a"], [f"{padded}a", "b"], [letter * (whole + 1)]):
+        with pytest.raises(OptionError, match="up to 4096 bytes") as told:
+            key_column(names, "text", "g")
+        assert letter * 5 not in str(told.value)
+
+
+def test_a_group_that_is_not_there_is_no_other_group() -> None:
+    keys = Keys([KeyColumn.of(["a", "b"])])
+    assert [keys[i] for i in (0, 1, -1, -2)] == [("a",), ("b",), ("b",), ("a",)]
+    for place in (2, 3, -3):
+        with pytest.raises(IndexError, match="2 groups"):
+            keys[place]
+
+
+def test_a_moment_is_no_date() -> None:
+    """It would be compared with dates, and equal none of them."""
+    for moment in (datetime(2020, 1, 1), datetime(2020, 1, 1, 12)):
+        with pytest.raises(OptionError, match="give dates such as"):
+            key_value(moment, "date", "g")
+
+
+def test_values_that_walk_along_an_array_are_a_column() -> None:
+    array = np.arange(3)
+    for values in (array, array.flat, pa.array(array), pa.chunked_array([array])):
+        assert is_column(values)
+    for values in ([1], (1,), range(3), {1: 2}, "abc", iter([1])):
+        assert not is_column(values)
+
+
+@pytest.mark.parametrize(("step", "direct"), [(1, True), (4, True), (5, False), (2**40, False)])
+def test_a_table_is_not_much_longer_than_its_keys(step: int, direct: bool) -> None:
+    """Keys that lie far apart are looked up without one: it would not fit into memory."""
+    keys = Keys([KeyColumn.of([step * i for i in range(1000)])])
+    places = Places(keys)
+    assert places.direct == direct
+    assert places.find(keys).tolist() == list(range(1000))
 
 
 def test_one_group_without_a_name() -> None:

@@ -55,6 +55,25 @@ def test_products(factor: int) -> None:
     assert again.tolist() == [factor * value * (2**20 - 1) for value in rows]
 
 
+def test_sums_that_grow_past_all_bounds() -> None:
+    """Doubled and added to themselves: the bound of a sum is that of both, and past it nothing
+    wraps."""
+    values = [NOISE - 1, 1 - NOISE, 1, 0]
+    found, expected = wide(values), values
+    for step in range(40):
+        found, expected = found + found, [2 * value for value in expected]
+        assert list(found) == expected
+        assert isinstance(found, Wide) == (NOISE << step + 1 < LIMIT)
+
+
+@pytest.mark.parametrize("power", [61, 62, 63, 64, 80, 90])
+def test_a_factor_past_64_bits(power: int) -> None:
+    """Small values, whose products stay below the bound."""
+    values = [3, -5, 0, 7]
+    for factor in (2**power, 2**power + 1, 1 - 2**power):
+        assert list(wide(values, 8) * factor) == [factor * value for value in values]
+
+
 @pytest.mark.parametrize("digits", [16, 31])
 def test_halves_of_engines(digits: int) -> None:
     most = 2**63 - 1

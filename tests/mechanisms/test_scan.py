@@ -228,3 +228,40 @@ def test_the_scans_that_a_record_affects_cost_epsilon_together(
 def test_the_enumeration_notices_a_charge_too_low(monkeypatch: pytest.MonkeyPatch) -> None:
     scale = Scale((0, 1, 2, 3, 4))
     assert worst_pair(scale, 2, Fraction(3), Fraction(3, 2), monkeypatch) > 0
+
+
+# --- what is told of the ends ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("candidates", [(0, 1, 2, 3), (-3, -2, -1, 0), (-1, 0, 1), (5, 6), (-6, 5)])
+def test_the_ends_are_two_candidates_of_the_scale(candidates: tuple[int, ...]) -> None:
+    """Wherever the pivot is, and however few the records are: no index is past the scale."""
+    scale = Scale(candidates)
+    last = len(candidates) - 1
+    for place in range(2 * len(candidates) + 1):
+        for records in (0, 1, 40):
+            counts = counts_from_histogram(scale, {place: records})
+            for seed in range(20):
+                search = Search(scale, Fraction(1, 2))
+                ends = search.sample(counts, SeededBits(1000 * place + seed))
+                assert 0 <= ends.lower < ends.upper <= last
+                for scan, questions in (ends.lower_scan, ends.upper_scan):
+                    shares = (search.share, 1 - search.share)
+                    assert scan.epsilon in [share * search.epsilon for share in shares]
+                    assert 1 <= questions <= last + 1
+
+
+@pytest.mark.parametrize("questions", [1, 3, 30])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
+def test_few_records_lie_beyond_an_end_with_the_stated_confidence(
+    questions: int, confidence: float
+) -> None:
+    """Plateaus just above the bound are the worst case; the exact law of the scan decides."""
+    scan = Scan(Fraction(1))
+    most = scan.most_beyond(questions, confidence)
+    for level in range(most + 1, most + 3):
+        law = scan.pmf((*[level] * questions, 0), BITS)
+        assert sum(part.high for part in law[:-1]) <= 1 - Fraction(str(confidence))
+    alone = scan.most_beyond(1, confidence)
+    many = scan.pmf((*[alone + 1] * 30, 0), BITS)
+    assert sum(part.low for part in many[:-1]) > 1 - Fraction(str(confidence))

@@ -5,10 +5,11 @@ Enumeration throughout; the samplers are in test_body_samplers.py.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import combinations_with_replacement, pairwise, permutations, product
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,39 @@ def same(one: Enclosure, other: Enclosure) -> bool:
 
 def law_of(columns: Any, epsilon: Any = 1) -> hg.HourglassBox:
     return hg.HourglassBox(epsilon, [g for g, _ in columns], [c for _, c in columns])
+
+
+# --- as given -----------------------------------------------------------------------------
+
+
+def test_columns_in_another_order_are_the_same_columns() -> None:
+    """Their centres, and whether 64 bits hold the sums: whichever column is the finest."""
+    for epsilon, grids in ((1, (3, 40, 7)), (Fraction(1, 10), (1000, 10, 1)), (4, (2, 2, 9))):
+        centres = hg.HourglassBox(epsilon, grids).centres
+        for order in permutations(range(3)):
+            law = hg.HourglassBox(epsilon, [grids[i] for i in order])
+            assert law.centres == tuple(centres[i] for i in order)
+    for narrow, kind in ((2**10, np.int64), (2**32, object)):
+        for pair in ((1, narrow), (narrow, 1)):
+            x, k = hg.HourglassBox(Fraction(1, 10**6), pair, (0, 0)).sample(2)
+            assert x.dtype == k.dtype == kind
+
+
+def test_a_copy_has_its_own_centres() -> None:
+    for law in (hg.HourglassBox(1, (3, 4), (0, 9)), hg.HourglassBox(1, (3, 4))):
+        copied = pickle.loads(pickle.dumps(law))
+        assert copied == law
+        assert copied.centres == law.centres
+
+
+def test_a_point_of_another_shape_has_no_probability() -> None:
+    law, triangle = law_of([(2, 0), (2, 1)]), hg.HourglassTriangle(1, 4, 1)
+    for x in ((), (0,), (0, 0, 0)):
+        with pytest.raises(ValueError, match="one for each of 2 columns"):
+            law.pmf(x, 0)
+    for u in ((0, 0), (0, 0, 0, 0), (1, 0, 0)):
+        with pytest.raises(ValueError, match="triple"):
+            triangle.level(u)
 
 
 # --- reference values ---------------------------------------------------------------------

@@ -1,14 +1,18 @@
-"""Polynomials in beta = b/(1-b), against the same in far more digits."""
+"""Polynomials in beta = b/(1-b), against the same in far more digits; tables of the law of a
+level."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 import mpmath
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourglass.noise.radial import in_beta
+import hourglass as hg
+from hourglass.noise.pieces import Pieces
+from hourglass.noise.radial import Radial, _cumulated, geometric_sum, in_beta
 
 coefficients = st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=5)
 rates = st.fractions(Fraction(1, 10**4), 50, max_denominator=10**6)
@@ -36,3 +40,54 @@ def test_a_constant_is_a_point(rate: Fraction) -> None:
     assert in_beta((7,), rate).sign == 1
     assert in_beta((0, 0), rate).sign == 0
     assert in_beta((-7, 0, 0), rate).high == -7
+
+
+LAWS = [
+    Radial.of(rate, values)
+    for rate in (Fraction(1, 3), Fraction(1), Fraction(5, 2))
+    for values in ([1], [3, 8], [0, 2], [1, 4, 10], [6, 20, 42])
+]
+
+
+@pytest.mark.enumeration
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
+def test_a_floor_that_is_not_determined_is_not_guessed(width: int) -> None:
+    """With few digits, a table is the exact one or none; with more there is one."""
+    for law in LAWS:
+        exact = [law.threshold(0, width)]
+        while exact[-1] != 2**width - 1:
+            exact.append(law.threshold(len(exact), width))
+        tables = [_cumulated(law, width, precision) for precision in range(6, 2 * width + 40)]
+        assert all(table is None or table == exact for table in tables)
+        assert tables[0] is None or width < 8
+        assert tables[-1] == exact
+
+
+@given(
+    st.lists(st.integers(0, 2**40), min_size=1, max_size=6),
+    rates,
+    st.sampled_from([1, 8, 64, 160]),
+)
+def test_a_sum_is_enclosed(terms: list[int], rate: Fraction, bits: int) -> None:
+    """Within what the same in far more digits tells, and narrow."""
+    found, closer = geometric_sum(terms, rate, bits), geometric_sum(terms, rate, bits + 200)
+    assert found.low <= closer.low <= closer.high <= found.high
+    assert found.high - found.low <= found.high / 2**bits
+
+
+@pytest.mark.enumeration
+def test_what_is_known_of_one_width_is_not_used_for_another() -> None:
+    """One law, drawn from with words of several widths in turn, as a new one would be each time."""
+    one, pieces = Radial.of(Fraction(1), [1, 4, 10]), Pieces(Fraction(1), 3, 1)
+    for width in (64, 2, 8, 2, 64, 1):
+        fresh = Radial.of(Fraction(1), [1, 4, 10])
+        assert one.reach(width) == fresh.reach(width)
+        for n in range(4):
+            assert one.threshold(n, width) == fresh.threshold(n, width)
+        drawn, expected = (law.sample(50, hg.SeededBits(1, width=width)) for law in (one, fresh))
+        assert drawn.tolist() == expected.tolist()
+        drawn, expected = (
+            each.draw(50, hg.SeededBits(1, width=width))[0]
+            for each in (pieces, Pieces(Fraction(1), 3, 1))
+        )
+        assert drawn.tolist() == expected.tolist()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,31 @@ def test_values_past_int64_become_python_integers() -> None:
     assert max(drawn) > 2**66
     narrow = Ladder(Fraction(1, 2**40), 1, 1).sample(50, hg.SeededBits(3))
     assert narrow.dtype == np.int64
+
+
+@pytest.mark.parametrize("m", range(52, 70))
+def test_the_largest_geometric_is_exact(m: int) -> None:
+    """All digits 1, and all windows but the last: 64 bits are used only if that fits."""
+    law = Ladder(Fraction(1, 2 ** (m - 6)), 1, 1)
+    assert law.digits_needed(64) == m
+    # A word of 0 is a 1; for another window it takes two, since its probability is below 2^-64.
+    script = [0] * m + [0, 0] * (ladder.WINDOWS - 1) + [1]
+    (drawn,) = law._sample_geometric(1, ScriptedBits(script, 64)).tolist()
+    assert drawn == (ladder.WINDOWS << m) - 1
+    kind = law._sample_geometric(0, ScriptedBits([], 64)).dtype
+    assert kind == (object if ladder.WINDOWS << m >= 2**62 else np.int64)
+
+
+@pytest.mark.parametrize("width", [1, 4, 16, 64])
+def test_a_table_leaves_nothing_to_be_drawn_beyond_it(width: int) -> None:
+    """Every word is at most its last entry, so a word never ends beyond the table."""
+    rates = [Fraction(1, n) for n in (1, 2, 3, 7, 10, 15, 20, 21, 22)] + [
+        Fraction(7, 3),
+        Fraction(40),
+    ]
+    for rate, (first, other) in product(rates, ((1, 1), (1, 2), (3, 8), (1, 2**33 - 1))):
+        law = Ladder(rate, first, other)
+        assert law.tail(law.table_length(width)).high <= Fraction(1, 2**width)
 
 
 def test_thresholds_agree_with_the_slow_exact_ones() -> None:

@@ -362,3 +362,22 @@ def test_sums_past_int64_do_not_wrap() -> None:
     assert sums == [[64 * kernel.CHUNK * 2**32]] * 2
     assert count == 64 * kernel.CHUNK
     assert Fraction(sums[0][0], count) == 2**32
+
+
+@pytest.mark.parametrize("missing", [None, 3])
+def test_a_missing_value_is_missing_also_if_no_cells_are_added(missing: int | None) -> None:
+    """A question that only counts records, or those outside the bounds: NaN is still missing."""
+    numbers = np.array([1.0, np.nan, 20.0, -4.0, np.nan])
+
+    class Whole:
+        rows = len(numbers)
+
+        def between(self, start: int, stop: int) -> Any:
+            return numbers[start:stop], None
+
+    grid = Grid(Bounds(0.0, 10.0), 100)
+    for sums in ((), (Sum(side=-1), Sum(side=1))):
+        target = several.Target(grid, missing, sums)
+        found, count = several.totals_of_columns([Whole()], [target], 1)
+        assert found == ([[1, 1]] if sums else [[]])
+        assert count == (3 if missing is None else 5)

@@ -505,3 +505,19 @@ def test_letters_of_all_lengths(tmp_path: Path, read: Any) -> None:
     words = [string.ascii_letters[:n] for n in range(1, 40)]
     path.write_text("x,g\n" + "".join(f"5,{w}\n" for w in words))
     assert read(path) == dict.fromkeys(words, (5, 1))
+
+
+def test_an_overfull_line_takes_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block that is one such line is not even split: its fields would take far more room."""
+
+    def split(*_: object) -> None:
+        raise AssertionError("the line was split")
+
+    monkeypatch.setattr(lines, "MOST", 10)
+    block = b"," * 11 + b"\n" + bytes(blocks.PAD)
+    assert lines.records(block, [0, 2]).rows == 0
+    monkeypatch.setattr(lines, "_Lines", split)
+    found = lines.records(block, [0, 2])
+    assert (found.rows, [len(column) for column in found.columns]) == (0, [0, 0])
+    with pytest.raises(AssertionError, match="was split"):
+        lines.records(b"," * 10 + b"\n" + bytes(blocks.PAD), [0, 2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
+from hourglass.read import arrow_stream
+from hourglass.read.blocks import PAD
+from hourglass.read.lines import Views, records
 
 ASK: dict[str, Any] = {"bounds": (0, 9), "epsilon": 60}
 
@@ -137,3 +142,58 @@ def test_datasets_and_arrow_files(tmp_path: Path) -> None:
     dataset = pyarrow.dataset.dataset(half)
     assert hg.mean(dataset, "x", **ASK).count == 2
     assert hg.mean(half.to_reader(), "x", **ASK).count == 2
+
+
+# --- what text files leave behind -----------------------------------------------------------
+
+
+def test_nothing_is_held_after_an_answer(tmp_path: Path) -> None:
+    """DuckDB asks some streams only for their schema, and reads others to the end or in part."""
+    path = tmp_path / "t.csv"
+    for _ in range(2):
+        path.write_text("x,g\n" + "1,a\n2,b\n" * 50_000)
+        hg.mean(str(path), "x", by="g", keys=["a"], **ASK)
+        question = mean_question(str(path), "x", **ASK)
+        path.unlink()
+        with pytest.raises(hg.SourceError):
+            question.read()
+        del question
+        gc.collect()  # tracebacks refer to what failed
+        assert arrow_stream._held == {}
+        assert arrow_stream._streams == {}
+
+
+def test_a_stream_that_nobody_takes_is_released_unread() -> None:
+    def read() -> Iterator[Views]:
+        raise AssertionError("it was read")
+
+    stream = arrow_stream.TextStream(2, read)
+    for _ in range(3):
+        capsule = stream.__arrow_c_stream__()
+        assert (len(arrow_stream._held), len(arrow_stream._streams)) == (1, 1)
+        del capsule
+        assert arrow_stream._held == arrow_stream._streams == {}
+
+
+def test_a_stream_that_is_left_in_the_middle_ends_there() -> None:
+    """Its consumer releases what it took; the capsule has nothing left to release."""
+    ended = []
+
+    def read() -> Iterator[Views]:
+        try:
+            while True:
+                yield records(b"first\nsecond of more than twelve\n" + bytes(PAD), [0])
+        finally:
+            ended.append(True)
+
+    reader = pa.RecordBatchReader.from_stream(arrow_stream.TextStream(1, read))
+    batch = reader.read_next_batch()
+    assert batch.to_pydict() == {"c0": ["first", "second of more than twelve"]}
+    assert not ended
+    del reader
+    gc.collect()
+    assert ended == [True]
+    assert arrow_stream._streams == {}
+    del batch  # which the views point into
+    gc.collect()
+    assert arrow_stream._held == {}

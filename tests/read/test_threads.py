@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
+from hourglass.read import threads as threads_module
 from hourglass.read.threads import THREADED_ROWS, in_threads, threads_for
 
 #: A release of so many rows that they are divided; its count at this epsilon is the number of rows.
@@ -48,6 +51,27 @@ def test_every_row_is_in_one_part(rows: int, threads: int) -> None:
     parts = in_threads(lambda start, stop: list(range(start, stop)), rows, threads)
     assert [row for part in parts for row in part] == list(range(rows))
     assert 1 <= len(parts) <= threads
+
+
+@pytest.mark.parametrize("allowed", range(4))
+def test_rows_that_no_thread_takes_are_taken_here(
+    allowed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After some threads no more can be started: every row is still in one part, and in order."""
+    submit, made = ThreadPoolExecutor.submit, [0]
+
+    def limited(self: Any, work: Any, *part: int) -> Any:
+        made[0] += 1
+        if made[0] > allowed:
+            raise RuntimeError("can't start new thread")
+        return submit(self, work, *part)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", limited)
+    monkeypatch.setattr(threads_module, "_pool", None)
+    parts = in_threads(lambda start, stop: list(range(start, stop)), 40, 4)
+    assert parts == [list(range(start, start + 10)) for start in range(0, 40, 10)]
+    # A pool that a part was left in is not used again.
+    assert (threads_module._pool is None) == (allowed < 3)
 
 
 def test_few_rows_need_no_thread() -> None:

@@ -69,7 +69,10 @@ _Stream._fields_ = [
 
 #: Objects that the consumer still refers to, by the number in ``private_data``.
 _held: Final[dict[int, Any]] = {}
+#: The streams in capsules, by their addresses.
+_streams: Final[dict[int, _Stream]] = {}
 _numbers: Final = itertools.count(1)
+_STREAM: Final = b"arrow_array_stream"
 _NULLABLE: Final = 2
 
 
@@ -85,10 +88,10 @@ class TextStream:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """A capsule with the stream; no file is opened before the first batch is requested."""
-        scan = _Scan(self)
-        stream = _Stream(_get_schema, _get_next, _get_error, _release_stream, _hold(scan))
-        scan.stream = stream
-        return _capsule(stream, b"arrow_array_stream")
+        held = _hold(_Scan(self))
+        stream = _Stream(_get_schema, _get_next, _get_error, _release_stream, held)
+        _streams[ctypes.addressof(stream)] = stream
+        return _capsule(stream, _STREAM, ctypes.cast(_capsule_ended, ctypes.c_void_p))
 
 
 class _Scan:
@@ -97,15 +100,14 @@ class _Scan:
     def __init__(self, source: TextStream) -> None:
         self.source = source
         self.batches: Iterator[Views] | None = None
-        self.stream: Any = None
 
 
-def _capsule(structure: Any, name: bytes) -> Any:
+def _capsule(structure: Any, name: bytes, ended: Any = None) -> Any:
     """Wrap a structure in a capsule; the structure must live as long as the capsule."""
     make = ctypes.pythonapi.PyCapsule_New
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    return make(ctypes.addressof(structure), name, None)
+    return make(ctypes.addressof(structure), name, ended)
 
 
 def _hold(*things: Any) -> int:
@@ -151,6 +153,13 @@ def _stream_released(stream: Any) -> None:
     stream.contents.release = _ReleaseStream()
 
 
+def _no_longer_in_capsule(capsule: int) -> None:
+    """Release a stream that nobody took, such as one that was only asked for its schema."""
+    stream = _streams.pop(_place_of(capsule, _STREAM))
+    if stream.release:
+        stream.release(ctypes.pointer(stream))
+
+
 def _schema_released(schema: Any) -> None:
     _released(schema.contents, _ReleaseSchema)
 
@@ -172,6 +181,10 @@ _get_schema: Final = _GetSchema(_schema_asked)
 _get_next: Final = _GetNext(_next_asked)
 _get_error: Final = _GetError(lambda _: None)
 _release_stream: Final = _ReleaseStream(_stream_released)
+_capsule_ended: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_no_longer_in_capsule)
+_place_of: Final = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 _release_schema: Final = _ReleaseSchema(_schema_released)
 _release_array: Final = _ReleaseArray(_array_released)
 
@@ -223,7 +236,7 @@ def declared(data: Any) -> tuple[Any, Any]:
     opened = data.__arrow_c_stream__()
     place = ctypes.pythonapi.PyCapsule_GetPointer
     place.restype, place.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    stream = ctypes.cast(place(opened, b"arrow_array_stream"), _to_stream)
+    stream = ctypes.cast(place(opened, _STREAM), _to_stream)
     schema = _Schema()
     if stream.contents.get_schema(stream, ctypes.pointer(schema)):
         raise ValueError("the stream has no schema")
