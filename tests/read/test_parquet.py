@@ -19,7 +19,7 @@ import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
 from hourglass.core.scale import Counts
-from hourglass.core.totals import Groups
+from hourglass.core.totals import HALF, Groups
 from hourglass.read import parquet
 from hourglass.read.engines import duckdb as engine
 from hourglass.read.engines import duckdb_answer
@@ -46,8 +46,8 @@ def told(groups: Groups | Counts) -> Any:
         return [np.asarray(each).tolist() for each in vars(groups).values()]
     if not groups.keys.columns:
         return groups.only.count, groups.only.sums
-    halves = [(part.hi.tolist(), part.lo.tolist(), part.balance) for part in groups.halves]
-    return list(groups.keys), groups.count.tolist(), halves
+    sums = [(HALF * part.hi.astype(object) + part.lo).tolist() for part in groups.halves]
+    return list(groups.keys), groups.count.tolist(), sums, [part.balance for part in groups.halves]
 
 
 class Used:
