@@ -45,12 +45,16 @@ def run(program: str) -> list[str]:
     return found.stdout.splitlines()
 
 
+@pytest.mark.parametrize("more", [0, 1, 5])
 @pytest.mark.parametrize("threads", [1, 2, 3, 8, 20])
 @pytest.mark.parametrize("rows", range(12))
-def test_every_row_is_in_one_part(rows: int, threads: int) -> None:
-    parts = in_threads(lambda start, stop: list(range(start, stop)), rows, threads)
+def test_every_row_is_in_one_part(rows: int, threads: int, more: int) -> None:
+    parts = in_threads(lambda start, stop: list(range(start, stop)), rows, threads, more)
     assert [row for part in parts for row in part] == list(range(rows))
     assert 1 <= len(parts) <= threads
+    first, others = len(parts[0]), [len(part) for part in parts[1:]]
+    assert all(size == max(others) for size in others[:-1])  # the last may be shorter
+    assert not others or min(more, rows) - 1 <= first - max(others) <= more + threads
 
 
 @pytest.mark.parametrize("allowed", range(4))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..core.grid import Grid
 from ..core.totals import CELLS, Sum, Totals
 from .sides import filled, powers_of, side_names, sides_of
-from .threads import in_threads, threads_for
+from .threads import HEAD_START, in_threads, threads_for
 
 __all__ = [
     "CHUNK", "Array", "Chunk", "Part", "Sums", "aligned", "integer_cells", "power_sums",
@@ -61,7 +61,7 @@ def total_of_array(
 
     if threads == 1:
         return total(0, rows)
-    parts = in_threads(total, rows, threads)
+    parts = in_threads(total, rows, threads, HEAD_START)
     return sum(parts, Totals(0, 0, (0,) * (len(sums) - 1)))
 
 

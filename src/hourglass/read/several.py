@@ -27,7 +27,7 @@ from .kernel import (
     whole_sums,
 )
 from .sides import filled, powers_of, side_names, sides_of
-from .threads import in_threads, threads_for
+from .threads import HEAD_START, in_threads, threads_for
 
 __all__ = ["Target", "either", "quantised", "totals_of_blocks", "totals_of_columns"]
 
@@ -76,7 +76,7 @@ def totals_of_columns(
     if threads == 1:
         return total(0, rows)
     found, count = [[0] * len(target.sums) for target in targets], 0
-    for sums, records in in_threads(total, rows, threads):
+    for sums, records in in_threads(total, rows, threads, HEAD_START):
         found, count = _added(found, sums), count + records
     return found, count
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
-__all__ = ["in_threads", "threads_for"]
+__all__ = ["HEAD_START", "in_threads", "threads_for"]
 
 Result = TypeVar("Result")
 
@@ -19,6 +19,9 @@ Result = TypeVar("Result")
 #: saves.
 THREADED_ROWS: Final = 1 << 19
 MAX_THREADS: Final = 8
+#: About as many rows as a thread adds up while another one is woken. If this thread has so many
+#: more to do, it does not have to wait for the others, and to be woken itself.
+HEAD_START: Final = 1 << 16
 
 _pool: ThreadPoolExecutor | None = None
 
@@ -32,16 +35,20 @@ def threads_for(rows: int) -> int:
     return min(MAX_THREADS, cores)
 
 
-def in_threads(work: Callable[[int, int], Result], rows: int, threads: int) -> list[Result]:
-    """The results of ``work(start, stop)`` for equal parts of the rows, one part per thread.
+def in_threads(
+    work: Callable[[int, int], Result], rows: int, threads: int, more: int = 0
+) -> list[Result]:
+    """The results of ``work(start, stop)`` for parts of the rows, one part per thread.
 
-    The first part is done by this thread. ``work`` must not use threads itself.
+    The first part is done by this thread, and has ``more`` rows than the others, which are equal.
+    ``work`` must not use threads itself.
     """
-    size = max(1, -(-rows // threads))
-    parts = [(start, min(start + size, rows)) for start in range(0, rows, size)] or [(0, 0)]
-    started = [_started(work, *part) for part in parts[1:]]
-    found = [work(*parts[0])]
-    for future, part in zip(started, parts[1:], strict=True):
+    first = min(rows, -(-(rows + (threads - 1) * more) // threads))
+    size = max(1, -(-(rows - first) // max(1, threads - 1)))
+    parts = [(start, min(start + size, rows)) for start in range(first, rows, size)]
+    started = [_started(work, *part) for part in parts]
+    found = [work(0, first)]
+    for future, part in zip(started, parts, strict=True):
         found.append(work(*part) if future is None else future.result())
     return found
 
