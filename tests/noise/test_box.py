@@ -71,10 +71,10 @@ def test_a_copy_has_its_own_centres() -> None:
 def test_a_point_of_another_shape_has_no_probability() -> None:
     law, triangle = law_of([(2, 0), (2, 1)]), hg.HourglassTriangle(1, 4, 1)
     for x in ((), (0,), (0, 0, 0)):
-        with pytest.raises(ValueError, match="one for each of 2 columns"):
+        with pytest.raises(ValueError, match="for each of 2 columns"):
             law.pmf(x, 0)
     for u in ((0, 0), (0, 0, 0, 0), (1, 0, 0)):
-        with pytest.raises(ValueError, match="triple"):
+        with pytest.raises(ValueError, match=r"triple|three whole numbers"):
             triangle.level(u)
 
 
