@@ -102,7 +102,6 @@ def _decoded(file: Any, piece: _Piece, columns: list[str]) -> Iterator[Any]:
 
 def stored_numbers(paths: Sequence[str], fields: Sequence[Field]) -> Stored | None:
     """The columns, if PyArrow can read them; None if DuckDB has to."""
-    import pyarrow
     import pyarrow.parquet as pq
 
     if not 0 < len(paths) <= _MOST_FILES or any(f.declared not in _TYPES for f in fields):
@@ -112,7 +111,7 @@ def stored_numbers(paths: Sequence[str], fields: Sequence[Field]) -> Stored | No
         try:
             footer = pq.read_metadata(path)
             plain = all(_is_plain(footer, field) for field in fields)
-        except (pyarrow.ArrowException, OSError):
+        except Exception:  # whatever it cannot read, such as a name that is not UTF-8
             return None
         if not plain:
             return None

@@ -43,8 +43,6 @@ def added_up(relation: Any, query: Question) -> Groups | None:
 
 def added_up_by_threads(paths: Sequence[str], query: Question) -> Groups | None:
     """The same of plain numbers in Parquet files, without DuckDB; None if it has to read them."""
-    import pyarrow
-
     fields = plain_fields(query)
     stored = stored_numbers(paths, fields) if fields else None
     if stored is None:
@@ -52,7 +50,7 @@ def added_up_by_threads(paths: Sequence[str], query: Question) -> Groups | None:
     _keep_memory()
     try:
         return _together([found for found in stored.each(partial(_added, query=query)) if found])
-    except (pyarrow.ArrowException, OSError):
+    except Exception:
         return None  # DuckDB may be able to read the files, or says what is wrong with them
 
 
