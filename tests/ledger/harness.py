@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from hourglass.errors import BudgetExceededError, HourglassError
-from hourglass.ledger import Budget, create_budget, session
+from hourglass.ledger import Budget, create_budget
+from hourglass.ledger import budget as session
 from hourglass.ledger.store import open_store
 
 EPSILON = Fraction(1, 1000)

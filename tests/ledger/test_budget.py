@@ -22,8 +22,8 @@ from hourglass.errors import (
     RequestReusedError,
 )
 from hourglass.ledger import Amount, Anchor, Budget, create_budget
+from hourglass.ledger.entries import shown_number
 from hourglass.ledger.store import open_store
-from hourglass.ledger.values import shown_number
 
 from .support import Place, SqlitePlace, fresh
 

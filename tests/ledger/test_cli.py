@@ -21,7 +21,7 @@ from hourglass.cli import main
 from hourglass.cli.budget import budget_app
 from hourglass.errors import BudgetError
 from hourglass.ledger import Budget, create_budget
-from hourglass.ledger.values import shown_number
+from hourglass.ledger.entries import shown_number
 
 from .support import Place, SqlitePlace, fresh
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hourglass.errors import BudgetExceededError, LedgerBusyError
-from hourglass.ledger import session
+from hourglass.ledger import budget as session
 
 from .support import Place, SqlitePlace, fresh, harness, shared
 

@@ -34,7 +34,8 @@ from hourglass.errors import (
     LedgerVersionError,
     LedgerWriteError,
 )
-from hourglass.ledger import Budget, create_budget, entries, replay, session
+from hourglass.ledger import Budget, create_budget, entries, replay
+from hourglass.ledger import budget as session
 from hourglass.ledger.entries import make_row
 from hourglass.ledger.sqlite import SqliteStore
 

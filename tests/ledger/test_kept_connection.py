@@ -12,7 +12,8 @@ import psycopg
 import pytest
 
 from hourglass.errors import LedgerBusyError, LedgerUnreachableError
-from hourglass.ledger import Budget, create_budget, postgres_kept, session
+from hourglass.ledger import Budget, create_budget, postgres_kept
+from hourglass.ledger import budget as session
 
 from .support import PostgresPlace
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from hourglass.errors import EpsilonError, OptionError
 from hourglass.ledger import Amount, Renyi, Slots, Sum, optimal_epsilon
 from hourglass.ledger.composition import STEP, equal_total_fits, slots_epsilon
+from hourglass.ledger.creation import checked_rule
 from hourglass.ledger.renyi import GRAIN, allowance_down
-from hourglass.ledger.rules import Cost, Rule, charged, covers, more_fit
-from hourglass.ledger.terms import checked_rule
+from hourglass.ledger.replay import Cost, Rule, charged, covers, more_fit
 
 ZERO = Amount(Fraction(0))
 NANO = Fraction(1, 10**9)

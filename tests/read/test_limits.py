@@ -20,7 +20,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.errors import guarded, guarded_schema
-from hourglass.ledger import session
+from hourglass.ledger import budget as session
 from hourglass.ledger.budget import Budget
 from hourglass.read.engines import base
 

@@ -158,7 +158,7 @@ def _reserved(
             f"budget= takes an hg.Budget, not a {type(budget).__name__}; open one with "
             "hg.Budget(ledger, name), where ledger is a file or the URL of a database"
         )
-    from ..ledger.values import short_text  # a question without a budget needs no ledger
+    from ..ledger.entries import short_text
 
     question.rehearse()
     return budget.reserve(

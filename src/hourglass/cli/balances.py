@@ -12,7 +12,7 @@ import typer
 
 from ..ledger import Anchor, Balance, Charge, Sum, Verification
 from ..ledger.composition import CONDITION
-from ..ledger.values import shown_number
+from ..ledger.entries import shown_number
 from ..release.rendering import counted, label, text_table
 
 __all__ = [

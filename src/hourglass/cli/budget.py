@@ -25,8 +25,8 @@ from ..ledger import (
     revoke_role,
 )
 from ..ledger.composition import CONDITION
+from ..ledger.entries import shown_numbers
 from ..ledger.store import open_store
-from ..ledger.values import shown_numbers
 from ..ledger.verify import exported
 from ..ledger.verify import verify as verify_budget
 from ..release.rendering import label, sentence_table

@@ -16,7 +16,7 @@ upward.
 Condition: the number of charges and their sizes were fixed before the first answer was seen. If
 answers decide how much is asked next, or when to stop, this total can be exceeded; the sum still
 holds (Rogers, Roth, Ullman, Vadhan, "Privacy Odometers and Filters", 2016). A budget with slots
-fixes number and size when it is created (rules.py).
+fixes number and size when it is created (slots.py).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Final
 import numpy as np
 
 from ..core.exact import Enclosure, exp_minus, outward
-from .values import Amount
+from .entries import Amount
 
 __all__ = ["CONDITION", "Responses", "equal_total_fits", "optimal_epsilon", "slots_epsilon"]
 

@@ -1,7 +1,7 @@
 """The exact arithmetic of a PostgreSQL ledger's functions, and the rules of its budgets.
 
 Ratios are texts p/q in lowest terms, computed with whole NUMERIC numbers. ``cost`` and ``capacity``
-are rules.py and renyi.py in the server: no caller says what a charge costs.
+are replay.py, slots.py and renyi.py in the server: no caller says what a charge costs.
 """
 
 from __future__ import annotations

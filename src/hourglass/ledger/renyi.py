@@ -23,9 +23,8 @@ from typing import Any, ClassVar, Final
 
 from ..core.exact import log_of
 from ..errors import EpsilonError
-from .entries import Entry, amount_fields, ratio_text
-from .rules import Cost, more_fit, own_delta, read_limit
-from .values import Amount, limit_amount, shown_number
+from .entries import Amount, Entry, amount_fields, limit_amount, ratio_text, shown_number
+from .replay import Cost, more_fit, own_delta, read_limit, register
 
 __all__ = ["Renyi", "allowance_down", "checked_filter"]
 
@@ -39,6 +38,7 @@ SHOWN: Final = Fraction(1, 10**6)
 EXAMPLE: Final = Amount(Fraction(1, 10))
 
 
+@register
 @dataclass(frozen=True)
 class Renyi:
     """The rule of a budget with a Renyi filter of one order."""

@@ -1,9 +1,9 @@
 """The ledger in one SQLite file: the default, for one machine.
 
 Each transaction opens the file again. This costs a fraction of the syncs of a commit, and needs no
-special treatment of threads, forked children or a replaced file. Once it exists, the file is opened
-only by SQLite: closing another descriptor of it would drop the locks that SQLite holds for this
-process.
+special treatment of threads or of a replaced file; only forks have to wait. Once it exists, the
+file is opened only by SQLite: closing another descriptor of it would drop the locks that SQLite
+holds for this process.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -20,22 +22,23 @@ from ..errors import (
     LedgerBusyError,
     LedgerCorruptError,
     LedgerError,
+    LedgerMissingError,
     LedgerUnsafeError,
     LedgerVersionError,
     LedgerWriteError,
 )
-from ._forks import no_fork
 from .entries import Row, make_row
-from .sqlite_file import (
-    await_creation,
-    check_directory,
-    check_file,
-    check_journal,
-    is_mount_point,
-)
 from .store import Caller
 
-__all__ = ["SqliteStore"]
+__all__ = [
+    "SqliteStore",
+    "await_creation",
+    "check_directory",
+    "check_file",
+    "check_journal",
+    "is_mount_point",
+    "no_fork",
+]
 
 #: The schema that this version writes and reads.
 SCHEMA_VERSION: Final = 1
@@ -310,3 +313,206 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise sqlite3.DatabaseError("not text")
     return value
+
+
+# --- no fork within a transaction -----------------------------------------------------------------
+
+# SQLite keeps track of its locks in process memory. A child forked while another thread holds a
+# lock would inherit that state and find the ledger locked for ever. So a fork waits for the current
+# transaction; transactions are short.
+
+#: A fork looks again after this many seconds, in case that Ctrl-C prevented the notice.
+_AGAIN: Final = 0.1
+
+
+class _Gate:
+    """The threads that are in a transaction, and whether a fork waits for them.
+
+    Ctrl-C can end a transaction at any instant, and may leave the main thread in the set. So a set
+    of threads is kept instead of a count: the thread's next transaction removes it, and so does a
+    fork that it makes.
+    """
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.inside: set[int] = set()
+        self.forking = False
+
+
+_gate = _Gate()
+
+
+@contextmanager
+def no_fork() -> Iterator[None]:
+    """Keep this process from forking until the end of the block; blocks are not nested."""
+    thread = threading.get_ident()
+    with _gate.changed:
+        while _gate.forking:
+            _gate.changed.wait()
+        _gate.inside.add(thread)
+    try:
+        yield
+    finally:
+        _gate.inside.discard(thread)  # at once: Ctrl-C may come while waiting for the lock
+        with _gate.changed:
+            _gate.changed.notify_all()
+
+
+def _before() -> None:
+    _gate.changed.acquire()
+    _gate.forking = True
+    _gate.inside.discard(threading.get_ident())
+    while _gate.inside:
+        _gate.changed.wait(_AGAIN)
+
+
+def _after_in_parent() -> None:
+    _gate.forking = False
+    _gate.changed.notify_all()
+    _gate.changed.release()
+
+
+def _after_in_child() -> None:
+    global _gate
+    _gate = _Gate()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+    )
+
+
+# --- the file, before SQLite opens it -------------------------------------------------------------
+
+# Nothing is opened here: closing another descriptor of the file would drop the locks that SQLite
+# holds for this process.
+
+#: For so many seconds a new file may be empty because another process is still creating it.
+_CREATION: Final = 10.0
+
+
+def await_creation(path: Path, wait: float) -> None:
+    """Wait until the process that is creating the file has committed its tables.
+
+    Until then the file is empty. One that stays empty, or has long been, is left to the checks.
+    """
+    end = time.monotonic() + min(wait, _CREATION)
+    while _is_new(path) and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def _is_new(path: Path) -> bool:
+    found = _beside(path, "")
+    if found is None or not stat.S_ISREG(found.st_mode) or found.st_size:
+        return False
+    return abs(time.time() - found.st_mtime) < _CREATION
+
+
+def check_file(path: Path, location: str) -> tuple[int, int]:
+    """Refuse anything but a private regular file; return its device and number."""
+    found = _looked_up(path, location)
+    if not stat.S_ISREG(found.st_mode):
+        what = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a plain file"
+        raise LedgerUnsafeError(f"ledger {location!r} is {what}; name the ledger's file itself")
+    if found.st_nlink > 1:
+        # SQLite names its journal after the path: under another name it would not find the
+        # journal that a crash left, and could lose charges or restore the wrong ones.
+        raise LedgerUnsafeError(
+            f"ledger {location!r} has {found.st_nlink} names (hard links), and SQLite "
+            "can lose charges in a file with more than one; remove the others, or keep "
+            "copies of the file instead"
+        )
+    if _open_to_others(found):
+        raise LedgerUnsafeError(
+            f"ledger {location!r} has permissions {stat.S_IMODE(found.st_mode):04o}, open "
+            f"to other users; chmod 600 {location}"
+        )
+    if found.st_size == 0:
+        raise LedgerCorruptError(
+            f"ledger {location!r} is empty: its creation was interrupted or its content "
+            "lost; restore it, or remove the file if no budget was ever kept in it"
+        )
+    return found.st_dev, found.st_ino
+
+
+def check_directory(path: Path, location: str) -> None:
+    """Refuse a directory in which every user can create files, such as /tmp.
+
+    SQLite takes a file named like the ledger's journal for what a crash left, and writes its
+    content into the ledger: whoever can create one can undo charges.
+    """
+    try:
+        mode = os.stat(path.parent).st_mode
+    except OSError:
+        return  # whoever opens the file is told
+    if os.name == "posix" and mode & stat.S_IWOTH:
+        raise LedgerUnsafeError(
+            f"ledger {location!r} is in a directory where every user can create files, which is "
+            "enough to undo charges; keep it in a directory of your own"
+        )
+
+
+def check_journal(path: Path, location: str) -> None:
+    """Refuse a journal that SQLite did not make for this ledger, or that others can change.
+
+    It must be checked before SQLite opens the file in any way: for root, that gives the journal
+    the owner of the file.
+    """
+    log = _beside(path, "-wal")
+    if log is not None and log.st_size:  # ledgers have no such log, but SQLite would read it
+        raise LedgerUnsafeError(
+            f"ledger {location!r} has a file {path.name}-wal beside it, which hourglass never "
+            "makes and SQLite would write into the ledger; check the path, and find out what made "
+            "it before you move it away"
+        )
+    ledger, found = _beside(path, ""), _beside(path, "-journal")
+    if ledger is None or found is None:
+        return
+    plain = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+    if not plain or found.st_uid not in (ledger.st_uid, 0) or _open_to_others(found):
+        raise LedgerUnsafeError(
+            f"ledger {location!r} has a journal beside it, {path.name}-journal, that is a link, "
+            "belongs to another user or is open to others, and SQLite would write it into the "
+            "ledger; check the path, and find out who made it before you move it away"
+        )
+
+
+def _beside(path: Path, ending: str) -> os.stat_result | None:
+    try:
+        found = os.lstat(f"{path}{ending}")
+    except OSError:
+        return None
+    # Another process deletes its journal when it commits. Looked up at that moment, the file is
+    # still found, but has no name left.
+    return found if found.st_nlink else None
+
+
+def _looked_up(path: Path, location: str) -> os.stat_result:
+    try:
+        return os.lstat(path)
+    except FileNotFoundError:
+        raise LedgerMissingError(
+            f"ledger {location!r} does not exist; check the path, or create it with "
+            "`hourglass budget init`"
+        ) from None
+    except OSError as error:
+        raise LedgerMissingError(
+            f"ledger {location!r} cannot be looked up ({os.strerror(error.errno or 0)})"
+        ) from None
+
+
+def _open_to_others(found: os.stat_result) -> bool:
+    return os.name == "posix" and bool(stat.S_IMODE(found.st_mode) & 0o077)
+
+
+def is_mount_point(path: Path) -> bool:
+    """Whether a file is itself a mount point; detected only on Linux."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:
+        return False
+    name = os.fsencode(os.path.realpath(path))
+    for character in (b"\\", b" ", b"\t", b"\n"):
+        name = name.replace(character, b"\\%03o" % ord(character))
+    return any(mount.split(b" ", 5)[4] == name for mount in mounts)

@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ..errors import LedgerCorruptError
-from .entries import GENESIS, Row, digest, read_row
+from .entries import GENESIS, Anchor, Fault, Row, Verification, digest, read_row
 from .replay import View
 from .store import Store, Transaction, known_budget
-from .values import Anchor, Fault, Verification
 
 __all__ = ["FORMAT", "exported", "verify"]
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..ledger import Allowance, Amount, Balance, Budget, Charge, Reservation, Sum
-from ..ledger.rules import more_fit
+from ..ledger.replay import more_fit
 from .catalogue import BudgetEntry, Person
 
 __all__ = ["Account", "Standing", "owner_of", "prefix_of"]

@@ -7,7 +7,7 @@ from typing import Any, Final
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from .. import __version__
-from ..ledger.values import shown_number
+from ..ledger.entries import shown_number
 from .accounts import Standing
 from .catalogue import Dataset, Grouping
 from .failures import Failure

@@ -7,8 +7,8 @@ from pathlib import Path
 from ..core.urls import shown_url
 from ..errors import HourglassError, LedgerMissingError
 from ..ledger import Budget, Rule, Slots, Sum
-from ..ledger.terms import same_terms
-from ..ledger.values import shown_number
+from ..ledger.creation import same_terms
+from ..ledger.entries import shown_number
 from .catalogue import BudgetEntry, Catalogue, Person
 from .holdings import check_schema, choices
 from .lines import line_of, lines_of

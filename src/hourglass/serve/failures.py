@@ -17,7 +17,7 @@ from ..errors import (
     LedgerError,
     RequestReusedError,
 )
-from ..ledger.values import shown_number
+from ..ledger.entries import shown_number
 
 __all__ = ["FAILURES", "Failure", "exceeded", "failure_of"]
 

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from ..ask.conditions import Conditions
 from ..core.unit import hidden
 from ..ledger import Amount
-from ..ledger.values import shown_number
+from ..ledger.entries import shown_number
 from ..release.columns import Columns
 from ..release.rendering import decimals_for, number
 from .accounts import owner_of

@@ -12,8 +12,8 @@ from typing import Final
 
 from ..errors import HourglassError, OptionError
 from ..ledger import Amount, Rule, Slots, Sum
-from ..ledger.terms import checked_rule
-from ..ledger.values import shown_number
+from ..ledger.creation import checked_rule
+from ..ledger.entries import shown_number
 from .catalogue import ROLES, BudgetEntry, Catalogue, Person, Proxy, Settings, Tls
 from .lines import lines_of
 from .offers import dataset

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from ..core.exact import exact_number
-from ..ledger.values import shown_number
+from ..ledger.entries import shown_number
 from .catalogue import Dataset
 from .failures import Failure
 from .holdings import Choice, column_sets

@@ -15,8 +15,8 @@ from typing import Any, Final
 from ..ask.run import is_failure, run
 from ..errors import BudgetExceededError, OptionError, SourceError
 from ..ledger import Amount, Budget, Charge
-from ..ledger.terms import same_terms
-from ..ledger.values import shown_number
+from ..ledger.creation import same_terms
+from ..ledger.entries import shown_number
 from .accounts import Account, Standing, owner_of, prefix_of
 from .catalogue import BudgetEntry, Catalogue, Dataset, Grouping, Person
 from .client import restored

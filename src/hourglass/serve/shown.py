@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..core.unit import is_sampled
 from ..ledger import Amount
-from ..ledger.values import shown_number
+from ..ledger.entries import shown_number
 from ..release.columns import Columns
 from ..release.release import Release
 from ..release.rendering import label
