@@ -200,7 +200,7 @@ def test_two_threads_of_a_forked_child_use_one_budget(tmp_path: Any) -> None:
 #: Ends a transaction by Ctrl-C at each line of the gate in turn, and forks after each.
 INTERRUPTED = """
 import os, signal, sys
-from hourglass.ledger import _forks
+from hourglass.ledger import sqlite as forks
 
 signal.alarm(60)  # a fork that waits for ever ends the process
 lines, reached = 0, True
@@ -209,7 +209,7 @@ while reached:
 
     def trace(frame, event, _):
         global passed, reached
-        if frame.f_code.co_filename != _forks.__file__:
+        if frame.f_code.co_filename != forks.__file__:
             return None
         passed += event == "line"
         if event == "line" and passed == lines:
@@ -220,7 +220,7 @@ while reached:
 
     sys.settrace(trace)
     try:
-        with _forks.no_fork():
+        with forks.no_fork():
             pass
     except KeyboardInterrupt:
         pass
@@ -322,7 +322,7 @@ def test_a_budget_is_usable_after_ctrl_c_at_any_call(tmp_path: Any) -> None:
 NAMED = """
 import sys
 from hourglass import ledger
-from hourglass.ledger import session
+from hourglass.ledger import budget as session
 
 ledger.create_budget(sys.argv[1], "b", epsilon=1000)
 budget = ledger.Budget(sys.argv[1], "b")
