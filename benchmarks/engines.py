@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-
-import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question as checked_bounds
+
+import hourglass as hg
 from hourglass.core.grid import Bounds
 from hourglass.read.keys import public_keys
 from hourglass.read.open import open_source

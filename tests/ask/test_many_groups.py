@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.question import mean_question
-from hourglass.core.columns import Keys
-from hourglass.core.keys import LONGEST
+from hourglass.ask.mean import mean_question
+from hourglass.core.keys import LONGEST, Keys
 from hourglass.core.totals import Groups
 from hourglass.estimate.point import EXACT
 from hourglass.noise.bits import BLOCK

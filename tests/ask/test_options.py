@@ -19,10 +19,10 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.bounds import _Options as FindKeywords
+from hourglass.ask.bounds import bounds_question
 from hourglass.ask.keywords import CountKeywords, MeanKeywords, SumKeywords
+from hourglass.ask.mean import mean_question
 from hourglass.ask.options import check_algorithm
-from hourglass.ask.question import mean_question
-from hourglass.ask.search import bounds_question
 from hourglass.mechanisms.base import ALGORITHMS
 from tests.tools import everything
 
@@ -166,7 +166,7 @@ def texts(*asks: dict[str, Any]) -> list[str]:
 
 ASKED_IN_TURN = """
 import sys, json, pyarrow as pa, hourglass as hg
-from hourglass.ask.question import mean_question
+from hourglass.ask.mean import mean_question
 from hourglass.noise.bits import SeededBits
 
 kinds = {
@@ -227,7 +227,7 @@ def test_none_and_the_text_none_are_two_keys() -> None:
 @pytest.mark.slow
 def test_a_set_of_keys_is_one_question_in_every_process() -> None:
     program = (
-        "import pyarrow as pa; from hourglass.ask.question import mean_question\n"
+        "import pyarrow as pa; from hourglass.ask.mean import mean_question\n"
         "t = pa.table({'x': [1.0], 'g': ['a']})\n"
         "print(mean_question(t, 'x', bounds=(0, 1), epsilon=1, by='g', keys=set('abcdef')).text)\n"
     )

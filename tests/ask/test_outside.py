@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.question import mean_question
+from hourglass.ask.mean import mean_question
 from hourglass.audit.exact import exact_audit, exact_finding
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals

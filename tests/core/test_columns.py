@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourglass.core.columns import numbers_of
+from hourglass.core.keys import numbers_of
 
 WHOLE = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()]
 KINDS = [*WHOLE, pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.bool_()]

@@ -12,8 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hourglass.core.columns import NAMELESS, KeyColumn, Keys
-from hourglass.core.keys import LONGEST, Places, is_column, key_column, key_value
+from hourglass.core.keys import (
+    LONGEST,
+    NAMELESS,
+    KeyColumn,
+    Keys,
+    Places,
+    is_column,
+    key_column,
+    key_value,
+)
 from hourglass.errors import OptionError
 
 pytestmark = pytest.mark.property

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hourglass.core.columns import NAMELESS
+from hourglass.core.keys import NAMELESS
 from hourglass.core.totals import HALF, Groups, NoisyColumns, NoisyTotals, Totals
 
 SUMS = [0, 1, HALF - 1, HALF, 2**53 + 1, 2**62 + 12345, 2**78 + 7]

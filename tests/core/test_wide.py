@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hourglass.core.totals import NoisyCounts, NoisyTotals
-from hourglass.core.wide import LIMIT, NOISE, ROWS, Wide
+from hourglass.core.totals import LIMIT, NOISE, ROWS, NoisyCounts, NoisyTotals, Wide
 
 #: Around every place where a half ends, a sign changes or 64 bits are full.
 EDGES = sorted(

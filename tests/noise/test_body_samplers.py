@@ -20,9 +20,9 @@ from scipy import stats
 
 import hourglass as hg
 from hourglass.core.exact import Enclosure, exp_minus
-from hourglass.noise import inversion, radial
-from hourglass.noise.bits import BLOCK
-from hourglass.noise.inversion import sample_scaled, sample_scaled_one
+from hourglass.noise import bits as inversion
+from hourglass.noise import radial
+from hourglass.noise.bits import BLOCK, sample_scaled, sample_scaled_one
 from hourglass.noise.radial import Radial, differences, value_at
 from tests.conftest import ScriptedBits, ScriptEndedError, outcomes
 from tests.noise.test_samplers import agrees

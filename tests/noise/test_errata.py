@@ -15,7 +15,7 @@ from hourglass.errors import GridError
 from hourglass.estimate.accuracy import expected_error, gamma, leading_error, sigma2
 from hourglass.mechanisms.base import make
 from hourglass.noise import DiscreteLaplace, Hourglass, Staircase2D
-from hourglass.noise.staircase import stair
+from hourglass.noise.hourglass import stair
 
 pytestmark = pytest.mark.enumeration
 

@@ -9,7 +9,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.estimate import accuracy
-from hourglass.noise.staircase import Staircase
+from hourglass.noise.hourglass import Staircase
 
 pytestmark = pytest.mark.enumeration
 

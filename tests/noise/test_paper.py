@@ -12,7 +12,7 @@ import pytest
 from hourglass.core.exact import Enclosure, exp_minus
 from hourglass.estimate.accuracy import gamma, sigma2
 from hourglass.noise import Hourglass, Staircase, Staircase2D
-from hourglass.noise.staircase import stair
+from hourglass.noise.hourglass import stair
 
 pytestmark = pytest.mark.enumeration
 

@@ -14,7 +14,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.core.exact import Enclosure, exp_minus
-from hourglass.noise.staircase import stair
+from hourglass.noise.hourglass import stair
 
 pytestmark = pytest.mark.enumeration
 

@@ -15,10 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hourglass as hg
-from hourglass.ask.question import mean_question
-from hourglass.core.columns import KeyColumn, Keys
+from hourglass.ask.mean import mean_question
 from hourglass.core.grid import Bounds, Grid
-from hourglass.core.keys import Places
+from hourglass.core.keys import KeyColumn, Keys, Places
 from hourglass.core.totals import Sum
 from hourglass.read import by_group
 from hourglass.read.keys import LISTED, public_keys

@@ -16,9 +16,9 @@ import pytest
 from scipy import stats
 
 import hourglass as hg
-from hourglass.ask.search import bounds_question
-from hourglass.core.columns import NAMELESS
+from hourglass.ask.bounds import bounds_question
 from hourglass.core.grid import Bounds, Grid
+from hourglass.core.keys import NAMELESS
 from hourglass.core.totals import Groups
 from hourglass.core.unit import Unit
 from hourglass.read.column import column as memory_column

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hourglass.ask.question import MeanQuestion, mean_question
+from hourglass.ask.mean import MeanQuestion, mean_question
 from hourglass.core.totals import Groups
 from hourglass.errors import OptionError
 from hourglass.read.kept import Kept

@@ -13,7 +13,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.count import count_question
-from hourglass.ask.question import mean_question
+from hourglass.ask.mean import mean_question
 from hourglass.read.sql.expression.words import _matches
 from tests.read import places
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.question import mean_question
+from hourglass.ask.mean import mean_question
 from hourglass.read.engines import duckdb_own
 from hourglass.read.engines.duckdb_own import OwnDatabase
 
@@ -187,7 +187,7 @@ FORKED = """
 import gc, os, sys
 import pyarrow as pa
 import hourglass as hg
-from hourglass.ask.question import mean_question
+from hourglass.ask.mean import mean_question
 from hourglass.read.engines import duckdb_own
 table = pa.table({"x": [0.5] * 1000})
 ask = lambda: hg.mean(table, "x", bounds=(0, 1), epsilon=1)

@@ -20,7 +20,7 @@ import pytest
 
 import hourglass as hg
 from hourglass import errors
-from hourglass.ask.question import mean_question
+from hourglass.ask.mean import mean_question
 from hourglass.core.totals import Groups
 from hourglass.errors import guarded
 from hourglass.noise.bits import SeededBits

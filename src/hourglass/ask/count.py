@@ -19,11 +19,9 @@ from ..read.open import is_table, place_of
 from ..read.rows import open_rows
 from ..read.sql.query import Query
 from ..release.counts import Count, Counts
-from .conditions import Conditions
 from .keywords import CountKeywords, MeanKeywords, with_options
-from .options import epsilon_per_record, exact_delta_of, names_of
-from .run import explained, run
-from .totals import TotalsQuestion
+from .options import Conditions, epsilon_per_record, exact_delta_of, names_of
+from .run import TotalsQuestion, explained, run
 
 if TYPE_CHECKING:
     from ..ledger import Budget

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ask.question import MeanQuestion
+from ..ask.mean import MeanQuestion
 from ..ask.run import run
 from ..core.totals import Totals
 from ..core.unit import per_row
@@ -23,8 +23,8 @@ from ..mechanisms.hourglass import hourglass_lattice
 from ..mechanisms.threshold import threshold
 from ..noise import Hourglass, SeededBits
 from ..noise.bits import SECURE, Bits
+from ..noise.hourglass import stair
 from ..noise.ladder import Ladder
-from ..noise.staircase import stair
 from .around import keys_finding, ledger_finding, persons_finding
 from .bench import REAL, Bench, Mutant, MutantRow
 from .column_mutants import column_mutants

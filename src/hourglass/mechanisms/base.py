@@ -23,8 +23,7 @@ import numpy as np
 
 from ..core.exact import Enclosure
 from ..core.grid import Grid
-from ..core.totals import NoisyTotals, Totals
-from ..core.wide import Wide
+from ..core.totals import NoisyTotals, Totals, Wide
 from ..errors import one_of
 from ..noise.bits import SECURE, Bits
 from .lattice import Lattice

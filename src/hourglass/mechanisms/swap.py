@@ -11,7 +11,7 @@ import numpy as np
 from ..core.totals import NoisyTotals, Totals
 from ..noise import Staircase
 from ..noise.bits import SECURE, Bits
-from ..noise.staircase import stair
+from ..noise.hourglass import stair
 from .base import Moments, OnGrid, addable, draws, register
 from .lattice import FULL_GRID, Lattice, Part, outer_edges, some_cells, span
 from .tails import SLACK, TOUCH, Floats, Line

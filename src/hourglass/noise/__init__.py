@@ -14,9 +14,8 @@ is checked by Coq: ``make proof``.
 
 from .bits import Bits, SecureBits, SeededBits
 from .box import HourglassBox
-from .hourglass import Hourglass
+from .hourglass import Hourglass, Staircase
 from .laplace import DiscreteLaplace
-from .staircase import Staircase
 from .staircase2d import Staircase2D
 from .triangle import HourglassTriangle
 

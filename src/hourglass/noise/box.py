@@ -19,8 +19,7 @@ import numpy.typing as npt
 from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, whole_number
 from ..core.grid import check_grid
 from ..errors import GridError, OptionError, shown
-from .bits import SECURE, Bits, Filled, blocks
-from .inversion import MAX_INT64_BOUND, sample_scaled
+from .bits import MAX_INT64_BOUND, SECURE, Bits, Filled, blocks, sample_scaled
 from .least import least_ratio
 from .radial import Radial, choose, power, product
 from .regions import Regions

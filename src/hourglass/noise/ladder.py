@@ -24,8 +24,7 @@ import numpy.typing as npt
 
 from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus, floor_scaled, outward
 from .bernoulli import Bernoulli
-from .bits import Bits, Words
-from .inversion import invert
+from .bits import Bits, Words, invert
 
 __all__ = ["Ladder"]
 

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import PRECISIONS, Enclosure, floor_scaled
-from .bits import Bits, Words
-from .inversion import MAX_INT64_BOUND, invert, sample_scaled
+from .bits import MAX_INT64_BOUND, Bits, Words, invert, sample_scaled
 from .radial import Radial
 
 __all__ = ["Pieces"]

@@ -31,8 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure, exp_minus, floor_scaled, outward
-from .bits import Bits, Words
-from .inversion import invert, invert_one
+from .bits import Bits, Words, invert, invert_one
 from .ladder import WINDOWS, Ladder
 
 __all__ = [

@@ -13,8 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.columns import Keys
-from ..core.keys import Places
+from ..core.keys import Keys, Places
 from ..core.totals import HALF, Groups
 from .kernel import CHUNK, Array, Part, aligned
 from .several import Target, either, quantised

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.columns import Keys
 from ..core.grid import Bounds
+from ..core.keys import Keys
 from ..core.totals import Groups
 from ..errors import OptionError
 from .engines.base import Source

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..core.columns import KeyColumn, Keys
-from ..core.keys import Places, Public, is_column, key_column
+from ..core.keys import KeyColumn, Keys, Places, Public, is_column, key_column
 from ..core.totals import Groups, Totals
 from ..errors import OptionError, guarded_schema, shown
 from .files import is_path

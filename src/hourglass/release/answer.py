@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..core.columns import NAMELESS
 from ..core.exact import to_double
 from ..core.grid import Bounds
+from ..core.keys import NAMELESS
 from ..core.totals import NoisyTotals
 from ..core.unit import counts_persons
 from ..errors import OptionError, shown

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..core.columns import NAMELESS, Keys
 from ..core.exact import to_double
+from ..core.keys import NAMELESS, Keys
 from ..core.totals import NoisyCounts
 from ..core.unit import counts_persons, hidden, limited
 from ..errors import OptionError, shown

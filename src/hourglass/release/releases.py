@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..core.columns import Keys
+from ..core.keys import Keys
 from ..core.unit import limited
 from ..errors import one_of
 from .answer import Answer

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..core.columns import KeyColumn, Keys
 from ..core.grid import Bounds, Grid
+from ..core.keys import KeyColumn, Keys
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
 from ..mechanisms.base import remade

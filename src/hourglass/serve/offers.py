@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from ..ask.conditions import Conditions
+from ..ask.options import Conditions
 from ..core.exact import exact_delta, exact_epsilon
 from ..core.grid import Bounds
 from ..core.unit import Unit, per_person

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from ..ask.conditions import Conditions
+from ..ask.options import Conditions
 from ..core.unit import hidden
 from ..ledger import Amount
 from ..ledger.entries import shown_number

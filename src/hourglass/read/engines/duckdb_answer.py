@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...core.columns import NAMELESS, KeyColumn, Keys, numbers_of
+from ...core.keys import NAMELESS, KeyColumn, Keys, numbers_of
 from ...core.totals import Groups, Halves
 from ..by_group import groups_of_blocks
 from ..column import Column, chunk_of_arrow

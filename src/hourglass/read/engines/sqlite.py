@@ -13,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...core.columns import KeyColumn, Keys
 from ...core.grid import Bounds
-from ...core.keys import LONGEST
+from ...core.keys import LONGEST, KeyColumn, Keys
 from ...core.totals import Groups
 from ...errors import (
     BoundsError,

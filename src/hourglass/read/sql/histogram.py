@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...core.columns import KeyColumn, Keys
+from ...core.keys import KeyColumn, Keys
 from ...core.scale import Counts, Scale, counts_from_histogram
 from ...core.totals import CELLS, Groups, Sum
 from ...core.unit import Unit

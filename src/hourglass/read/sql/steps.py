@@ -14,8 +14,8 @@ from datetime import date
 from functools import cached_property
 from typing import Any, Final
 
-from ...core.columns import KeyColumn
 from ...core.grid import NEAREST
+from ...core.keys import KeyColumn
 from ...core.totals import HALF
 from ..schema import Field
 from .cells import Value, as_double, as_integer, as_text, double, identifier, literal, whole
