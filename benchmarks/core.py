@@ -24,7 +24,7 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
 from hourglass.estimate.interval import mean_ends
-from hourglass.estimate.reach import _reaches_of
+from hourglass.estimate.point import _reaches_of
 from hourglass.mechanisms.base import make
 from hourglass.read.kernel import total_of_array
 from hourglass.read.open import open_source

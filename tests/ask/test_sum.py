@@ -14,7 +14,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.sum import sum_question
-from hourglass.estimate.accuracy import sum_error
+from hourglass.estimate.point import sum_error
 from hourglass.mechanisms.base import make
 from tests.tools import command
 

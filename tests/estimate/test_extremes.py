@@ -22,7 +22,7 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.estimate import point
-from hourglass.estimate.reach import sum_reach
+from hourglass.estimate.point import sum_reach
 from hourglass.mechanisms.base import ALGORITHMS, MeanMechanism, make
 
 #: Far from zero at a small epsilon: once an OverflowError, and below it 7 times too wide.

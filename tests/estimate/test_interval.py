@@ -21,7 +21,7 @@ from hourglass.estimate.interval import _searched as searched
 from hourglass.estimate.interval import _shares_of_many as shares_of_many
 from hourglass.estimate.interval import _shares_of_one as shares_of_one
 from hourglass.estimate.interval import interval, mean_ends, sum_ends
-from hourglass.estimate.reach import CELLS, RUNGS, Reaches, reaches_of
+from hourglass.estimate.point import CELLS, RUNGS, Reaches, reaches_of
 from hourglass.mechanisms import tails
 from hourglass.mechanisms.base import ALGORITHMS, MeanMechanism, make
 from hourglass.mechanisms.columns import HourglassColumns

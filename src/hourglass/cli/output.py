@@ -24,8 +24,8 @@ from urllib.parse import unquote
 from .. import __version__
 from ..core.urls import shown_url
 from ..errors import OptionError
+from ..release.answer import figure_names
 from ..release.rendering import WIDTH, yaml_text
-from ..release.stored import figure_names
 from .files import check_writable, write_file
 from .wording import as_options
 

@@ -8,14 +8,10 @@ sampling error; :func:`plan` can include sampling error.
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, overload
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from ..core.exact import MAX_EPSILON, MIN_EPSILON, exact_epsilon, exact_number, to_double
 from ..core.grid import DEFAULT_GRID, Bounds, Grid
@@ -23,11 +19,18 @@ from ..errors import OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
 from ..mechanisms.spread import FINEST
 from ..noise.box import MOST_COLUMNS
+from .point import error_at, leading_of, position
 from .population import margin
 
-__all__ = ["Plan", "compare", "expected_error", "gamma", "leading_error", "plan", "sigma2"]
-
-Floats = npt.NDArray[np.float64]
+__all__ = [
+    "Plan",
+    "compare",
+    "expected_error",
+    "gamma",
+    "leading_error",
+    "plan",
+    "sigma2",
+]
 
 
 def __dir__() -> list[str]:
@@ -113,36 +116,6 @@ def compare(
     return dict(sorted(errors.items(), key=lambda item: item[1]))
 
 
-@overload
-def error_at(mechanism: MeanMechanism, records: float, mean: float | None = None) -> float: ...
-@overload
-def error_at(mechanism: MeanMechanism, records: Floats, mean: Floats) -> Floats: ...
-def error_at(mechanism: MeanMechanism, records: Any, mean: Any = None) -> Any:
-    """:func:`expected_error` of a mechanism; with arrays, for many groups at once."""
-    width = to_double(mechanism.grid.bounds.width)
-    with np.errstate(over="ignore"):  # the width is less
-        most = width * np.sqrt(leading_of(mechanism, mean))
-    if isinstance(records, np.ndarray):
-        errors = np.full_like(records, width)
-        np.divide(most, records, out=errors, where=records > 0)
-        return np.minimum(errors, width)
-    return min(width, float(most) / records) if records > 0 else width
-
-
-def sum_error(mechanism: MeanMechanism) -> float:
-    """The root mean squared error of a sum: that of u X + l Y, for any number of records.
-
-    X and Y are the errors of the two transformed sums, in records.
-    """
-    moments = mechanism.moments
-    V1, V2, C = (to_double(moment) for moment in (moments.cells, moments.rest, moments.both))
-    lower, upper = (float(end) for end in mechanism.grid.bounds)
-    most = max(abs(lower), abs(upper))
-    low, high = lower / most, upper / most
-    error = most * math.sqrt(max(0.0, high**2 * V1 + low**2 * V2 + 2 * high * low * C))
-    return min(error, sys.float_info.max)  # an answer is stored as JSON, which has no infinity
-
-
 def _mechanism(
     algorithm: str,
     epsilon: Any,
@@ -186,30 +159,6 @@ def _cut(bounds: Any, cells: int | None, spread: bool = False) -> Grid:
     range_, finest = Bounds.of(bounds), FINEST if spread else DEFAULT_GRID
     whole = cells is not None and cells == range_.width
     return Grid.choose(range_, cells, integers=whole, finest=finest)
-
-
-def leading_of(mechanism: MeanMechanism, mean: Any) -> Any:
-    """(1-a)^2 V1 + a^2 V2 - 2a(1-a) C; over all a in [0, 1] a convex parabola or a line."""
-    moments = mechanism.moments
-    V1, V2, C = (to_double(moment) for moment in (moments.cells, moments.rest, moments.both))
-    if mean is None:
-        return max(V1, V2)
-    a = _place(mechanism.grid, mean)
-    with np.errstate(over="ignore"):
-        return (1 - a) ** 2 * V1 + a**2 * V2 - 2 * a * (1 - a) * C
-
-
-def _place(grid: Grid, mean: Any) -> Any:
-    """The position of a mean between the bounds, from 0 to 1; for an array, in doubles."""
-    lower, upper = grid.bounds
-    if isinstance(mean, np.ndarray):
-        shrink = grid.shrink
-        width = float(grid.bounds.width * Fraction(shrink))
-        return np.clip(mean * shrink / width - grid.lower * shrink / width, 0.0, 1.0)
-    if not float(lower) <= mean <= float(upper):
-        raise OptionError(f"mean={shown(mean)} is outside the bounds ({lower}, {upper})")
-    # A bound beyond 2^53 can differ slightly from its double, to which the mean was rounded.
-    return min(max(float((Fraction(mean) - Fraction(lower)) / grid.bounds.width), 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -270,7 +219,7 @@ def plan(
     def reached(eps: Fraction, n: int) -> float:
         mechanism = _mechanism(algorithm, eps, range_, grid, columns, spread, outside)
         if population:
-            place = None if mean is None else float(_place(mechanism.grid, mean))
+            place = None if mean is None else float(position(mechanism.grid, mean))
             return margin(mechanism, n, place, confidence)
         return error_at(mechanism, n, mean)
 

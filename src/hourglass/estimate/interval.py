@@ -32,8 +32,7 @@ from ..core.grid import Grid
 from ..core.totals import NoisyTotals
 from ..errors import OptionError, shown
 from ..mechanisms.base import MeanMechanism
-from .point import each, sum_
-from .reach import CELLS, Reaches, count_reach, reaches_of, rung_below, sum_reach
+from .point import CELLS, Reaches, count_reach, each, reaches_of, rung_below, sum_, sum_reach
 from .spread import spread_ends
 
 __all__ = [

@@ -20,7 +20,7 @@ from ..errors import OptionError, shown
 from ..mechanisms.base import MeanMechanism
 from ..mechanisms.count import reach_of
 from .interval import Interval, check_confidence
-from .reach import count_reach
+from .point import count_reach
 
 __all__ = ["count_ends", "share_of", "side_interval"]
 

@@ -27,7 +27,7 @@ import numpy as np
 from ..core.grid import Grid
 from ..core.totals import NoisyTotals, Totals
 from ..errors import OptionError
-from ..estimate.accuracy import leading_of
+from ..estimate.point import leading_of
 from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SeededBits
 from .data import UNIT

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from ..estimate.accuracy import leading_of, sigma2
+from ..estimate.accuracy import sigma2
+from ..estimate.point import leading_of
 from ..mechanisms.base import make
 from .data import UNIT, Data, data_set, data_sets
 from .exhibit import Point, Settings, Table, Tick

@@ -3,38 +3,50 @@
 An answer is a table. Its rows are keyed by the columns of ``by``: a release is the table without
 key columns and with one row, releases by group have a row for each group. Figures, intervals,
 notes, statement, tables, frames and the stored form are computed here for both.
+
+The stored form, of JSON values, is printed by ``--format json`` and stored in a ledger. In the rows
+of an answer by group, a key has the name of its ``by`` column, whatever that name is; a figure
+whose name is taken gets another (:func:`figure_names`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
 from ..core.exact import to_double
-from ..core.grid import Bounds
-from ..core.keys import NAMELESS
+from ..core.grid import Bounds, Grid
+from ..core.keys import NAMELESS, KeyColumn, Keys
 from ..core.totals import NoisyTotals
 from ..core.unit import counts_persons
 from ..errors import OptionError, shown
 from ..estimate import point
-from ..estimate.accuracy import error_at, sum_error
 from ..estimate.interval import mean_ends, sum_ends
 from ..estimate.outside import count_ends
-from ..estimate.reach import least_count
+from ..estimate.point import error_at, least_count, sum_error
 from ..estimate.spread import variance
-from ..mechanisms.base import MeanMechanism
+from ..mechanisms.base import MeanMechanism, remade
 from .ranges import Range, replaced, rounded
 from .rendering import clamped, grouped, named
 from .sampled import Sampled, population_figures
 from .statement import Statement, stated
-from .stored import check_stored, figure_names, keys_from, named_keys, terms_from
 
-__all__ = ["Answer"]
+__all__ = [
+    "Answer",
+    "check_stored",
+    "figure_names",
+    "keys_from",
+    "named_keys",
+    "stored_rows",
+    "stored_terms",
+    "terms_from",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -70,6 +82,10 @@ class Answer(Sampled):
     _by_group: ClassVar[bool]
     #: The attributes that repr() shows.
     _shown: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        if self.by:
+            object.__setattr__(self, "groups", Keys.of(self.groups, len(self.by)))
 
     @property
     def bounds(self) -> Bounds:
@@ -207,6 +223,16 @@ class Answer(Sampled):
         ends |= {} if self.missing is None else {"missing": self.missing}
         return told | super()._terms(rows) | {name: [end] * rows for name, end in ends.items()}
 
+    def to_dict(
+        self, confidence: float | None = None, *, fewest: int = 1, population: bool = False
+    ) -> dict[str, Any]:
+        """The whole answer as JSON values; :meth:`from_dict` restores it.
+
+        ``groups`` has a row for each group, in the columns of :meth:`columns`.
+        """
+        columns = self.columns(confidence, fewest=fewest, population=population)
+        return stored_rows(self, columns, confidence) | stored_terms(self)
+
     @classmethod
     def from_dict(cls, answer: dict[str, Any]) -> Self:
         """Restore the answer that ``to_dict`` returned: the same noise, the same figures."""
@@ -283,3 +309,196 @@ class Answer(Sampled):
         if isinstance(fewest, bool) or not isinstance(fewest, int) or fewest < 1:
             raise OptionError(f"fewest={shown(fewest)} is not a whole number of 1 or more")
         return least_count(self._algorithm, self.noisy_totals, 0.95) < fewest
+
+
+# --- the stored form ------------------------------------------------------------------------------
+
+_KINDS: Final = {bool: "boolean", int: "integer", date: "date"}
+
+
+def check_stored(answer: Any, wanted: str) -> None:
+    """Raise an error unless this is a stored answer, of the class of that name."""
+    kind = _stored_class(answer)
+    if kind is None:
+        raise OptionError(
+            f"answer, of type {type(answer).__name__}, is not a stored answer; give the dict that "
+            "to_dict() returned, or the parsed JSON of --format json"
+        )
+    if kind != wanted:
+        raise OptionError(f"answer: read this one with hg.{kind}.from_dict")
+
+
+def _stored_class(answer: Any) -> str | None:
+    if not isinstance(answer, Mapping):
+        return None
+    if "scans" in answer:
+        return "FoundBounds"
+    if "columns" in answer:
+        return "Columns"
+    noisy = answer.get("noisy_totals")
+    if not isinstance(noisy, Mapping):
+        return None
+    return ("Count" if "count" in noisy else "Release") + ("s" if "by" in answer else "")
+
+
+def stored_terms(answer: Answer) -> dict[str, Any]:
+    """What every answer has: what was asked and promised, and the noisy totals."""
+    noisy, bounds = answer.noisy_totals, answer.bounds
+    return {
+        "epsilon": str(answer.epsilon),
+        "delta": str(answer.delta),
+        "noise_epsilon": str(answer._algorithm.epsilon),
+        "bounds": [bounds.lower, bounds.upper],
+        "bounds_origin": bounds.origin,
+        **({} if bounds.leaves is None else {"bounds_leave": list(bounds.leaves)}),
+        "grid": answer.grid,
+        "own_grid": answer._algorithm.grid.own,
+        "algorithm": answer.algorithm,
+        "estimator": answer.estimator,
+        "adjacency": answer.adjacency,
+        "unit": answer.unit,
+        "column": answer.column,
+        **({} if answer.where is None else {"where": answer.where}),
+        **({} if answer.missing is None else {"missing": answer.missing}),
+        **({} if answer.asked == "mean" else {"asked": answer.asked}),
+        **({"as_real": True} if answer.as_real else {}),
+        "private": answer.private,
+        "noisy_totals": {
+            "cells": _integers(noisy.cells),
+            "rest": _integers(noisy.rest),
+            "parts": noisy.parts,
+            **({} if noisy.squares is None else {"squares": _integers(noisy.squares)}),
+            **({} if noisy.below is None else {"below": _integers(noisy.below)}),
+            **({} if noisy.above is None else {"above": _integers(noisy.above)}),
+        },
+        **_stored_outside(answer),
+        **answer._algorithm.stored(),
+    }
+
+
+def terms_from(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that restore an answer, except its keys."""
+    left = stored.get("bounds_leave")
+    leaves = (left[0], left[1]) if left else None
+    bounds = Bounds(*stored["bounds"], origin=stored["bounds_origin"], leaves=leaves)
+    grid = Grid(bounds, stored["grid"], stored["own_grid"])
+    noisy = stored["noisy_totals"]
+    return {
+        "noisy_totals": NoisyTotals(
+            _totals(noisy["cells"]),
+            _totals(noisy["rest"]),
+            grid.cells,
+            noisy["parts"],
+            *(_totals(noisy.get(part)) for part in ("squares", "below", "above")),
+        ),
+        "outside_epsilon": Fraction(rate) if (rate := stored.get("outside_epsilon")) else None,
+        "epsilon": Fraction(stored["epsilon"]),
+        "delta": Fraction(stored["delta"]),
+        "estimator": stored["estimator"],
+        "unit": stored["unit"],
+        "column": stored.get("column"),
+        "where": stored.get("where"),
+        "missing": stored.get("missing"),
+        "asked": stored.get("asked", "mean"),
+        "as_real": stored.get("as_real", False),
+        "private": stored["private"],
+        # The parts of a cell are those of the stored noise, even if others would be chosen now.
+        "_algorithm": remade(grid, stored),
+    }
+
+
+def named_keys(answer: Any) -> dict[str, list[Any]]:
+    """The columns of ``by`` with the keys of the groups, as plain values."""
+    return dict(zip(answer.by, answer.groups.lists(), strict=True))
+
+
+def figure_names(by: Sequence[str], figures: Sequence[str]) -> dict[str, str]:
+    """The name of each figure's column: its own, unless ``by`` has a column of that name.
+
+    Then "private_" is prepended, repeatedly if needed. Names that differ only in case count as
+    equal, as they do for many readers of tables.
+    """
+    taken = {name.casefold() for name in by}
+    names = {}
+    for figure in figures:
+        name = figure
+        while name.casefold() in taken:
+            name = f"private_{name}"
+        names[figure] = name
+    return names
+
+
+def stored_rows(
+    answer: Any, columns: Mapping[str, Any], confidence: float | None
+) -> dict[str, Any]:
+    """The keys and figures of an answer by group, one row per group, from its columns."""
+    plain = {name: _plain(column) for name, column in columns.items()}
+    return {
+        "by": list(answer.by),
+        "by_kinds": [_kind(columns[name]) for name in answer.by],
+        "groups": [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)],
+        "confidence": confidence,
+        "threshold": answer.threshold,
+    }
+
+
+def keys_from(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that name the groups of an answer by group; none for a single release."""
+    if "by" not in stored:
+        return {}
+    by, rows = tuple(stored["by"]), stored["groups"]
+    kinds = stored.get("by_kinds")
+    if kinds is None:  # written by version 0.1, which stored dates as text
+        _check_overwritten(by, stored)
+        kinds = ["text"] * len(by)
+    columns = [
+        KeyColumn.of([_value(row[name], kind) for row in rows])
+        for name, kind in zip(by, kinds, strict=True)
+    ]
+    return {
+        "by": by,
+        "groups": Keys(columns),
+        "threshold": stored["threshold"],
+    }
+
+
+def _check_overwritten(by: Sequence[str], stored: Mapping[str, Any]) -> None:
+    """Raise an error if version 0.1 overwrote the keys with figures."""
+    figures = ["mean", "sum", "count", "expected_error"]
+    if stored["confidence"] is not None:
+        figures += ["mean_low", "mean_high"]
+    lost = [name for name in by if name in figures]
+    if lost:
+        raise OptionError(
+            f"this answer was stored by hourglass 0.1 with by={lost[0]!r}, whose group names that "
+            f"version overwrote with the answer's own column {lost[0]!r}: the names are lost. The "
+            'figures are intact, in the order of the keys, under "groups" of the stored JSON; to '
+            "have them with names, ask again under another request key, at a charge"
+        )
+
+
+def _kind(column: Sequence[Any]) -> str:
+    found = next((type(value) for value in column if value is not None), str)
+    return _KINDS.get(found, "text")
+
+
+def _value(value: Any, kind: str) -> Any:
+    return date.fromisoformat(value) if kind == "date" and value is not None else value
+
+
+def _plain(column: Any) -> list[Any]:
+    values = column.tolist() if isinstance(column, np.ndarray) else column
+    return [value.isoformat() if isinstance(value, date) else value for value in values]
+
+
+def _stored_outside(answer: Answer) -> dict[str, Any]:
+    rate = answer.outside_epsilon
+    return {} if rate is None else {"outside_epsilon": str(rate)}
+
+
+def _integers(totals: Any) -> Any:
+    return [int(total) for total in totals] if isinstance(totals, np.ndarray) else int(totals)
+
+
+def _totals(stored: Any) -> Any:
+    return np.array(stored, dtype=object) if isinstance(stored, list) else stored

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..estimate.interval import Interval
+from .answer import check_stored, figure_names, named_keys
 from .presented import SHOWN, TOO_FEW, no_such_key
 from .ranges import replaced, rounded
 from .release import Release
@@ -17,7 +18,6 @@ from .releases import Releases
 from .rendering import clamped, group_label, grouped, label, listed, named
 from .sampled import Sampled
 from .statement import Statement, stated
-from .stored import check_stored, figure_names, named_keys
 
 __all__ = ["Columns"]
 

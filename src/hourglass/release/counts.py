@@ -20,10 +20,10 @@ from ..estimate.interval import Interval
 from ..estimate.outside import count_ends
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
+from .answer import check_stored, figure_names, keys_from, named_keys, stored_rows
 from .presented import TOO_FEW, Presented, group_names, no_such_key
 from .rendering import group_label, grouped, label, number
 from .statement import Statement, stated
-from .stored import check_stored, figure_names, keys_from, named_keys, stored_rows
 from .tallies import CountDifference, CountTotal, count_difference, count_total
 
 __all__ = ["Count", "Counts"]

@@ -12,6 +12,7 @@ from ..core.grid import Bounds
 from ..core.scale import Scale
 from ..errors import BoundsError, OptionError, shown
 from ..mechanisms.scan import Ends, Scan
+from .answer import check_stored
 from .rendering import (
     NOT_PRIVATE,
     bound,
@@ -22,7 +23,6 @@ from .rendering import (
     named,
     paragraphs,
 )
-from .stored import check_stored
 
 __all__ = ["FoundBounds"]
 

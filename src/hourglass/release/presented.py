@@ -23,7 +23,6 @@ from .rendering import (
     paragraphs,
     text_table,
 )  # fmt: skip
-from .stored import figure_names
 
 __all__ = ["SHOWN", "TOO_FEW", "UNKNOWN", "Presented", "group_names", "no_such_key", "not_among"]
 
@@ -105,6 +104,8 @@ class Presented:
         self, columns: Mapping[str, Sequence[Any]], confidence: float | None = None
     ) -> dict[str, list[Any]]:
         """Further columns: the confidence of intervals, and the terms of the release."""
+        from .answer import figure_names  # that module is built on this class
+
         rows = len(next(iter(columns.values())))
         terms = {} if confidence is None else {"confidence": [confidence] * rows}
         terms |= self._terms(rows)

@@ -9,15 +9,14 @@ from typing import Any, ClassVar, Final
 from ..core.exact import to_double
 from ..core.totals import NoisyTotals
 from ..core.unit import check_sampled
-from ..estimate.accuracy import error_at
 from ..estimate.interval import Interval, interval
+from ..estimate.point import error_at
 from ..estimate.population import population, population_kind, studentised
 from ..mechanisms.base import MeanMechanism
-from .answer import Answer
+from .answer import Answer, stored_terms
 from .outside import Outside, outside_notes
 from .presented import TOO_FEW, UNKNOWN
 from .rendering import counted, decimals_for, number
-from .stored import stored_terms
 
 __all__ = ["Release"]
 
@@ -172,7 +171,7 @@ class Release(Answer):
         low, high = self.interval(confidence, of=self.asked, simultaneous=together > 1)
         return low, high
 
-    def to_dict(
+    def to_dict(  # type: ignore[override]  # the intervals of one row are always there
         self, confidence: float = 0.95, *, fewest: int = 1, population: bool = False
     ) -> dict[str, Any]:
         """The whole answer as JSON values; :meth:`from_dict` restores it.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..core.keys import Keys
 from ..core.unit import limited
 from ..errors import one_of
 from .answer import Answer
@@ -21,7 +20,6 @@ from .outside import share_cells, shares_notes
 from .presented import TOO_FEW, group_names, no_such_key
 from .release import Release
 from .rendering import bound, group_label, label
-from .stored import stored_rows, stored_terms
 
 __all__ = ["Releases"]
 
@@ -69,9 +67,6 @@ class Releases(Answer, Mapping[Any, Release]):
     )  # fmt: skip
 
     # --- a mapping --------------------------------------------------------------------------
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", Keys.of(self.groups, len(self.by)))
 
     @cached_property
     def _places(self) -> _Places:
@@ -172,16 +167,6 @@ class Releases(Answer, Mapping[Any, Release]):
         """The mean of group ``a`` over that of group ``b``, with an interval; costs no epsilon."""
         found: Ratio = compared(Ratio, self, a, b)
         return found
-
-    def to_dict(
-        self, confidence: float | None = None, *, fewest: int = 1, population: bool = False
-    ) -> dict[str, Any]:
-        """The whole answer as JSON values; :meth:`from_dict` restores it.
-
-        ``groups`` has a row for each group, in the columns of :meth:`columns`.
-        """
-        columns = self.columns(confidence, fewest=fewest, population=population)
-        return stored_rows(self, columns, confidence) | stored_terms(self)
 
     # --- for people -------------------------------------------------------------------------
 
