@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from hourglass.ask.question import mean_question
-from hourglass.ask.search import bounds_question as checked_bounds
 
 import hourglass as hg
+from hourglass.ask.bounds import bounds_question as checked_bounds
+from hourglass.ask.mean import mean_question
 from hourglass.core.grid import Bounds
-from hourglass.read.keys import public_keys
-from hourglass.read.open import open_source
+from hourglass.read.open import open_source, public_keys
 from hourglass.read.sql.query import Query, Value
 
 from .figures import Figure, printed

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from hourglass.ask.question import mean_question
 
+from hourglass.ask.mean import mean_question
 from hourglass.read.engines.duckdb import DuckDB
 from hourglass.read.engines.duckdb_files import Table
 

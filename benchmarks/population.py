@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from hourglass.ask.question import mean_question
 
 import hourglass as hg
+from hourglass.ask.mean import mean_question
 from hourglass.core.exact import to_double
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals

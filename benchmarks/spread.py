@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from hourglass.ask.question import mean_question
 
 import hourglass as hg
+from hourglass.ask.mean import mean_question
 
 RUNS = 200
 

@@ -16,7 +16,7 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.noise.bits import SECURE, Bits
 from hourglass.read.column import Column
-from hourglass.read.schema import Field
+from hourglass.read.source import Field
 from hourglass.read.sql.query import Query, Value
 
 

@@ -44,7 +44,7 @@ from .noise import (
     Staircase2D,
 )
 from .read.database import sql
-from .read.files import multiline
+from .read.open import multiline
 from .read.sql.expression.given import Expression, expression
 from .release.columns import Columns
 from .release.counts import Count, Counts

@@ -36,7 +36,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePath
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -64,10 +64,7 @@ __all__ = [
     "RequestError",
     "RequestReusedError",
     "SourceError",
-    "guarded",
-    "guarded_schema",
     "one_of",
-    "raise_alone",
     "shown",
 ]
 
@@ -247,49 +244,3 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> None:
 
 
 # --- foreign errors -------------------------------------------------------------------------------
-
-
-class guarded:  # noqa: N801 - used as a statement
-    """``with guarded(what):`` turns a foreign error in the block into a SourceError.
-
-    Engines quote cells in their messages, so nothing of the foreign error is kept: neither its
-    message nor the error itself as cause or context.
-    """
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> None:
-        del error, trace  # otherwise a tool that prints local variables would print them
-        if kind is not None and _is_foreign(kind):
-            raise_alone(self.told(kind.__name__))
-
-    def told(self, kind: str) -> HourglassError:
-        """The error to raise in place of a foreign error of that type."""
-        return SourceError(
-            f"{self.what} ({kind}); the engine's own message may quote data and is withheld"
-        )
-
-
-def _is_foreign(kind: type[BaseException]) -> bool:
-    """Whether it is an engine's error; the panics of those written in Rust are no Exceptions."""
-    panic = (kind.__module__, kind.__name__) == ("pyo3_runtime", "PanicException")
-    return panic or (issubclass(kind, Exception) and not issubclass(kind, HourglassError))
-
-
-class guarded_schema(guarded):  # noqa: N801
-    """Like :class:`guarded`, where no row is read: a failure is a fault of the request."""
-
-    def told(self, kind: str) -> HourglassError:
-        """A DataError."""
-        return DataError(f"{self.what} ({kind})")
-
-
-def raise_alone(error: BaseException) -> NoReturn:
-    """Raise an error without the one being handled as its context."""
-    try:
-        raise error
-    finally:
-        error.__context__ = None

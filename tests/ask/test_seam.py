@@ -18,9 +18,8 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Groups, Sum, Totals
 from hourglass.noise import DiscreteLaplace
 from hourglass.noise.bits import Bits
-from hourglass.read.engines.base import Source
-from hourglass.read.keys import PublicKeys, public_keys
-from hourglass.read.open import open_source
+from hourglass.read.open import PublicKeys, open_source, public_keys
+from hourglass.read.source import Source
 from hourglass.read.sql.query import Query, Value
 from tests.read.places import Place
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import hourglass as hg
-from hourglass.read.engines.base import spill_directory
+from hourglass.read.source import spill_directory
 from tests.read import targets
 from tests.read.observer import Question, complaints, in_python, observe, through_command
 from tests.read.targets import Target

@@ -20,10 +20,9 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.keys import KeyColumn, Keys, Places
 from hourglass.core.totals import Sum
 from hourglass.read import by_group
-from hourglass.read.keys import LISTED, public_keys
-from hourglass.read.open import open_source
-from hourglass.read.schema import Field
+from hourglass.read.open import LISTED, open_source, public_keys
 from hourglass.read.several import Target
+from hourglass.read.source import Field
 from hourglass.read.sql.query import MOST_LISTED, Query, Value
 from hourglass.read.sql.steps import is_between
 from tests.read.corpus import reference_of_columns

@@ -20,7 +20,7 @@ from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import HALF, Groups, Sum
 from hourglass.errors import HourglassError
 from hourglass.read.engines import spark
-from hourglass.read.schema import Field
+from hourglass.read.source import Field
 from hourglass.read.sql.cells import Value, cell, scaled
 from hourglass.read.sql.clamping import clamped_steps
 from hourglass.read.sql.query import Query

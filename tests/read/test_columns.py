@@ -22,9 +22,8 @@ import hourglass as hg
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Sum
 from hourglass.core.unit import Unit, per_row
-from hourglass.read.engines.base import value_field
-from hourglass.read.keys import public_keys
-from hourglass.read.open import open_source
+from hourglass.read.open import open_source, public_keys
+from hourglass.read.source import value_field
 from hourglass.read.sql.query import Query, Value
 from tests.read import corpus
 from tests.read.corpus import GROUP, PERSON

@@ -23,7 +23,7 @@ from hourglass.core.totals import Sum
 from hourglass.read import kernel, several
 from hourglass.read.column import Column
 from hourglass.read.open import columns_in_memory, open_source
-from hourglass.read.schema import Field
+from hourglass.read.source import Field
 from hourglass.read.sql.histogram import Histogram
 from hourglass.read.sql.query import Query, Value
 from tests.read.corpus import cell_of, reference_of_columns

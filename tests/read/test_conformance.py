@@ -291,7 +291,7 @@ def test_one_total_of_many_batches(engine_place: Any) -> None:
 def test_sums_past_64_bits(tmp_path: Any) -> None:
     """2^32 cells per row, as many rows as fit: the sum is carried in two halves."""
     from hourglass.core.totals import HALF
-    from hourglass.read.schema import Field
+    from hourglass.read.source import Field
     from hourglass.read.sql.query import Query, Value
 
     text = Query((Value(Field("x", "real"), Grid.choose(Bounds(0, 1))),)).text("halves")

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 import hourglass as hg
-from hourglass.errors import guarded, guarded_schema
 from hourglass.ledger import budget as session
 from hourglass.ledger.budget import Budget
-from hourglass.read.engines import base
+from hourglass.read import source as base
+from hourglass.read.source import guarded, guarded_schema
 
 CANARY = "31.41592"
 ASK: Any = {"bounds": (0, 9), "epsilon": 100}

@@ -24,7 +24,7 @@ from hourglass.read import parquet
 from hourglass.read.engines import duckdb as engine
 from hourglass.read.engines import duckdb_answer
 from hourglass.read.parquet import stored_numbers
-from hourglass.read.schema import Field
+from hourglass.read.source import Field
 
 pytestmark = pytest.mark.engine("duckdb")
 

@@ -31,7 +31,7 @@ from hourglass.read.persons import (
     histogram_of_persons,
     starts_of,
 )
-from hourglass.read.schema import Field
+from hourglass.read.source import Field
 from hourglass.read.sql.steps import _start
 from tests.read.corpus import _of_person, start_of
 

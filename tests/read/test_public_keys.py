@@ -14,7 +14,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.mean import mean_question
-from hourglass.read.schema import Field
+from hourglass.read.source import Field
 from hourglass.read.sql.steps import MOST_COMBINED, MOST_KEYS, are_listed
 from tests.read.corpus import PERSON
 

@@ -13,11 +13,10 @@ import pytest
 import hourglass as hg
 from hourglass.core.grid import Bounds
 from hourglass.core.totals import Groups
-from hourglass.read.engines import base
-from hourglass.read.engines.base import Source, engines, register
+from hourglass.read import source as base
 from hourglass.read.engines.sqlite import _DIALECT
 from hourglass.read.open import file_engines
-from hourglass.read.schema import Field, Schema
+from hourglass.read.source import Field, Schema, Source, engines, register
 from hourglass.read.sql.dialects import with_source
 from hourglass.read.sql.query import Question
 

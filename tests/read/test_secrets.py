@@ -22,9 +22,9 @@ import hourglass as hg
 from hourglass import errors
 from hourglass.ask.mean import mean_question
 from hourglass.core.totals import Groups
-from hourglass.errors import guarded
 from hourglass.noise.bits import SeededBits
 from hourglass.read.engines.duckdb import DuckDB
+from hourglass.read.source import guarded
 from tests.tools import command, everything
 
 CANARY = "canary-7351842"

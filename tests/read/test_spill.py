@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.read.engines import base
+from hourglass.read import source as base
 from hourglass.read.engines.sqlite import SQLite
 from tests.read import places
 

@@ -30,8 +30,8 @@ from ..core.unit import as_unit
 from ..errors import BoundsError, DataError, OptionError, shown
 from ..mechanisms.scan import RETURN_PART, Ends, Search
 from ..noise.bits import SeededBits
-from ..read.engines.base import Source, value_field
 from ..read.open import columns_in_memory, open_source, place_of
+from ..read.source import Source, value_field
 from ..read.sql.histogram import Histogram
 from .options import (
     Conditions,

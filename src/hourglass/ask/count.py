@@ -14,8 +14,7 @@ from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
 from ..mechanisms.threshold import threshold
 from ..noise.bits import SECURE, Bits
-from ..read.keys import public_keys
-from ..read.open import is_table, place_of
+from ..read.open import is_table, place_of, public_keys
 from ..read.rows import open_rows
 from ..read.sql.query import Query
 from ..release.counts import Count, Counts

@@ -38,9 +38,8 @@ from ..mechanisms.outside import OutsideCounts
 from ..mechanisms.spread import FINEST
 from ..mechanisms.threshold import threshold
 from ..read.column import Column
-from ..read.engines.base import value_field
-from ..read.keys import public_keys
-from ..read.open import columns_in_memory, lone_column, open_source, place_of
+from ..read.open import columns_in_memory, lone_column, open_source, place_of, public_keys
+from ..read.source import value_field
 from ..read.sql.query import Query, Value
 from .options import (
     Conditions,

@@ -18,9 +18,8 @@ from ..core.unit import Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..noise.box import MOST_COLUMNS
-from ..read.engines.base import Source
 from ..read.open import columns_in_memory, is_lone_column, is_table
-from ..read.schema import COMPUTED, Field, Schema
+from ..read.source import COMPUTED, Field, Schema, Source
 from ..read.sql.expression.checking import OPEN, kind_of, settled, type_of
 from ..read.sql.expression.given import Expression
 from ..read.sql.expression.lexing import refused

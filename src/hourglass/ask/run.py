@@ -27,8 +27,8 @@ from ..core.totals import Groups, Totals, Wide, joined
 from ..core.unit import Unit
 from ..mechanisms.outside import OutsideCounts
 from ..noise.bits import BLOCK, SeededBits
-from ..read.engines.base import Source
-from ..read.keys import PublicKeys
+from ..read.open import PublicKeys
+from ..read.source import Source
 from ..read.sql.query import Query
 
 __all__ = [

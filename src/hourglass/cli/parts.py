@@ -19,7 +19,7 @@ from ..errors import BudgetError, DataError, OptionError, SourceError
 from ..estimate.interval import check_confidence
 from ..ledger import Budget, Reservation
 from ..read.database import SCHEMES, file_url, sql
-from ..read.files import check_scheme, multiline
+from ..read.open import check_scheme, multiline
 from . import options
 from .formats import check_statement, format_of
 from .output import check_targets

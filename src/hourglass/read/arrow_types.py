@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ..errors import DataError, guarded_schema
-from .files import FileSet
+from ..errors import DataError
+from .open import FileSet
+from .source import guarded_schema
 from .types import Kind, common, reconciled
 
 __all__ = ["LONG_DECIMALS", "check", "file_format", "long_decimals", "unified_dataset"]

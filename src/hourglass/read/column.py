@@ -22,16 +22,26 @@ import numpy.typing as npt
 from ..core.grid import Bounds
 from ..core.keys import numbers_of
 from ..core.totals import Groups
-from ..errors import DataError, guarded
+from ..errors import DataError
 from .arrow_cells import plain_array
 from .arrow_stream import declared
 from .kernel import CHUNK, Chunk, Part, slices
-from .schema import Field, Schema
+from .source import Field, Schema, guarded
 
 if TYPE_CHECKING:
     from .sql.query import Question
+from collections.abc import Mapping
 
-__all__ = ["Column", "arrow_later", "chunk_of_arrow", "column"]
+from ..errors import OptionError
+from .sql.query import Question
+
+__all__ = [
+    "Column",
+    "Columns",
+    "arrow_later",
+    "chunk_of_arrow",
+    "column",
+]
 
 Array = npt.NDArray[Any]
 
@@ -339,3 +349,56 @@ def _number(x: Any) -> float:
             return float("inf") if x > 0 else float("-inf")
     except Exception:  # a signalling NaN of Decimal, or anything that a user-defined object raises
         return math.nan
+
+
+# --- several columns ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that a question needs; ``names`` are all columns of the data."""
+
+    names: tuple[str, ...]
+    columns: Mapping[str, Column]
+
+    name: ClassVar[str] = "memory"
+    parse: ClassVar[str | None] = None
+    parses: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, data: Any, names: tuple[str, ...], wanted: tuple[str, ...]) -> Columns:
+        """Open the columns of a matrix, or of a list of columns; no value is read."""
+        if isinstance(data, np.ndarray):
+            plain = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
+            given = {name: plain[:, place] for place, name in enumerate(names)}
+        else:
+            given = dict(zip(names, data, strict=True))
+            if len(set(map(len, data))) > 1:
+                raise DataError(
+                    "data: the columns differ in length, but a row needs one value from each of "
+                    "them; give columns of equal length, with NaN or None where a value is missing"
+                )
+        return cls(names, {name: column(given[name]) for name in wanted if name in given})
+
+    def schema(self) -> Schema:
+        """A field for each column; the type of a column that is not needed is not determined."""
+        fields = (
+            Field(name, self.columns[name].kind)
+            if name in self.columns
+            else Field(name, "other", "unread")
+            for name in self.names
+        )
+        return Schema(tuple(fields))
+
+    def sql(self, query: Question, bounds: Bounds) -> None:
+        """None, since no SQL runs; groups and persons need a table."""
+        for option, asked in (("by", query.by), ("unit", getattr(query, "person", None))):
+            if asked and not hasattr(query, "scale"):
+                raise OptionError(
+                    f"{option}= needs a table, but data is columns in memory; give a frame instead"
+                )
+
+    def run(self, sql: str | None, query: Question) -> Groups:
+        """The totals that the query asks for; reads the values, once."""
+        with guarded("data: the values cannot be read"):
+            return query.of_columns(self.columns)

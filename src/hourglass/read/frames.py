@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..errors import DataError, guarded_schema
+from ..errors import DataError
 from .arrow_cells import is_unsound, sound
 from .arrow_stream import declared
 from .arrow_types import check
 from .objects import clean
 from .objects import declared as declared_types
-from .schema import check_names
+from .source import check_names, guarded_schema
 
 __all__ = ["Frame", "apart", "frame_of", "is_frame", "unsound_times"]
 

@@ -15,12 +15,11 @@ from ..core.grid import Bounds
 from ..core.keys import Keys
 from ..core.totals import Groups
 from ..errors import OptionError
-from .engines.base import Source
-from .schema import Schema
+from .source import Schema, Source
 from .sql.query import Question
 
 if TYPE_CHECKING:
-    from .keys import PublicKeys
+    from .open import PublicKeys
 
 __all__ = ["Kept"]
 

@@ -30,9 +30,19 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import DataError
 from .blocks import LONGEST, MOST, PAD
+from .source import Field, Schema
 
-__all__ = ["JSON_MARKS", "Views", "records", "split_line"]
+__all__ = [
+    "CHANGED",
+    "JSON_MARKS",
+    "Views",
+    "check_case",
+    "records",
+    "split_line",
+    "text_schema",
+]
 
 Array = npt.NDArray[Any]
 
@@ -285,3 +295,34 @@ def _views(data: bytes, starts: Array, lengths: Array, buffer: int = 0) -> Array
     long = np.flatnonzero(lengths > PAD)
     views[long, 2], views[long, 3] = buffer, starts[long]
     return views
+
+
+# --- the columns of text files --------------------------------------------------------------------
+
+#: The error if the files are no longer those that a question was checked against.
+CHANGED: Final = (
+    "data: a file was replaced, emptied or removed since the question was checked; ask again once "
+    "nobody writes it"
+)
+
+
+def text_schema(names: tuple[str, ...], wanted: tuple[str, ...]) -> Schema:
+    """The schema of text files with these columns, all of them text; unnamed ones are left out.
+
+    Names that differ only in case are distinct columns, unless a question asks for both.
+    """
+    check_case(tuple(name for name in wanted if name in names))
+    fields = tuple(Field(name, "text", "text", typed=False) for name in names if name)
+    # If the file has no header line, the names are the cells of a record: they are not listed.
+    return Schema(fields, listed=False)
+
+
+def check_case(wanted: tuple[str, ...]) -> None:
+    """Refuse a question for two columns whose names differ only in case, which SQL ignores."""
+    for i, name in enumerate(wanted):
+        for other in wanted[:i]:
+            if name.casefold() == other.casefold() and name != other:
+                raise DataError(
+                    "two of the columns asked for have names that differ in case alone, which SQL "
+                    "does not tell apart; rename one of them in the header"
+                )

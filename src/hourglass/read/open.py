@@ -1,35 +1,325 @@
-"""Open the data of a question: a table by an engine, or columns in memory.
+"""Open what a question names: files, tables, columns in memory, and public keys.
 
-The engine is chosen by the type of the data, or by the option ``engine=``. Several columns in
-memory are a matrix of numbers, or a list of columns of equal length. They have no names, so they
-are called "0", "1", ... in order.
+A file's format goes by its extension. The engine of a table is chosen by the type of the data, or
+by the option ``engine=``. Several columns in memory are a matrix of numbers, or a list of columns
+of equal length. They have no names, so they are called "0", "1", ... in order. Public keys come
+from a list, a file or a public table, and become values of the ``by`` columns.
 """
 
 from __future__ import annotations
 
+import glob
+import os
+import stat
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
-from ..core.grid import Bounds
-from ..core.totals import Groups
-from ..errors import DataError, OptionError, guarded, one_of, shown
-from .column import Column
+from ..core.keys import KeyColumn, Keys, Places, Public, is_column, key_column
+from ..core.totals import Groups, Totals
+from ..core.urls import scheme_of, shown_url
+from ..errors import DataError, OptionError, one_of, shown
+from .blocks import open_binary
+from .column import Column, Columns
 from .column import column as column_of
-from .database import SqlSource
-from .engines.base import Engine, Source, engines
-from .files import FileSet, is_path
+from .database import SCHEMES, SqlSource, file_url
 from .kept import Kept
-from .schema import Field, Schema
-from .sql.query import Question
+from .lines import split_line
+from .source import Engine, Field, Source, engines, guarded_schema
 
 __all__ = [
-    "Columns", "columns_in_memory", "columns_of", "file_engines", "is_lone_column", "is_table",
-    "lone_column", "open_source", "open_table", "place_of",
-]  # fmt: skip
+    "FileSet",
+    "Multiline",
+    "PublicKeys",
+    "check_scheme",
+    "columns_in_memory",
+    "file_engines",
+    "is_lone_column",
+    "is_path",
+    "is_table",
+    "lone_column",
+    "multiline",
+    "open_source",
+    "open_table",
+    "place_of",
+    "public_keys",
+]
+
+_ENDINGS: Final = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+_LONGEST_HEADER: Final = 1 << 20
+
+
+def is_path(data: Any) -> bool:
+    """Whether the data is given as a path."""
+    return isinstance(data, str | os.PathLike)
+
+
+@dataclass(frozen=True)
+class Multiline(os.PathLike[str]):
+    """A path or glob of text files that are declared well formed: see :func:`multiline`."""
+
+    path: str
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __str__(self) -> str:
+        return f"multiline({self.path!r})"
+
+
+def multiline(path: Any) -> Multiline:
+    """A CSV or TSV file, or a glob of them, whose quoted fields may hold line breaks.
+
+    By default each line is a record and a quoted field ends with its line, so that no record can
+    change how another one is read. With ``multiline`` the owner of the data vouches that every
+    quote in the file is closed, as RFC 4180 requires. The privacy promise depends on that: one
+    record with an unclosed quote would swallow the records after it.
+    """
+    if not is_path(path):
+        raise OptionError(f"path={shown(path)} is not a path; give the name of a CSV or TSV file")
+    return Multiline(os.fspath(path))
+
+
+@dataclass(frozen=True)
+class FileSet:
+    """One file, or the files that a glob matches, all of one format, each of them once.
+
+    ``paths`` are as given, for messages; engines use :attr:`absolute`.
+    """
+
+    format: str
+    paths: tuple[str, ...]
+    multiline: bool = False
+
+    @classmethod
+    def of(cls, path: Any, *, remote: bool = False) -> FileSet:
+        """The files that a path or a glob names; they are listed, not read.
+
+        With ``remote``, a URL is left to the engine to resolve.
+        """
+        text, declared = os.fspath(path), isinstance(path, Multiline)
+        if remote and "://" in text:
+            found = cls(_format(text), (text,), declared)
+        else:
+            paths = _once(text, _named(text))
+            formats = {_format(name) for name in paths}
+            if len(formats) > 1:
+                raise DataError(
+                    f"data={shown_url(text)!r} matches files of {len(formats)} formats; give one "
+                    "format"
+                )
+            found = cls(formats.pop(), tuple(paths), declared)
+        if declared and found.format not in ("csv", "tsv"):
+            raise OptionError(
+                f"multiline: data={shown_url(text)!r} is not CSV or TSV; give the path without "
+                "hg.multiline (--multiline)"
+            )
+        return found
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the engine resolves the files."""
+        return len(self.paths) == 1 and "://" in self.paths[0]
+
+    @property
+    def absolute(self) -> tuple[str, ...]:
+        """The absolute paths, none of which can be mistaken for a URL."""
+        return tuple(os.path.abspath(path) for path in self.paths)
+
+    @property
+    def separator(self) -> str:
+        """The separator of a text file."""
+        return "\t" if self.format == "tsv" else ","
+
+    def headers(self) -> frozenset[bytes]:
+        """The header lines of text files, which must all name the same columns."""
+        first, *others = ((name, self._header(name)) for name in self.paths)
+        for name, line in others:
+            if self.names(line) != self.names(first[1]):
+                raise DataError(
+                    f"{name!r} has other columns than {first[0]!r}; ask about them separately"
+                )
+        return frozenset(line for _, line in [first, *others])
+
+    def has_headers(self, headers: frozenset[bytes]) -> bool:
+        """Whether text files still have these header lines."""
+        try:
+            return self.headers() == headers
+        except DataError:
+            return False
+
+    def state(self) -> tuple[tuple[int, ...], ...] | None:
+        """What changes if one of the files is replaced or written; None if one is not there."""
+        try:
+            found = [os.stat(path) for path in self.absolute]
+        except OSError:
+            return None
+        return tuple((each.st_dev, each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
+
+    def names(self, header: bytes) -> tuple[str, ...]:
+        """The names in a header line."""
+        return tuple(f.decode() for f in split_line(header, self.separator.encode()))
+
+    def check_whole(self) -> None:
+        """Read compressed files to the end, so that a truncated one is found before the charge."""
+        for path in self.paths:
+            if path.endswith(".gz"):
+                _readable(path, _read_through)
+
+    def _header(self, path: str) -> bytes:
+        line: bytes = _readable(path, _first_line)
+        if len(line) > _LONGEST_HEADER:
+            raise DataError(
+                f"{path!r}: its first line is longer than {_LONGEST_HEADER} bytes; give a header "
+                "line with the columns' names"
+            )
+        if not line:
+            raise DataError(f"{path!r} has no header line; give one with the columns' names")
+        return self.checked_header(path, line)
+
+    def checked_header(self, path: str, line: bytes) -> bytes:
+        """Check that a header line can be used."""
+        try:
+            readable = "\0" not in line.decode()
+        except UnicodeDecodeError:
+            readable = False
+        if not readable:
+            raise DataError(f"{path!r}: its header line is not UTF-8; store the file as UTF-8")
+        if b"\r" in line:
+            raise DataError(
+                f"{path!r}: its header line contains a carriage return; lines must end with a line "
+                "feed, so store the file with line feeds, or with both"
+            )
+        if self.multiline and line.count(b'"') % 2:
+            raise DataError(
+                f"{path!r}: its header has a line break inside quotes; rename the column"
+            )
+        return line
+
+
+def check_scheme(text: str) -> None:
+    """Refuse the URL of anything that is not read."""
+    if scheme_of(text) and scheme_of(text) not in SCHEMES:
+        raise DataError(
+            f"data={shown_url(text)!r} is a URL that cannot be read: databases have URLs that "
+            "begin with postgresql://, duckdb:/// or sqlite:///, for hg.sql (--table), and files "
+            "are read from disk, except with engine='spark'; download the file, or export the "
+            "table to one, and give its path"
+        )
+
+
+def _named(text: str) -> list[str]:
+    """The file of this name, or else those that it names as a glob."""
+    if os.path.exists(text):
+        return [text]
+    found = glob.glob(text, recursive=True) if glob.has_magic(text) else []
+    if not found and scheme_of(text) in SCHEMES:
+        raise DataError(
+            f"data={shown_url(text)!r} is the URL of a database; give hg.sql(url, table)"
+        )
+    if not found:
+        check_scheme(text)
+        raise DataError(
+            f"data={shown_url(text)!r}: there is no such file; check the path, or the glob"
+        )
+    return sorted(found)
+
+
+def _once(text: str, paths: list[str]) -> list[str]:
+    """Each file once, whatever names and links lead to it.
+
+    A pipe or a device is refused: it can be read once at most, and its header takes one reading.
+    """
+    found: dict[tuple[int, int], str] = {}
+    for path in paths:
+        try:
+            state = os.stat(path)
+        except OSError as error:
+            reason = type(error).__name__
+        else:
+            if stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode):
+                found.setdefault((state.st_dev, state.st_ino), path)
+                continue
+            reason = "it is a pipe, a socket or a device; store the rows in a file"
+        raise DataError(f"data={shown_url(text)!r}: {path!r} cannot be read ({reason})")
+    return list(found.values())
+
+
+def _readable(path: str, read: Any) -> Any:
+    """Call ``read`` on an open file; an error says what is wrong with the file."""
+    try:
+        with open_binary(path) as file:
+            return read(file)
+    except EOFError:
+        wrong = "ends early: the compressed file is truncated; copy it again"
+    except zlib.error:
+        wrong = "is damaged: it cannot be decompressed; copy it again"
+    except OSError as error:
+        wrong = f"cannot be read ({type(error).__name__})"
+    raise DataError(f"{path!r} {wrong}")
+
+
+def _first_line(file: Any) -> bytes:
+    start: bytes = b""
+    while len(start) <= _LONGEST_HEADER and b"\n" not in start:
+        more = file.read(_LONGEST_HEADER)
+        if not more:
+            break
+        start += more
+    line, _, _ = start.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
+    return line.removesuffix(b"\r")
+
+
+def _read_through(file: Any) -> None:
+    while file.read(1 << 20):
+        pass
+
+
+_WORKBOOKS: Final = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
+
+
+def _format(path: str) -> str:
+    if os.path.isdir(path):
+        raise DataError(
+            f"data={shown_url(path)!r} is a directory; name its files with a glob, such as "
+            f"{os.path.join(path, '*.parquet')!r}"
+        )
+    plain = path[:-3] if path.endswith(".gz") else path
+    ending = Path(plain).suffix.lower()
+    found = _ENDINGS.get(ending)
+    if ending in _WORKBOOKS:
+        raise DataError(
+            f"data={shown_url(path)!r} is a workbook, in which each cell has its own type; save "
+            "the sheet as CSV, or read it with pandas.read_excel(path, dtype=...) and give the "
+            "frame"
+        )
+    if found is None and (url := file_url(path)):
+        raise DataError(f"data={shown_url(path)!r} is a database; give hg.sql({url!r}, table)")
+    if found is None or (path != plain and found not in ("csv", "tsv", "json")):
+        raise DataError(
+            f"data={shown_url(path)!r} has an unknown file extension; the known ones are "
+            f"{', '.join(_ENDINGS)}"
+        )
+    return found
+
+
+# --- data -----------------------------------------------------------------------------------------
 
 
 def is_table(data: Any) -> bool:
@@ -65,13 +355,13 @@ def open_source(data: Any, wanted: tuple[str, ...], engine: str | None) -> Sourc
         return data
     if not wanted:
         return column_of(data)
-    if columns_in_memory(data) is None:
+    if (names := columns_in_memory(data)) is None:
         return open_table(data, wanted, engine)
     if engine is not None:
         raise OptionError(
             f"engine={shown(engine)} needs a table, but data is columns in memory; leave it out"
         )
-    return columns_of(data, wanted)
+    return Columns.of(data, names, wanted)
 
 
 def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) -> Source:
@@ -119,41 +409,6 @@ def file_engines() -> list[str]:
 # --- columns in memory --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The columns that a question needs; ``names`` are all columns of the data."""
-
-    names: tuple[str, ...]
-    columns: Mapping[str, Column]
-
-    name: ClassVar[str] = "memory"
-    parse: ClassVar[str | None] = None
-    parses: ClassVar[bool] = False
-
-    def schema(self) -> Schema:
-        """A field for each column; the type of a column that is not needed is not determined."""
-        fields = (
-            Field(name, self.columns[name].kind)
-            if name in self.columns
-            else Field(name, "other", "unread")
-            for name in self.names
-        )
-        return Schema(tuple(fields))
-
-    def sql(self, query: Question, bounds: Bounds) -> None:
-        """None, since no SQL runs; groups and persons need a table."""
-        for option, asked in (("by", query.by), ("unit", getattr(query, "person", None))):
-            if asked and not hasattr(query, "scale"):
-                raise OptionError(
-                    f"{option}= needs a table, but data is columns in memory; give a frame instead"
-                )
-
-    def run(self, sql: str | None, query: Question) -> Groups:
-        """The totals that the query asks for; reads the values, once."""
-        with guarded("data: the values cannot be read"):
-            return query.of_columns(self.columns)
-
-
 def columns_in_memory(data: Any) -> tuple[str, ...] | None:
     """The names of several columns in memory; None if the data is something else.
 
@@ -164,23 +419,6 @@ def columns_in_memory(data: Any) -> tuple[str, ...] | None:
     if isinstance(data, list | tuple) and len(data) > 1 and all(map(is_lone_column, data)):
         return _numbered(len(data))
     return None
-
-
-def columns_of(data: Any, wanted: tuple[str, ...]) -> Columns:
-    """Open several columns in memory; no value is read."""
-    names = columns_in_memory(data)
-    assert names is not None
-    if isinstance(data, np.ndarray):
-        plain = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
-        given = {name: plain[:, place] for place, name in enumerate(names)}
-    else:
-        given = dict(zip(names, data, strict=True))
-        if len(set(map(len, data))) > 1:
-            raise DataError(
-                "data: the columns differ in length, but a row needs one value from each of them; "
-                "give columns of equal length, with NaN or None where a value is missing"
-            )
-    return Columns(names, {name: column_of(given[name]) for name in wanted if name in given})
 
 
 def _numbered(columns: int) -> tuple[str, ...]:
@@ -199,3 +437,171 @@ def is_lone_column(data: Any) -> bool:
     if polars is not None and isinstance(data, polars.Series):
         return True
     return pyarrow is not None and isinstance(data, pyarrow.Array | pyarrow.ChunkedArray)
+
+
+# --- public keys ----------------------------------------------------------------------------------
+
+#: Up to this many values are listed in the query; otherwise groups are selected from its result.
+LISTED: Final = 10_000
+
+
+@dataclass(frozen=True)
+class PublicKeys:
+    """The keys to answer, in the order given, each once."""
+
+    keys: Keys
+    places: Places = field(repr=False, compare=False)
+
+    def allowed(self) -> tuple[tuple[Any, ...] | None, ...]:
+        """For each column, all values that occur in a key; rows with other values are left out.
+
+        None if they are not listed in the query: because there are too many, or because one
+        contains a NUL character, which not every engine can express.
+        """
+        return tuple(_listed(column) for column in self.keys.columns)
+
+    def written(self) -> list[list[str | None]]:
+        """The keys as text, in which NULL differs from the text 'None'."""
+        return [[None if part is None else str(part) for part in key] for key in self.keys]
+
+    def nulls(self) -> tuple[bool, ...]:
+        """For each column, whether NULL is among the keys."""
+        return tuple(bool(column.nulls.any()) for column in self.keys.columns)
+
+    def padded(self, groups: Groups) -> Groups:
+        """One group for each key, in order; zero for a key without rows."""
+        return groups.placed(self.keys, self.places.find(groups.keys))
+
+    def pick(self, groups: Groups) -> Totals:
+        """The totals of each key, in order; zero for a key without rows."""
+        return self.padded(groups).totals
+
+
+def _listed(column: KeyColumn) -> tuple[Any, ...] | None:
+    """The distinct values, if a query can list them; see :meth:`PublicKeys.allowed`."""
+    if len(set(column.take(slice(LISTED + 1)).tolist())) > LISTED:
+        return None
+    values = tuple(dict.fromkeys(column.tolist()))
+    if len(values) > LISTED or any(isinstance(v, str) and "\0" in v for v in values):
+        return None
+    return values
+
+
+def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKeys:
+    """The keys in a list, a file or a public table; ``data`` is the data of the question."""
+    if isinstance(keys, Public):
+        keys = keys.values
+    else:
+        _check_origin(keys, data)
+    unordered = isinstance(keys, set | frozenset)
+    if is_path(keys) and Path(keys).suffix == ".txt":
+        found = _of_rows(_lines(keys, by), by)
+    elif isinstance(keys, str) and not Path(keys).suffix:
+        raise OptionError(
+            f"keys={keys!r} is a string; give a list, as in keys=[{keys!r}], or a file"
+        )
+    elif is_path(keys) or is_table(keys):
+        found = _of_rows(_table_rows(keys, by), by)
+    elif not isinstance(keys, Iterable):
+        raise OptionError(f"keys={shown(keys)} is not a list of keys; give a list or a file")
+    elif len(by) == 1:
+        found = Keys([_key_column(_values(keys), by[0])])
+    else:
+        found = _of_rows(list(keys), by)
+    if not len(found):
+        raise OptionError("keys is empty; list the groups, or leave out keys= and give delta=")
+    if unordered:  # the order of a set differs between processes
+        found = found.take(found.order())
+    places = Places(found)
+    if len(places.distinct) < len(found):
+        found = found.take(places.distinct)
+        places = Places(found)
+    return PublicKeys(found, places)
+
+
+def _values(keys: Any) -> Any:
+    """The keys of one column, as a list, a range or an array."""
+    if hasattr(keys, "to_pylist"):  # an Arrow column
+        keys = keys.to_pylist()
+    return keys if isinstance(keys, list | range | np.ndarray) else list(keys)
+
+
+#: A value of a key for each kind of column, for the example in a message.
+_SAMPLES: Final = {"text": "'a'", "integer": "1", "boolean": "True", "date": "'2026-01-31'"}
+
+
+def _of_rows(rows: list[Any], by: tuple[Field, ...]) -> Keys:
+    """Keys from rows with a value for each column."""
+    for place, row in enumerate(rows):
+        if not isinstance(row, tuple | list) or len(row) != len(by):
+            sample = ", ".join(_SAMPLES[field.kind] for field in by)
+            raise OptionError(
+                f"keys[{place}] is not a tuple of {len(by)} values, one for each column of by= in "
+                f"that order, as in keys=[({sample})]"
+            )
+    columns = zip(*rows, strict=True) if rows else [()] * len(by)
+    return Keys([_key_column(column, field) for column, field in zip(columns, by, strict=True)])
+
+
+def _key_column(values: Sequence[Any], field: Field) -> KeyColumn:
+    return key_column(values, field.kind, field.name, written=not field.typed)
+
+
+def _check_origin(keys: Any, data: Any) -> None:
+    """Refuse keys that may come from the data itself, unless they are declared public."""
+    remedy = (
+        "if the names come from a public source, declare that with keys=hg.public(...); if they "
+        "come from the data, they are secret: leave out keys= and give delta="
+    )
+    if is_path(keys):
+        if is_path(data) and _share_a_file(keys, data):
+            raise OptionError(f"keys={str(keys)!r} is the data itself; {remedy}")
+    elif is_table(keys) or is_column(keys):
+        raise OptionError(f"keys={shown(keys)} may be a column of the data; {remedy}")
+
+
+def _share_a_file(keys: Any, data: Any) -> bool:
+    """Whether two paths or globs have a file in common, under any of its names."""
+    ours, theirs = ({_identity(file) for file in _files_of(each)} for each in (keys, data))
+    return bool(ours & theirs)
+
+
+def _files_of(path: Any) -> list[str]:
+    """The files that a path or a glob names."""
+    return [os.fspath(path)] if os.path.exists(path) else glob.glob(os.fspath(path), recursive=True)
+
+
+def _identity(file: str) -> tuple[int, int] | str:
+    """What is equal for all names of a file."""
+    try:
+        found = os.stat(file)
+    except OSError:  # a link to nothing
+        return file
+    return found.st_dev, found.st_ino
+
+
+def _lines(path: Any, by: tuple[Field, ...]) -> list[Any]:
+    if len(by) > 1:
+        raise OptionError(
+            f"keys={str(path)!r}: a text file of names works for one column; give a table with "
+            f"the columns {', '.join(repr(field.name) for field in by)}"
+        )
+    _check_exists(path)
+    lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    return [(line,) for line in lines if line]
+
+
+def _check_exists(path: Any) -> None:
+    if not Path(path).is_file():
+        raise OptionError(f"keys={str(path)!r}: there is no such file; check the path")
+
+
+def _table_rows(keys: Any, by: tuple[Field, ...]) -> list[Any]:
+    """The distinct keys of a table that the user declared public."""
+    from .engines.duckdb import distinct_rows
+
+    names = tuple(field.name for field in by)
+    if is_path(keys) and not _files_of(keys):
+        _check_exists(keys)
+    with guarded_schema("keys: the public table cannot be read"):
+        return distinct_rows(keys, names)

@@ -19,7 +19,7 @@ from threading import Event
 from typing import Any, Final, TypeVar
 
 from .kernel import CHUNK
-from .schema import Field
+from .source import Field
 from .threads import in_threads, threads_for
 
 __all__ = ["Stored", "stored_numbers"]

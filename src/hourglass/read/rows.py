@@ -12,11 +12,10 @@ from typing import Any, ClassVar
 
 from ..core.grid import Bounds
 from ..core.totals import Groups, Totals
-from ..errors import DataError, guarded
+from ..errors import DataError
 from .column import arrow_later
-from .engines.base import Source
 from .open import is_table, open_table
-from .schema import Schema
+from .source import Schema, Source, guarded
 from .sql.query import Question
 
 __all__ = ["Rows", "open_rows"]

@@ -17,8 +17,7 @@ from ..ask.options import Conditions
 from ..errors import HourglassError, OptionError
 from ..read.database import sql
 from ..read.kept import Kept
-from ..read.keys import PublicKeys
-from ..read.open import open_table
+from ..read.open import PublicKeys, open_table
 from .catalogue import Column, Dataset, Grouping
 from .pacing import Paced
 

@@ -1,7 +1,7 @@
 """The engines: one module each, which registers itself.
 
 Every module of this package is imported with it, so an engine is added by adding its file.
-``base.py`` defines what an engine is.
+``source.py`` beside it defines what an engine is.
 """
 
 from importlib import import_module

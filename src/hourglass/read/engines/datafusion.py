@@ -11,10 +11,20 @@ import numpy as np
 from ...core.grid import Bounds
 from ...core.keys import LONGEST
 from ...core.totals import Groups
-from ...errors import OptionError, SourceError, guarded, guarded_schema
+from ...errors import OptionError, SourceError
 from ..arrow_types import LONG_DECIMALS, file_format, long_decimals, unified_dataset
-from ..files import CHANGED, FileSet
-from ..schema import Field, Schema, check_names
+from ..lines import CHANGED
+from ..open import FileSet
+from ..source import (
+    Field,
+    Schema,
+    check_names,
+    guarded,
+    guarded_schema,
+    missing_extra,
+    register,
+    spill_directory,
+)
 from ..sql.cells import identifier
 from ..sql.dialects import Dialect, integer_division, names, with_fields, with_source
 from ..sql.expression.arithmetic import VECTORS
@@ -22,7 +32,6 @@ from ..sql.expression.words import PLAIN
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, NANOSECONDS
 from ..sql.query import Question
 from ..sql.steps import columns_of, plain_input
-from .base import missing_extra, register, spill_directory
 
 if TYPE_CHECKING:
     from .duckdb import DuckDB

@@ -15,16 +15,15 @@ from typing import Any, Final
 
 from ...core.grid import Bounds
 from ...core.totals import Groups
-from ...errors import DataError, SourceError, guarded, guarded_schema, raise_alone
+from ...errors import DataError, SourceError
 from ..database import SqlSource
-from ..files import FileSet
 from ..frames import apart, frame_of, is_frame, unsound_times
-from ..schema import Field, Schema
+from ..open import FileSet
+from ..source import Field, Schema, Source, guarded, guarded_schema, raise_alone, register
 from ..sql.cells import identifier
 from ..sql.dialects import numbers_apart, with_source
 from ..sql.histogram import Histogram
 from ..sql.query import Question
-from .base import Source, register
 from .duckdb_answer import added_up, added_up_by_threads, of_arrays
 from .duckdb_files import TABLE, Table, of_files
 from .duckdb_own import OwnDatabase

@@ -14,8 +14,8 @@ from ..by_group import groups_of_blocks
 from ..column import Column, chunk_of_arrow
 from ..kernel import Part
 from ..parquet import stored_numbers
-from ..schema import Field
 from ..several import totals_of_blocks
+from ..source import Field
 from ..sql.dialects import number_names, plain_fields
 from ..sql.histogram import Histogram
 from ..sql.query import Query, Question

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...core.totals import Groups
-from ...errors import DataError, SourceError, guarded_schema
+from ...errors import DataError, SourceError
 from ..database import SqlSource, has_magic
-from ..schema import Schema
+from ..source import Schema, guarded_schema
 from ..sql.cells import literal
 from ..sql.query import Question
 from .duckdb import DuckDBRelation

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from ...errors import DataError, SourceError, guarded_schema
+from ...errors import DataError, SourceError
 from ..arrow_stream import TextStream
 from ..blocks import ahead, blocks
-from ..files import CHANGED, FileSet, check_case, text_schema
 from ..frames import Frame, frame_of
-from ..lines import Views, records
-from ..schema import Schema, check_names
+from ..lines import CHANGED, Views, check_case, records, text_schema
+from ..open import FileSet
+from ..source import Schema, check_names, guarded_schema
 from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
 from .duckdb_own import OwnDatabase

@@ -18,8 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from ..source import spill_directory
 from ..sql.cells import literal
-from .base import spill_directory
 
 __all__ = ["OwnDatabase", "connect"]
 

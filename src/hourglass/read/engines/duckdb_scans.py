@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...errors import DataError, guarded_schema
-from ..schema import Field
+from ...errors import DataError
+from ..source import Field, guarded_schema
 from ..sql.cells import identifier
 from ..sql.dialects import names
 from ..sql.query import Query, Question

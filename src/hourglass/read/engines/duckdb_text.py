@@ -12,7 +12,7 @@ from datetime import date
 from typing import Any, Final
 
 from ...core.keys import LONGEST
-from ..schema import Field
+from ..source import Field
 from ..sql.cells import identifier, literal
 from ..sql.dialects import names
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS, NANOSECONDS

@@ -11,15 +11,14 @@ from ...core.grid import Bounds
 from ...core.keys import LONGEST
 from ...core.totals import Groups
 from ...core.urls import shown_url
-from ...errors import DataError, SourceError, guarded, guarded_schema
+from ...errors import DataError, SourceError
 from ..database import SqlSource
-from ..schema import Field, Schema
+from ..source import Field, Schema, guarded, guarded_schema, missing_extra, register
 from ..sql.cells import double, identifier
 from ..sql.dialects import Dialect, names, number_fields, with_source
 from ..sql.expression.words import POSTGRES, expanded
 from ..sql.query import Query, Question
 from ..sql.steps import columns_of, plain_input
-from .base import missing_extra, register
 
 __all__ = ["Postgres"]
 

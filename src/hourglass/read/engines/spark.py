@@ -12,15 +12,21 @@ from typing import Any, Final
 from ...core.grid import Bounds
 from ...core.keys import LONGEST
 from ...core.totals import Groups
-from ...errors import guarded, guarded_schema
-from ..files import FileSet
-from ..schema import Field, Schema
+from ..open import FileSet
+from ..source import (
+    Field,
+    Schema,
+    guarded,
+    guarded_schema,
+    missing_extra,
+    register,
+    spill_directory,
+)
 from ..sql.dialects import Dialect, names, numbers_apart, with_fields, with_source
 from ..sql.expression.words import SPARK, expanded
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Question
 from ..sql.steps import MOST_IN_DOUBLES, columns_of, plain_input
-from .base import missing_extra, register, spill_directory
 
 __all__ = ["Spark", "SparkEngine", "new_reader", "session"]
 

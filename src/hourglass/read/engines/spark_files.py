@@ -14,11 +14,11 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from ...core.urls import shown_url
-from ...errors import DataError, OptionError, guarded_schema
+from ...errors import DataError, OptionError
 from ..blocks import LONGEST, MOST
-from ..files import FileSet, check_case, text_schema
-from ..lines import JSON_MARKS
-from ..schema import Schema, check_names
+from ..lines import JSON_MARKS, check_case, text_schema
+from ..open import FileSet
+from ..source import Schema, check_names, guarded_schema
 from ..types import Kind, reconciled
 from .spark import Spark, new_reader, session
 

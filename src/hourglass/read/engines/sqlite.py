@@ -16,16 +16,9 @@ from typing import Any, Final
 from ...core.grid import Bounds
 from ...core.keys import LONGEST, KeyColumn, Keys
 from ...core.totals import Groups
-from ...errors import (
-    BoundsError,
-    DataError,
-    SourceError,
-    guarded,
-    guarded_schema,
-    raise_alone,
-)
+from ...errors import BoundsError, DataError, SourceError
 from ..database import SqlSource, has_magic
-from ..schema import INT64, Field, Schema
+from ..source import INT64, Field, Schema, guarded, guarded_schema, raise_alone, register
 from ..sql.cells import INFINITY, INTEGER, REAL, identifier
 from ..sql.dialects import (
     Dialect,
@@ -39,7 +32,6 @@ from ..sql.expression.arithmetic import SCALARS
 from ..sql.expression.words import FUNCTIONS, SQLITE
 from ..sql.query import Question
 from ..sql.steps import columns_of
-from .base import register
 
 __all__ = ["SQLite"]
 

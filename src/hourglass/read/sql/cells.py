@@ -14,7 +14,7 @@ from typing import Any, Final
 from ...core.grid import NEAREST, Grid
 from ...core.totals import MOST, MOST_SQUARE
 from ...errors import GridError
-from ..schema import INT64, TEXT_REACH, Field
+from ..source import INT64, TEXT_REACH, Field
 from .expression.nodes import Node
 
 __all__ = [

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from ..schema import Field
+from ..source import Field
 from .histogram import Histogram
 from .query import Query, Question
 

@@ -32,7 +32,7 @@ from ...core.unit import Unit
 from ...errors import BoundsError
 from ..bucket_counts import histogram_of_chunks
 from ..persons import histogram_in_any_order, histogram_of_persons
-from ..schema import TEXT_REACH, Field
+from ..source import TEXT_REACH, Field
 from .buckets import Thresholds, of_doubles, of_integers
 from .cells import as_double, as_integer, double, is_number, whole, widened
 from .expression.nodes import Node

@@ -25,8 +25,8 @@ from ...core.keys import Places
 from ...core.totals import Groups, Sum, Totals
 from ...core.unit import Unit
 from ..kernel import total_of_array, total_of_chunks
-from ..schema import Field
 from ..several import Target, totals_of_columns
+from ..source import Field
 from .cells import Value, scaled
 from .clamping import clamped_steps
 from .expression.words import DUCKDB, Words

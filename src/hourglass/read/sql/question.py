@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ...core.totals import Groups, Sum
-from ..schema import Field
+from ..source import Field
 from .expression.words import DUCKDB, Words
 from .steps import Input
 

@@ -11,7 +11,7 @@ import math
 from typing import Final
 
 from ...core.grid import Grid
-from ..schema import Field
+from ..source import Field
 from .cells import as_double, as_integer, double, is_number, whole, widened
 
 __all__ = ["person_side", "side_count", "side_of"]

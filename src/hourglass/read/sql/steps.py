@@ -17,7 +17,7 @@ from typing import Any, Final
 from ...core.grid import NEAREST
 from ...core.keys import KeyColumn
 from ...core.totals import HALF
-from ..schema import Field
+from ..source import Field
 from .cells import Value, as_double, as_integer, as_text, double, identifier, literal, whole
 from .expression.arithmetic import PAIR
 from .expression.nodes import Node

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final, NoReturn
 
-from ...schema import Field
+from ...source import Field
 from . import nodes
 from .lexing import refused
 from .nodes import Node

@@ -10,7 +10,7 @@ import math
 from typing import Final, NoReturn
 
 from ....errors import OptionError, shown
-from ...schema import INT64
+from ...source import INT64
 from . import nodes
 from .lexing import Word, refused, words_of
 from .nodes import FUNCTIONS, RESERVED, Node

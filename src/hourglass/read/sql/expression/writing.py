@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...schema import Field
+from ...source import Field
 from ..cells import double, whole
 from . import nodes
 from .arithmetic import tidy
