@@ -17,7 +17,7 @@ import duckdb
 
 from hourglass.ask.mean import mean_question
 from hourglass.read.engines.duckdb import DuckDB
-from hourglass.read.engines.duckdb_files import Table
+from hourglass.read.engines.duckdb_scans import Table
 
 from .engines import Work, in_turns
 from .figures import Figure, printed

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hourglass.core.scale import Scale
 from hourglass.read.sql.buckets import Thresholds, halving, of_doubles, of_integers, tree
-from hourglass.read.sql.steps import with_steps
+from hourglass.read.sql.cells import with_steps
 
 EDGES = [-math.inf, -1.7976931348623157e308, -1.0, -5e-324, -0.0, 0.0, 5e-324, 1.0, math.inf]
 

@@ -21,10 +21,8 @@ from hourglass.core.totals import HALF, Groups, Sum
 from hourglass.errors import HourglassError
 from hourglass.read.engines import spark
 from hourglass.read.source import Field
-from hourglass.read.sql.cells import Value, cell, scaled
-from hourglass.read.sql.clamping import clamped_steps
+from hourglass.read.sql.cells import MOST_IN_DOUBLES, Value, cell, clamped_steps, scaled, with_steps
 from hourglass.read.sql.query import Query
-from hourglass.read.sql.steps import MOST_IN_DOUBLES, with_steps
 from tests.read.test_text import CELLS as NUMBERS
 from tests.read.test_text import EXPECTED
 from tests.tools import command, everything

@@ -19,8 +19,8 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.mean import mean_question
-from hourglass.read.engines import duckdb_own
-from hourglass.read.engines.duckdb_own import OwnDatabase
+from hourglass.read.engines import duckdb_scans as duckdb_own
+from hourglass.read.engines.duckdb_scans import OwnDatabase
 
 
 @pytest.fixture(autouse=True)

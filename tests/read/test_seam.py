@@ -17,7 +17,7 @@ from hourglass.read import source as base
 from hourglass.read.engines.sqlite import _DIALECT
 from hourglass.read.open import file_engines
 from hourglass.read.source import Field, Schema, Source, engines, register
-from hourglass.read.sql.dialects import with_source
+from hourglass.read.sql.cells import with_source
 from hourglass.read.sql.query import Question
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.read.engines import duckdb_own
+from hourglass.read.engines import duckdb_scans as duckdb_own
 from hourglass.read.engines.duckdb import DuckDB, distinct_rows
 from tests.cli.running import run
 

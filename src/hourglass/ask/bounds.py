@@ -5,34 +5,26 @@ The question is checked in full before a row is read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
-
-from ..core.unit import Unit
-from ..noise.bits import SECURE, Bits
-from ..read.sql.expression.given import Expression
-from ..release.found import FoundBounds
-from .keywords import with_options
-from .run import explained, run
-
-if TYPE_CHECKING:
-    from ..ledger import Budget
 import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, overload
 
 from ..core.exact import exact_epsilon, exact_number
 from ..core.grid import Bounds
 from ..core.scale import Counts, Scale
-from ..core.unit import as_unit
+from ..core.unit import Unit, as_unit
 from ..errors import BoundsError, DataError, OptionError, shown
 from ..mechanisms.scan import RETURN_PART, Ends, Search
-from ..noise.bits import SeededBits
+from ..noise.bits import SECURE, Bits, SeededBits
 from ..read.open import columns_in_memory, open_source, place_of
 from ..read.source import Source, value_field
+from ..read.sql.expression.given import Expression
 from ..read.sql.histogram import Histogram
+from ..release.found import FoundBounds
+from .keywords import with_options
 from .options import (
     Conditions,
     asked_columns,
@@ -41,6 +33,11 @@ from .options import (
     check_tables,
     epsilon_per_record,
 )
+from .run import explained, run
+
+if TYPE_CHECKING:
+    from ..ledger import Budget
+
 
 __all__ = [
     "BoundsQuestion",

@@ -11,22 +11,10 @@ answer                   a Release, Releases by group, or Columns for several co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
-
-from ..noise.bits import SECURE, Bits
-from ..read.sql.expression.given import Expression
-from ..release.columns import Columns
-from ..release.release import Release
-from ..release.releases import Releases
-from .keywords import MeanKeywords, with_options
-from .run import explained, run
-
-if TYPE_CHECKING:
-    from ..ledger import Budget
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from ..core.exact import exact_epsilon
 from ..core.grid import DEFAULT_GRID, Grid
@@ -37,10 +25,16 @@ from ..mechanisms.base import make
 from ..mechanisms.outside import OutsideCounts
 from ..mechanisms.spread import FINEST
 from ..mechanisms.threshold import threshold
+from ..noise.bits import SECURE, Bits
 from ..read.column import Column
 from ..read.open import columns_in_memory, lone_column, open_source, place_of, public_keys
 from ..read.source import value_field
+from ..read.sql.expression.given import Expression
 from ..read.sql.query import Query, Value
+from ..release.columns import Columns
+from ..release.release import Release
+from ..release.releases import Releases
+from .keywords import MeanKeywords, with_options
 from .options import (
     Conditions,
     WrittenOptions,
@@ -61,7 +55,11 @@ from .options import (
     outside_share,
     written_options,
 )
-from .run import TotalsQuestion
+from .run import TotalsQuestion, explained, run
+
+if TYPE_CHECKING:
+    from ..ledger import Budget
+
 
 __all__ = [
     "ColumnsQuestion",

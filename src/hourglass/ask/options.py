@@ -25,7 +25,7 @@ from ..read.sql.expression.given import Expression
 from ..read.sql.expression.lexing import refused
 from ..read.sql.expression.nodes import Node, columns_of, text_of
 from ..read.sql.expression.parsing import parsed
-from ..read.sql.steps import Asked, inputs_of, is_ours, value_alias
+from ..read.sql.query import Asked, inputs_of, is_ours, value_alias
 from ..release.found import FoundBounds
 
 __all__ = [

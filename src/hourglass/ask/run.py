@@ -7,29 +7,27 @@ chooses which groups to publish.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
-
-from ..errors import BudgetError, OptionError, SourceError, shown
-from ..noise.bits import SECURE, Bits
-
-if TYPE_CHECKING:
-    from ..ledger import Budget, Reservation
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
 import numpy as np
 
 from ..core.keys import NAMELESS, Keys
 from ..core.totals import Groups, Totals, Wide, joined
 from ..core.unit import Unit
+from ..errors import BudgetError, OptionError, SourceError, shown
 from ..mechanisms.outside import OutsideCounts
-from ..noise.bits import BLOCK, SeededBits
+from ..noise.bits import BLOCK, SECURE, Bits, SeededBits
 from ..read.open import PublicKeys
 from ..read.source import Source
 from ..read.sql.query import Query
+
+if TYPE_CHECKING:
+    from ..ledger import Budget, Reservation
+
 
 __all__ = [
     "Answer",

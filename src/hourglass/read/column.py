@@ -22,18 +22,16 @@ import numpy.typing as npt
 from ..core.grid import Bounds
 from ..core.keys import numbers_of
 from ..core.totals import Groups
-from ..errors import DataError
+from ..errors import DataError, OptionError
 from .arrow_cells import plain_array
 from .arrow_stream import declared
 from .kernel import CHUNK, Chunk, Part, slices
 from .source import Field, Schema, guarded
+from .sql.query import Question
 
 if TYPE_CHECKING:
-    from .sql.query import Question
-from collections.abc import Mapping
+    from collections.abc import Mapping
 
-from ..errors import OptionError
-from .sql.query import Question
 
 __all__ = [
     "Column",

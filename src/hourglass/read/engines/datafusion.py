@@ -25,13 +25,13 @@ from ..source import (
     register,
     spill_directory,
 )
-from ..sql.cells import identifier
-from ..sql.dialects import Dialect, integer_division, names, with_fields, with_source
+from ..sql.cells import columns_of, identifier, with_source
+from ..sql.dialects import Dialect, integer_division, with_fields
 from ..sql.expression.arithmetic import VECTORS
 from ..sql.expression.words import PLAIN
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, NANOSECONDS
 from ..sql.query import Question
-from ..sql.steps import columns_of, plain_input
+from ..sql.steps import plain_input
 
 if TYPE_CHECKING:
     from .duckdb import DuckDB
@@ -100,7 +100,7 @@ class DataFusion:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, over the columns that it needs."""
-        texts = names(query)
+        texts = query.names
         if texts or any(each.field.kind == "text" for each in query.inputs):
             self._other = self._of_duckdb(query)
         columns = [_name(f) if f.name in texts else _present(f) for f in query.fields]

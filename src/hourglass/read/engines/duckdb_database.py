@@ -17,7 +17,7 @@ from ..source import Schema, guarded_schema
 from ..sql.cells import literal
 from ..sql.query import Question
 from .duckdb import DuckDBRelation
-from .duckdb_own import connect
+from .duckdb_scans import connect
 
 __all__ = ["DuckDBDatabase"]
 

@@ -7,52 +7,29 @@ can lose lines at the end of a buffer. JSON lines are split in the same way as C
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from ...errors import DataError, SourceError
+from ...errors import SourceError
 from ..arrow_stream import TextStream
 from ..blocks import ahead, blocks
-from ..frames import Frame, frame_of
+from ..frames import frame_of
 from ..lines import CHANGED, Views, check_case, records, text_schema
 from ..open import FileSet
 from ..source import Schema, check_names, guarded_schema
 from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
-from .duckdb_own import OwnDatabase
-from .duckdb_scans import FILE, Scans
+from .duckdb_scans import TABLE, OwnDatabase, Table, as_glob, of_parquet, scans_of
 
-__all__ = ["TABLE", "Table", "of_files"]
+__all__ = [
+    "of_files",
+]
 
-#: The name under which frames and streams are registered.
-TABLE: Final = "hourglass_source"
 
 _PLAIN: Final = re.compile(r"[\w -]+")
 _UNSIGNED: Final = {"utinyint": 8, "usmallint": 16, "uinteger": 32, "ubigint": 64, "uhugeint": 128}
 _SIGNED: Final = {"tinyint": 8, "smallint": 16, "integer": 32, "bigint": 64, "hugeint": 128}
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Table:
-    """What to scan: a scan in SQL, and the frame or stream that it reads as ``TABLE``.
-
-    ``text`` is the schema of a text file; ``footer`` the Parquet file that names the columns, as a
-    literal; ``paths`` are Parquet files that declare the same types.
-    """
-
-    scan: str | Scans
-    frame: Frame | None = None
-    stream: TextStream | None = None
-    text: Schema | None = None
-    footer: str | None = None
-    paths: tuple[str, ...] = ()
-
-    @property
-    def again(self) -> bool:
-        """Whether rows can be read twice: of Parquet files and of frames in memory."""
-        return self.footer is not None or (self.frame is not None and not self.frame.once)
 
 
 def of_files(files: FileSet, wanted: tuple[str, ...]) -> Table:
@@ -123,13 +100,11 @@ def _lines(files: FileSet) -> Iterator[Views]:
 
 
 def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> Table:
-    paths = [_literally(path) for path in files.absolute]
-    if len(paths) == 1:
-        return Table(_parquet(paths), footer=literal(paths[0]), paths=files.absolute)
+    paths = [as_glob(path) for path in files.absolute]
     named = dict(zip(paths, files.paths, strict=True))
     groups = _alike(named, wanted)
     if len(groups) == 1:
-        return Table(_parquet(paths), footer=literal(paths[0]), paths=files.absolute)
+        return of_parquet(files.absolute)
     first = [named[group[0]] for group, _ in groups]
     kinds = [{name: _kind(text) for name, text in columns} for _, columns in groups]
     targets = {name: reconciled(name, first, kinds) for name in wanted}
@@ -141,34 +116,8 @@ def _of_parquet(files: FileSet, wanted: tuple[str, ...]) -> Table:
         if kind is not None
     )
     if not columns:  # with the schema of any file the check below raises the error
-        return Table(_parquet(paths[:1]), footer=literal(paths[0]))
-    return Table(_parquet(*(group for group, _ in groups), columns=columns))
-
-
-def _parquet(*groups: list[str], columns: str = "*") -> Scans:
-    """The ways to scan groups of files."""
-    replacing, ignoring = (
-        _reads(groups, f", utf8_validation='{mode}', filename='{FILE}'")
-        for mode in ("replace", "ignore")
-    )
-    every = f"[{', '.join(literal(path) for paths in groups for path in paths)}]"
-    lenient = list(zip(replacing, ignoring, strict=True))
-    return Scans(*_reads(groups), columns=columns, lenient=lenient, files=every)
-
-
-def _reads(groups: Sequence[list[str]], more: str = "") -> list[str]:
-    """A call of the reader for each group of files; directory names do not become columns."""
-    listed = (", ".join(map(literal, paths)) for paths in groups)
-    return [f"read_parquet([{paths}], hive_partitioning=false{more})" for paths in listed]
-
-
-def _literally(path: str) -> str:
-    """A path as a glob that matches only that path."""
-    if "\\" in path and any(character in path for character in "*?["):
-        raise DataError(
-            f"{path!r}: DuckDB cannot read a path with both a backslash and one of * ? [; rename it"
-        )
-    return "".join(f"[{character}]" if character in "*?[" else character for character in path)
+        return Table(scans_of(paths[:1]), footer=literal(paths[0]))
+    return Table(scans_of(*(group for group, _ in groups), columns=columns))
 
 
 def _alike(paths: Mapping[str, str], wanted: tuple[str, ...]) -> list[tuple[list[str], Any]]:

@@ -1,8 +1,14 @@
-"""The ways in which DuckDB scans a source.
+"""What DuckDB scans, and in which database of our own.
 
-At invalid UTF-8 its Parquet reader either fails, or replaces the bytes by "?", or removes them. If
-"?" could be mistaken for a name, a file is read strictly; if that fails, it is read again in both
-of the other ways, which differ exactly in the texts that are not UTF-8.
+Starting a database takes longer than answering a small question, so a database is kept for the next
+question. No data stays in it: it caches no files, tables are registered on a cursor that is closed,
+and a database in which reading the rows failed, or that spilled to disk, is not kept. A question
+that is refused, or only explained, never closes its database. It is kept all the same, as soon as
+nothing refers to the question any more.
+
+At invalid UTF-8 DuckDB's Parquet reader either fails, or replaces the bytes by "?", or removes
+them. If "?" could be mistaken for a name, a file is read strictly; if that fails, it is read again
+in both of the other ways, which differ exactly in the texts that are not UTF-8.
 
 DuckDB skips parts of a Parquet file whose statistics exclude the public keys. Old writers ordered
 text by signed bytes there, so that "é" is the least of the names and "z" the greatest, and a part
@@ -12,16 +18,168 @@ order of its statistics; of one that does not, DuckDB is kept from comparing nam
 
 from __future__ import annotations
 
+import atexit
+import ctypes
+import os
+import weakref
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from ...errors import DataError
-from ..source import Field, guarded_schema
-from ..sql.cells import identifier
-from ..sql.dialects import names
+from ..arrow_stream import TextStream
+from ..frames import Frame
+from ..source import Field, Schema, guarded_schema, spill_directory
+from ..sql.cells import identifier, literal
 from ..sql.query import Query, Question
 
-__all__ = ["FILE", "Scans"]
+__all__ = [
+    "FILE",
+    "TABLE",
+    "OwnDatabase",
+    "Scans",
+    "Table",
+    "as_glob",
+    "connect",
+    "of_parquet",
+    "scans_of",
+]
+
+# --- databases ------------------------------------------------------------------------------------
+
+#: At most this many idle databases are kept; each has a sleeping thread per core.
+_MOST: Final = 2
+#: The idle databases, and where each would spill to.
+_idle: list[tuple[Any, Path]] = []
+#: Those that a question has.
+_open: weakref.WeakSet[OwnDatabase] = weakref.WeakSet()
+
+
+class OwnDatabase:
+    """A database for one question, and a connection to it; neither outlives this object."""
+
+    def __init__(self) -> None:
+        self._database, self._spill, self.connection = opened = _kept() or _started()
+        self._unclosed = weakref.finalize(self, _abandoned, *opened)
+        self._unclosed.atexit = False
+        _open.add(self)
+
+    def close(self, *, keep: bool) -> None:
+        """Drop the connection and what it refers to; keep the database if nothing is left in it.
+
+        Later calls do nothing, since another question may have the database by then.
+        """
+        if self._unclosed.detach():
+            database, self._database = self._database, None
+            _close(database, self._spill, self.connection, keep=keep)
+
+    def leave(self) -> None:
+        """Never use or free it, in a forked child, where freeing it would crash the process."""
+        if self._unclosed.detach():
+            _never_free(self._database, self.connection)
+
+
+def _close(database: Any, spill: Path, connection: Any, *, keep: bool) -> None:
+    connection.close()
+    if not keep or spill.exists():
+        database.close()
+        return
+    # Another thread, or the collector in this one, may do the same in between.
+    _idle.append((database, spill))
+    if len(_idle) > _MOST:
+        with suppress(IndexError):
+            _idle.pop(0)[0].close()
+
+
+def _abandoned(database: Any, spill: Path, connection: Any) -> None:
+    """Keep the database of a question that was never run; called at any time, in any thread."""
+    with suppress(Exception):  # whose message, which Python would print here, may quote data
+        _close(database, spill, connection, keep=True)
+
+
+Opened = tuple[Any, Path, Any]
+
+
+def _started() -> Opened:
+    """A new database, where it spills to, and a connection to it."""
+    spill = spill_directory()
+    database = connect(spill)
+    return database, spill, _connected(database)
+
+
+def _kept() -> Opened | None:
+    """The same of an idle database; None if there is none that can be used."""
+    import duckdb
+
+    while True:
+        try:
+            database, spill = _idle.pop()
+        except IndexError:
+            return None
+        fresh = spill_directory()
+        try:
+            if fresh.parent != spill.parent:  # the private directory was replaced
+                database.execute(f"SET temp_directory = {literal(str(fresh))}")
+                spill = fresh
+            return database, spill, _connected(database)
+        except duckdb.Error:  # it cannot be used any more
+            database.close()
+
+
+def _connected(database: Any) -> Any:
+    cursor = database.cursor()
+    cursor.execute("SET enable_progress_bar = false")
+    return cursor
+
+
+def connect(spill: Path | None = None) -> Any:
+    """An in-memory database that shows and logs nothing about what it reads."""
+    import duckdb
+
+    connection = duckdb.connect(
+        config={
+            "autoinstall_known_extensions": "false",
+            "enable_external_file_cache": "false",
+            "pandas_analyze_sample": "0",  # an object column is text, whatever it contains
+            "preserve_insertion_order": "false",
+            "temp_directory": str(spill or spill_directory()),
+        }
+    )
+    connection.execute("SET enable_progress_bar = false")
+    # The minimum and maximum in Parquet statistics ignore NaN. DuckDB uses them to fold
+    # comparisons, ISNAN and IS NULL, so whether a NaN is counted would depend on other rows.
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    return connection
+
+
+@atexit.register
+def _close_idle() -> None:
+    """Close the idle databases; DuckDB may otherwise write to stderr about them as Python ends."""
+    while _idle:
+        with suppress(Exception):
+            _idle.pop()[0].close()
+
+
+def _forget() -> None:
+    """Leave all databases alone in a forked child, where their threads do not run."""
+    while _idle:
+        _never_free(_idle.pop()[0])
+    for own in _open:
+        own.leave()
+
+
+def _never_free(*inherited: Any) -> None:
+    for each in inherited:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+# --- the ways to scan a source --------------------------------------------------------------------
 
 #: Columns that identify a row of Parquet files: its file, by an option of the scan, and its number,
 #: by a virtual column of DuckDB.
@@ -161,7 +319,7 @@ def _replaceable(query: Question) -> bool:
     """Whether a text with "?" cannot matter: no number and none of the keys has one."""
     if any(each.field.kind == "text" for each in query.inputs):
         return False
-    found = names(query)
+    found = query.names
     if not isinstance(query, Query) or (query.person and query.person.name in found):
         return not found
     for i, field in enumerate(query.by):
@@ -171,3 +329,62 @@ def _replaceable(query: Question) -> bool:
         ):
             return False
     return True
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+#: The name under which frames and streams are registered.
+TABLE: Final = "hourglass_source"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """What to scan: a scan in SQL, and the frame or stream that it reads as ``TABLE``.
+
+    ``text`` is the schema of a text file; ``footer`` the Parquet file that names the columns, as a
+    literal; ``paths`` are Parquet files that declare the same types.
+    """
+
+    scan: str | Scans
+    frame: Frame | None = None
+    stream: TextStream | None = None
+    text: Schema | None = None
+    footer: str | None = None
+    paths: tuple[str, ...] = ()
+
+    @property
+    def again(self) -> bool:
+        """Whether rows can be read twice: of Parquet files and of frames in memory."""
+        return self.footer is not None or (self.frame is not None and not self.frame.once)
+
+
+def of_parquet(paths: Sequence[str]) -> Table:
+    """A scan of Parquet files that declare the same types, by their absolute paths."""
+    literally = [as_glob(path) for path in paths]
+    return Table(scans_of(literally), footer=literal(literally[0]), paths=tuple(paths))
+
+
+def scans_of(*groups: list[str], columns: str = "*") -> Scans:
+    """The ways to scan groups of Parquet files."""
+    replacing, ignoring = (
+        _reads(groups, f", utf8_validation='{mode}', filename='{FILE}'")
+        for mode in ("replace", "ignore")
+    )
+    every = f"[{', '.join(literal(path) for paths in groups for path in paths)}]"
+    lenient = list(zip(replacing, ignoring, strict=True))
+    return Scans(*_reads(groups), columns=columns, lenient=lenient, files=every)
+
+
+def _reads(groups: Sequence[list[str]], more: str = "") -> list[str]:
+    """A call of the reader for each group of files; directory names do not become columns."""
+    listed = (", ".join(map(literal, paths)) for paths in groups)
+    return [f"read_parquet([{paths}], hive_partitioning=false{more})" for paths in listed]
+
+
+def as_glob(path: str) -> str:
+    """A path as a glob that matches only that path."""
+    if "\\" in path and any(character in path for character in "*?["):
+        raise DataError(
+            f"{path!r}: DuckDB cannot read a path with both a backslash and one of * ? [; rename it"
+        )
+    return "".join(f"[{character}]" if character in "*?[" else character for character in path)

@@ -14,11 +14,11 @@ from ...core.urls import shown_url
 from ...errors import DataError, SourceError
 from ..database import SqlSource
 from ..source import Field, Schema, guarded, guarded_schema, missing_extra, register
-from ..sql.cells import double, identifier
-from ..sql.dialects import Dialect, names, number_fields, with_source
+from ..sql.cells import columns_of, double, identifier, with_source
+from ..sql.dialects import Dialect, number_fields
 from ..sql.expression.words import POSTGRES, expanded
 from ..sql.query import Query, Question
-from ..sql.steps import columns_of, plain_input
+from ..sql.steps import plain_input
 
 __all__ = ["Postgres"]
 
@@ -113,7 +113,7 @@ class Postgres:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, with numerics converted to doubles in a way that cannot fail."""
-        texts, ranges = names(query), _ranges(query)
+        texts, ranges = query.names, _ranges(query)
         fields = [_name(f) if f.name in texts else _plain(f, ranges) for f in query.fields]
         fields += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
         native = f"SELECT {columns_of(fields)} FROM {self._relation}"

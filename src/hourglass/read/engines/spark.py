@@ -22,11 +22,12 @@ from ..source import (
     register,
     spill_directory,
 )
-from ..sql.dialects import Dialect, names, numbers_apart, with_fields, with_source
+from ..sql.cells import MOST_IN_DOUBLES, columns_of, with_source
+from ..sql.dialects import Dialect, numbers_apart, with_fields
 from ..sql.expression.words import SPARK, expanded
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Question
-from ..sql.steps import MOST_IN_DOUBLES, columns_of, plain_input
+from ..sql.steps import plain_input
 
 __all__ = ["Spark", "SparkEngine", "new_reader", "session"]
 
@@ -137,7 +138,7 @@ class Spark:
         return self._query(query, "doubles")
 
     def _query(self, query: Question, sums: str) -> str:
-        texts = names(query)
+        texts = query.names
         query, read = numbers_apart(query)
         asked = with_fields(query, lambda field: replace(field, name=_renamed(field.name)))
         columns = columns_of(

@@ -19,19 +19,11 @@ from ...core.totals import Groups
 from ...errors import BoundsError, DataError, SourceError
 from ..database import SqlSource, has_magic
 from ..source import INT64, Field, Schema, guarded, guarded_schema, raise_alone, register
-from ..sql.cells import INFINITY, INTEGER, REAL, identifier
-from ..sql.dialects import (
-    Dialect,
-    exact_real,
-    integer_division,
-    number_fields,
-    with_fields,
-    with_source,
-)
+from ..sql.cells import INFINITY, INTEGER, REAL, columns_of, identifier, with_source
+from ..sql.dialects import Dialect, exact_real, integer_division, number_fields, with_fields
 from ..sql.expression.arithmetic import SCALARS
 from ..sql.expression.words import FUNCTIONS, SQLITE
 from ..sql.query import Question
-from ..sql.steps import columns_of
 
 __all__ = ["SQLite"]
 

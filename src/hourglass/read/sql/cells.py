@@ -1,18 +1,20 @@
-"""SQL for numeric columns: the cell of a value on the grid, for every kind of column.
+"""SQL for the columns of a query: cells of values on the grid, the clamp, keys, and halves of sums.
 
-The rule is that of :mod:`hourglass.core.grid`. A column of text is first parsed by a declared rule;
-what is not a number by that rule is missing.
+The rule for cells is that of :mod:`hourglass.core.grid`. A column of text is first parsed by a
+declared rule; what is not a number by that rule is missing.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Context, Decimal
 from typing import Any, Final
 
 from ...core.grid import NEAREST, Grid
-from ...core.totals import MOST, MOST_SQUARE
+from ...core.totals import HALF, MOST, MOST_SQUARE
 from ...errors import GridError
 from ..source import INT64, TEXT_REACH, Field
 from .expression.nodes import Node
@@ -20,20 +22,28 @@ from .expression.nodes import Node
 __all__ = [
     "INFINITY",
     "INTEGER",
+    "MOST_IN_DOUBLES",
     "REAL",
     "Value",
     "as_double",
     "as_integer",
     "as_text",
     "cell",
+    "clamped_steps",
+    "columns_of",
     "double",
+    "halves",
     "identifier",
+    "is_listed",
     "is_number",
+    "key_column",
     "literal",
     "nearest",
     "scaled",
     "whole",
     "widened",
+    "with_source",
+    "with_steps",
 ]
 
 #: What counts as a number in a column of text: a decimal, or an infinity. Digits match in one way
@@ -187,7 +197,7 @@ def scaled(field: Field, grid: Grid, *, clamp: bool = False) -> str:
 
 
 def is_number(x: str) -> str:
-    """Whether a double is neither NULL nor NaN, by arithmetic as in :mod:`.clamping`."""
+    """Whether a double is neither NULL nor NaN, by arithmetic, as in the clamp below."""
     return f"TRY_CAST({double(1.0)} / (ABS({x}) + {double(1.0)}) AS BIGINT) IS NOT NULL"
 
 
@@ -278,3 +288,159 @@ class Value:
 
 def _or(cell: str, missing: int | None) -> str:
     return cell if missing is None else f"COALESCE({cell}, {missing})"
+
+
+# --- the clamp on DuckDB, without a branch for each row -------------------------------------------
+
+# With y the integer nearest to (x - lower) * s, |y| - |y - G| is exactly 2t - G for the cell t, as
+# long as |y| <= 2^51. Beyond that the cell is a constant. In DuckDB, a CASE whose first branch
+# takes whole vectors costs less than one that divides them.
+#
+# NaN becomes NULL by arithmetic, not by a comparison: in each branch it makes NaN, which TRY_CAST
+# turns into NULL. (If |y| > 2^51, then 1 / y does not change the integer that is cast, not even at
+# infinity.) This is a second safeguard; the first is that DuckDB does not fold expressions with a
+# file's statistics: see ``connect`` in engines/duckdb_scans.py. Whether a row of several columns is
+# complete is tested by comparing a sum of sizes with infinity, which NaN exceeds in DuckDB; of such
+# a sum there are no statistics.
+
+#: Up to this size, sums and differences of y and G are exact.
+_EXACT: Final = double(2.0**51)
+
+
+def clamped_steps(
+    values: Mapping[str, Value], balanced: Collection[str], carried: Sequence[str], *, whole: bool
+) -> list[tuple[str, str]]:
+    """The steps from y to the cells, for values by the names of their cells.
+
+    They read ``scaled``, which has y1 for the cell t1, cells on their own grid, and what is
+    ``carried`` along. Of the ``balanced`` cells the result is 2t - G, and their sum is corrected at
+    the end. With ``whole`` a row that lacks a value has no cells at all; one CASE then tests the
+    sizes of all columns, and its result is a struct.
+    """
+    y = {t: t.replace("t", "y") for t, value in values.items() if not value.grid.own}
+    columns = [*carried, *(t for t in values if t not in y), *y.values()]
+    cells, moderate = {t: t for t in values}, {t: t for t in values}
+    for t, name in y.items():
+        value, size, distance = values[t], name.replace("y", "a"), name.replace("y", "b")
+        columns.append(f"ABS({name}) AS {size}")
+        columns.append(f"ABS({name} - {_top(value.grid)}) AS {distance}")
+        moderate[t] = _moderate(value.grid, size, distance, t in balanced)
+        clamped = _clamped(value.grid, name, size, moderate[t], t in balanced)
+        cells[t] = value.filled(clamped, balanced=t in balanced)
+    apart = ("apart", f"SELECT {', '.join(columns)} FROM scaled")
+    if not whole:
+        found = [*carried, *(f"{cell} AS {t}" for t, cell in cells.items())]
+        return [apart, ("quantised", f"SELECT {', '.join(found)} FROM apart")]
+    sizes = {t: name.replace("y", "a") for t, name in y.items()}
+    needed = " + ".join(size for t, size in sizes.items() if values[t].missing is None)
+    packed = (
+        f"CASE WHEN {' + '.join(sizes.values())} <= {_EXACT} THEN {_packed(moderate)} "
+        f"WHEN {needed} <= {_INF} THEN {_packed(cells)} END AS t"
+    )
+    unpacked = [*carried, *(f"t.{t} AS {t}" for t in values)]
+    return [
+        apart,
+        ("packed", f"SELECT {', '.join([*carried, packed])} FROM apart"),
+        ("quantised", f"SELECT {', '.join(unpacked)} FROM packed"),
+    ]
+
+
+def _moderate(grid: Grid, size: str, distance: str, balanced: bool) -> str:
+    """The cell if |y| <= 2^51, from |y| and |y - G|."""
+    inner = f"{size} - {distance}"
+    if not balanced:
+        inner = f"({inner} + {_top(grid)}) * {double(0.5)}"
+    return f"TRY_CAST({inner} AS BIGINT)"
+
+
+def _clamped(grid: Grid, y: str, size: str, moderate: str, balanced: bool) -> str:
+    """The cell of any y."""
+    low, tiny = double(float(-grid.cells) if balanced else 0.0), f"{double(1.0)} / {y}"
+    return (
+        f"CASE WHEN {size} <= {_EXACT} THEN {moderate} "
+        f"WHEN {y} < {double(0.0)} THEN TRY_CAST({tiny} + {low} AS BIGINT) "
+        f"ELSE TRY_CAST({tiny} + {_top(grid)} AS BIGINT) END"
+    )
+
+
+def _top(grid: Grid) -> str:
+    return double(float(grid.cells))
+
+
+def _packed(cells: Mapping[str, str]) -> str:
+    return f"STRUCT_PACK({', '.join(f'{t} := {cell}' for t, cell in cells.items())})"
+
+
+# --- parts of a query -----------------------------------------------------------------------------
+
+_SHIFT: Final = HALF.bit_length() - 1
+
+
+#: Adding it to a cell rounds the cell to the nearest multiple of HALF.
+_ROUND: Final = NEAREST * HALF
+
+
+#: Up to this many records, the sum of doubles is exact: 2^32 * 2^37 = 2^53 * HALF.
+MOST_IN_DOUBLES: Final = 2**37
+
+
+def columns_of(listed: Iterable[str]) -> str:
+    """The columns to read from a table, or a constant if none are needed."""
+    return ", ".join(listed) or "1 AS hourglass_row"
+
+
+def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
+    """Join common table expressions, if there are any, and the final SELECT."""
+    clauses = ",\n".join(f"{name} AS (\n  {body}\n)" for name, body in steps)
+    return f"WITH {clauses}\n{last}" if steps else last
+
+
+def key_column(field: Field) -> str:
+    """A column that names groups or persons, as a value of its kind.
+
+    Dates outside Python's range, the years 1 to 9999, are treated as NULL. Text is already clean:
+    see :mod:`.dialects`.
+    """
+    column = identifier(field.name)
+    if field.kind == "date":
+        first, last = literal(date.min), literal(date.max)
+        return f"CASE WHEN {column} >= {first} AND {column} <= {last} THEN {column} END"
+    return column
+
+
+def is_listed(field: Field, allowed: Iterable[object], nulls: bool) -> str:
+    """A test for the values of public keys, and for NULL if it is one of them.
+
+    A number that the column cannot hold has no rows and is left out: an engine could fail at it,
+    and DuckDB would do so only if there is a row to compare it with.
+    """
+    column, (least, most) = key_column(field), field.reach
+    held = (v for v in allowed if v is not None and (type(v) is not int or least <= v <= most))
+    listed = ", ".join(literal(value, field.wide) for value in held)
+    tests = [f"{column} IN ({listed})"] if listed else []
+    tests += [f"{column} IS NULL"] if nulls else []
+    return f"({' OR '.join(tests)})" if len(tests) > 1 else tests[0] if tests else "FALSE"
+
+
+def halves(term: str, sums: str) -> tuple[str, str]:
+    """The high and low halves of the sum of a term.
+
+    Of "doubles", integers up to 2^32, the high half is the nearest multiple of HALF, and the low
+    half what is left. Both sums are exact in doubles for up to MOST_IN_DOUBLES records: one adds up
+    multiples of 2^16 to at most 2^69, the other integers to at most 2^52.
+    """
+    if sums == "doubles":
+        high = f"(({term} + {double(_ROUND)}) - {double(_ROUND)})"
+        return f"SUM({high}) * {double(1.0 / HALF)}", f"SUM({term} - {high})"
+    if sums == "huge":
+        return f"SUM({term}) >> {_SHIFT}", f"SUM({term}) & {HALF - 1}"
+    if sums == "numeric":
+        return f"SUM({term}) // {HALF}", f"SUM({term}) % {HALF}"
+    inner = term if term.isidentifier() else f"({term})"
+    return f"SUM({inner} >> {_SHIFT})", f"SUM({inner} & {HALF - 1})"
+
+
+def with_source(native: str, body: str) -> str:
+    """The query over what ``native`` selects, both in the engine's dialect."""
+    source = f"WITH source AS (\n  {native}\n)"
+    return f"{source},\n{body[5:]}" if body.startswith("WITH ") else f"{source}\n{body}"

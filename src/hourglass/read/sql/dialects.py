@@ -20,9 +20,14 @@ from .histogram import Histogram
 from .query import Query, Question
 
 __all__ = [
-    "Dialect", "exact_real", "integer_division", "names", "number_fields", "number_names",
-    "numbers_apart", "with_fields", "with_source",
-]  # fmt: skip
+    "Dialect",
+    "exact_real",
+    "integer_division",
+    "number_fields",
+    "number_names",
+    "numbers_apart",
+    "with_fields",
+]
 
 Mend = Callable[[Any, Any], Any]
 
@@ -58,12 +63,6 @@ def _written(text: str, dialect: Dialect) -> str:
     return written
 
 
-def with_source(native: str, body: str) -> str:
-    """The query over what ``native`` selects, both in the engine's dialect."""
-    source = f"WITH source AS (\n  {native}\n)"
-    return f"{source},\n{body[5:]}" if body.startswith("WITH ") else f"{source}\n{body}"
-
-
 def integer_division(node: Any, expressions: Any) -> Any:
     """a // b as a / b, for engines where that truncates integers."""
     if isinstance(node, expressions.IntDiv):
@@ -89,13 +88,6 @@ def exact_real(value: float) -> str:
 
 
 # --- columns ------------------------------------------------------------------------------------
-
-
-def names(query: Question) -> set[str]:
-    """The columns of text that name groups or persons."""
-    by = query.by if isinstance(query, Query) else ()
-    person = getattr(query, "person", None)
-    return {f.name for f in (*by, *([person] if person else [])) if f.kind == "text"}
 
 
 def with_fields(
@@ -130,9 +122,9 @@ def numbers_apart(query: Question) -> tuple[Question, dict[str, str]]:
     only if NULL is among the public keys: otherwise the row is left out.
     """
     found: dict[str, str] = {}
-    if isinstance(query, Query) and any(query.nulls):
+    if isinstance(query, Query) and query.has_null_key:
         taken = {field.name.casefold() for field in query.fields}
-        for name in sorted(names(query) & number_fields(query).keys()):
+        for name in sorted(query.names & number_fields(query).keys()):
             alias = f"{name} as a number"
             while alias.casefold() in taken:
                 alias += "_"

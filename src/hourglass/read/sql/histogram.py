@@ -34,10 +34,11 @@ from ..bucket_counts import histogram_of_chunks
 from ..persons import histogram_in_any_order, histogram_of_persons
 from ..source import TEXT_REACH, Field
 from .buckets import Thresholds, of_doubles, of_integers
-from .cells import as_double, as_integer, double, is_number, whole, widened
+from .cells import as_double, as_integer, double, is_number, key_column, whole, widened, with_steps
 from .expression.nodes import Node
 from .expression.words import DUCKDB, Words
-from .steps import Asked, Input, kept_rows, key_column, with_steps
+from .query import Asked, Input
+from .steps import kept_rows
 
 if TYPE_CHECKING:
     from ..column import Column
@@ -70,6 +71,16 @@ class Histogram:
         if self.person is None or (found and self.person.name == self.value.name):
             return found
         return [*found, self.person]
+
+    @property
+    def names(self) -> set[str]:
+        """The column that identifies persons, if that is text."""
+        return {self.person.name} if self.person and self.person.kind == "text" else set()
+
+    @property
+    def has_null_key(self) -> bool:
+        """Buckets are never NULL."""
+        return False
 
     @property
     def inputs(self) -> tuple[Input, ...]:

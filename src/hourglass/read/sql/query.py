@@ -4,7 +4,7 @@ Written in DuckDB's dialect as flat common table expressions over a table named 
 :mod:`.dialects` translates it for other engines. All values are exact integers from the first step
 on, so every engine returns the same totals, bit for bit.
 
-    asked       the rows that a filter keeps, and what expressions compute (:mod:`.steps`)
+    asked       the rows that a filter keeps, and what expressions compute
     quantised   the keys, the person and the cell t of every row (the rule of hourglass.core.grid)
     complete    several columns: no cells in rows that lack one, if those could not be left out yet
     persons     each person once: the nearest cell to the mean of their cells
@@ -12,13 +12,18 @@ on, so every engine returns the same totals, bit for bit.
     chosen      ... and those of them that count
     (last)      COUNT(t), and each sum that the statistic needs as 65536 * hi + lo, by group
 
-With several columns the cells are t1, t2, ...; DuckDB may sum 2t - G instead: see :mod:`.clamping`.
+The columns that filters and expressions read have names of their own, and each engine provides them
+in a common form: numbers as doubles or 64-bit integers, text as valid UTF-8 of up to 4,096 bytes
+that compares as bytes, dates as integers.
+
+With several columns the cells are t1, t2, ...; DuckDB may sum 2t - G instead: see :mod:`.cells`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from ...core.keys import Places
@@ -27,33 +32,103 @@ from ...core.unit import Unit
 from ..kernel import total_of_array, total_of_chunks
 from ..several import Target, totals_of_columns
 from ..source import Field
-from .cells import Value, scaled
-from .clamping import clamped_steps
+from .cells import (
+    Value,
+    clamped_steps,
+    halves,
+    identifier,
+    is_listed,
+    key_column,
+    scaled,
+    with_steps,
+)
+from .expression.arithmetic import PAIR
+from .expression.nodes import Node
 from .expression.words import DUCKDB, Words
+from .expression.writing import Writer
 from .question import Question
 from .sides import person_side, side_count, side_of
 from .steps import (
     ROW,
-    Asked,
-    Input,
     are_listed,
     checked_names,
     complete_rows,
     complete_test,
     group_order,
-    halves,
     is_between,
-    is_listed,
     kept_rows,
-    key_column,
     rounded_mean,
-    with_steps,
 )
 
 if TYPE_CHECKING:
     from ..column import Column
 
-__all__ = ["MOST_LISTED", "Query", "Question", "Value"]
+
+__all__ = [
+    "MOST_LISTED",
+    "Asked",
+    "Input",
+    "Query",
+    "Question",
+    "Value",
+    "inputs_of",
+    "is_ours",
+    "value_alias",
+]
+
+#: The prefix of names that hourglass adds to a query.
+_OURS: Final = "hourglass \N{SECTION SIGN}"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A column that an expression reads as ``name``, with its field and its alias."""
+
+    name: str
+    alias: str
+    field: Field
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The filter of a question, and the columns that it and the expressions read."""
+
+    where: Node | None = None
+    inputs: tuple[Input, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.where is not None or self.inputs)
+
+    @cached_property
+    def _columns(self) -> dict[str, tuple[Field, str]]:
+        return {each.name: (each.field, identifier(each.alias)) for each in self.inputs}
+
+    def step(
+        self, kept: Iterable[Field], computed: Mapping[str, Node], words: Words
+    ) -> tuple[str, str]:
+        """The SELECT of this step: the columns to keep, and the computed ones by name."""
+        writer = Writer(self._columns, words)
+        columns = [identifier(field.name) for field in kept]
+        columns += [f"{writer.write(node)} AS {identifier(n)}" for n, node in computed.items()]
+        where = "" if self.where is None else f" WHERE {writer.condition(self.where)}"
+        return "asked", f"SELECT {', '.join(columns) or '1 AS hourglass_row'} FROM source{where}"
+
+
+def inputs_of(fields: Mapping[str, Field]) -> tuple[Input, ...]:
+    """Columns by name, each under an alias."""
+    places = enumerate(fields.items(), 1)
+    return tuple(Input(name, f"{_OURS} input {place}", field) for place, (name, field) in places)
+
+
+def is_ours(name: str) -> bool:
+    """Whether a column's name could clash with the names that hourglass adds to a query."""
+    return name.casefold().startswith(_OURS) or name.casefold() == PAIR
+
+
+def value_alias(place: int) -> str:
+    """The name of a computed column in the query."""
+    return f"{_OURS} value {place + 1}"
+
 
 #: On DuckDB, longer lists of public keys are not in the query; groups are chosen in its result.
 MOST_LISTED: Final = 500
@@ -77,7 +152,7 @@ class Query:
     unit: Unit = Unit()  # noqa: RUF009
     person: Field | None = None
     sums: tuple[Sum, ...] = ()
-    asked: Asked = Asked()  # noqa: RUF009
+    asked: Asked = Asked()
     places: Places | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -94,6 +169,17 @@ class Query:
         wanted = [v.field for v in self.values if v.expression is None] + [*self.by]
         wanted += [self.person] if self.person else []
         return list({field.name: field for field in reversed(wanted)}.values())[::-1]
+
+    @property
+    def names(self) -> set[str]:
+        """The columns of text that name groups or persons."""
+        found = (*self.by, self.person) if self.person else self.by
+        return {field.name for field in found if field.kind == "text"}
+
+    @property
+    def has_null_key(self) -> bool:
+        """Whether NULL is among the public keys."""
+        return any(self.nulls)
 
     @property
     def inputs(self) -> tuple[Input, ...]:

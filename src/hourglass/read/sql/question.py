@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 from ...core.totals import Groups, Sum
 from ..source import Field
 from .expression.words import DUCKDB, Words
-from .steps import Input
 
 if TYPE_CHECKING:
     from ..column import Column
+    from .query import Input
 
 __all__ = ["Question"]
 
@@ -45,6 +45,14 @@ class Question(Protocol):
     @property
     def sums(self) -> tuple[Sum, ...]:
         """The sums in the result."""
+
+    @property
+    def names(self) -> set[str]:
+        """The columns of text that name groups or persons."""
+
+    @property
+    def has_null_key(self) -> bool:
+        """Whether NULL is among the public keys."""
 
     @property
     def inputs(self) -> tuple[Input, ...]:

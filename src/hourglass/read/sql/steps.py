@@ -1,38 +1,40 @@
-"""The steps of the query: filters and expressions, what counts for a person, keys, halves of sums.
-
-The first step, ``asked``, has the rows that the filter of ``where`` keeps, with the columns that
-are asked for by name and those that expressions compute. The columns that filters and expressions
-read have names of their own, and each engine provides them in a common form: numbers as doubles or
-64-bit integers, text as valid UTF-8 of up to 4,096 bytes that compares as bytes, dates as integers.
-"""
+"""The steps of a query that choose rows: what counts for a person, what is complete or public."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
-from functools import cached_property
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from ...core.grid import NEAREST
 from ...core.keys import KeyColumn
 from ...core.totals import HALF
 from ..source import Field
-from .cells import Value, as_double, as_integer, as_text, double, identifier, literal, whole
-from .expression.arithmetic import PAIR
-from .expression.nodes import Node
-from .expression.words import Words
-from .expression.writing import Writer
+from .cells import (
+    Value,
+    as_double,
+    as_integer,
+    as_text,
+    halves,
+    identifier,
+    is_listed,
+    key_column,
+    literal,
+    whole,
+)
 
 __all__ = [
-    "MOST_IN_DOUBLES", "ROW", "Asked", "Input", "are_listed", "checked_names", "columns_of",
-    "complete_rows", "complete_test", "group_order", "halves", "hash_of", "inputs_of",
-    "is_between", "is_listed", "is_ours", "kept_rows", "key_column", "plain_input", "rounded_mean",
-    "value_alias", "with_steps",
-]  # fmt: skip
+    "ROW",
+    "are_listed",
+    "checked_names",
+    "complete_rows",
+    "complete_test",
+    "group_order",
+    "hash_of",
+    "is_between",
+    "kept_rows",
+    "plain_input",
+    "rounded_mean",
+]
 
-#: The prefix of names that hourglass adds to a query.
-_OURS: Final = "hourglass \N{SECTION SIGN}"
 
 #: The cell of a row if only rows are counted.
 ROW: Final = "CAST(1 AS BIGINT)"
@@ -43,12 +45,6 @@ ROW: Final = "CAST(1 AS BIGINT)"
 MOST_KEYS: Final = 10_000
 MOST_COMBINED: Final = 100
 
-_SHIFT: Final = HALF.bit_length() - 1
-
-#: Adding it to a cell rounds the cell to the nearest multiple of HALF.
-_ROUND: Final = NEAREST * HALF
-#: Up to this many records, the sum of doubles is exact: 2^32 * 2^37 = 2^53 * HALF.
-MOST_IN_DOUBLES: Final = 2**37
 
 #: A prime: products of two remainders fit into 64 bits.
 PRIME: Final = 2**31 - 1
@@ -58,68 +54,7 @@ TERM: Final = 1234567
 _BASE: Final = 103
 
 
-def columns_of(listed: Iterable[str]) -> str:
-    """The columns to read from a table, or a constant if none are needed."""
-    return ", ".join(listed) or "1 AS hourglass_row"
-
-
-def with_steps(steps: Sequence[tuple[str, str]], last: str) -> str:
-    """Join common table expressions, if there are any, and the final SELECT."""
-    clauses = ",\n".join(f"{name} AS (\n  {body}\n)" for name, body in steps)
-    return f"WITH {clauses}\n{last}" if steps else last
-
-
 # --- filters and expressions --------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Input:
-    """A column that an expression reads as ``name``, with its field and its alias."""
-
-    name: str
-    alias: str
-    field: Field
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The filter of a question, and the columns that it and the expressions read."""
-
-    where: Node | None = None
-    inputs: tuple[Input, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.where is not None or self.inputs)
-
-    @cached_property
-    def _columns(self) -> dict[str, tuple[Field, str]]:
-        return {each.name: (each.field, identifier(each.alias)) for each in self.inputs}
-
-    def step(
-        self, kept: Iterable[Field], computed: Mapping[str, Node], words: Words
-    ) -> tuple[str, str]:
-        """The SELECT of this step: the columns to keep, and the computed ones by name."""
-        writer = Writer(self._columns, words)
-        columns = [identifier(field.name) for field in kept]
-        columns += [f"{writer.write(node)} AS {identifier(n)}" for n, node in computed.items()]
-        where = "" if self.where is None else f" WHERE {writer.condition(self.where)}"
-        return "asked", f"SELECT {', '.join(columns) or '1 AS hourglass_row'} FROM source{where}"
-
-
-def inputs_of(fields: Mapping[str, Field]) -> tuple[Input, ...]:
-    """Columns by name, each under an alias."""
-    places = enumerate(fields.items(), 1)
-    return tuple(Input(name, f"{_OURS} input {place}", field) for place, (name, field) in places)
-
-
-def is_ours(name: str) -> bool:
-    """Whether a column's name could clash with the names that hourglass adds to a query."""
-    return name.casefold().startswith(_OURS) or name.casefold() == PAIR
-
-
-def value_alias(place: int) -> str:
-    """The name of a computed column in the query."""
-    return f"{_OURS} value {place + 1}"
 
 
 def plain_input(field: Field) -> str:
@@ -180,33 +115,6 @@ def _start(person: Field) -> tuple[str, str]:
     for i in range(1, 8):
         digits = f"({digits} * {_BASE} + ASCII(SUBSTR(s, {i}, 1)))"
     return hash_of(as_text("person")), f"{digits} % {PRIME}"
-
-
-def key_column(field: Field) -> str:
-    """A column that names groups or persons, as a value of its kind.
-
-    Dates outside Python's range, the years 1 to 9999, are treated as NULL. Text is already clean:
-    see :mod:`.dialects`.
-    """
-    column = identifier(field.name)
-    if field.kind == "date":
-        first, last = literal(date.min), literal(date.max)
-        return f"CASE WHEN {column} >= {first} AND {column} <= {last} THEN {column} END"
-    return column
-
-
-def is_listed(field: Field, allowed: Iterable[object], nulls: bool) -> str:
-    """A test for the values of public keys, and for NULL if it is one of them.
-
-    A number that the column cannot hold has no rows and is left out: an engine could fail at it,
-    and DuckDB would do so only if there is a row to compare it with.
-    """
-    column, (least, most) = key_column(field), field.reach
-    held = (v for v in allowed if v is not None and (type(v) is not int or least <= v <= most))
-    listed = ", ".join(literal(value, field.wide) for value in held)
-    tests = [f"{column} IN ({listed})"] if listed else []
-    tests += [f"{column} IS NULL"] if nulls else []
-    return f"({' OR '.join(tests)})" if len(tests) > 1 else tests[0] if tests else "FALSE"
 
 
 def is_between(field: Field, public: KeyColumn, nulls: bool) -> str:
@@ -281,24 +189,6 @@ def checked_names(fields: Mapping[str, Field | None]) -> list[str]:
     """Tests of names on DuckDB: once per group of a person instead of in every row."""
     texts = (name for name, field in fields.items() if field and field.kind == "text")
     return [f"({name} IS NULL OR TRY(DECODE(ENCODE({name}))) IS NOT NULL)" for name in texts]
-
-
-def halves(term: str, sums: str) -> tuple[str, str]:
-    """The high and low halves of the sum of a term.
-
-    Of "doubles", integers up to 2^32, the high half is the nearest multiple of HALF, and the low
-    half what is left. Both sums are exact in doubles for up to MOST_IN_DOUBLES records: one adds up
-    multiples of 2^16 to at most 2^69, the other integers to at most 2^52.
-    """
-    if sums == "doubles":
-        high = f"(({term} + {double(_ROUND)}) - {double(_ROUND)})"
-        return f"SUM({high}) * {double(1.0 / HALF)}", f"SUM({term} - {high})"
-    if sums == "huge":
-        return f"SUM({term}) >> {_SHIFT}", f"SUM({term}) & {HALF - 1}"
-    if sums == "numeric":
-        return f"SUM({term}) // {HALF}", f"SUM({term}) % {HALF}"
-    inner = term if term.isidentifier() else f"({term})"
-    return f"SUM({inner} >> {_SHIFT})", f"SUM({inner} & {HALF - 1})"
 
 
 def hash_of(*parts: str) -> str:
