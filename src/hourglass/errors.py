@@ -240,7 +240,9 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> None:
     """Refuse an option that is not one of the names offered."""
     offered = tuple(choices)
     if not isinstance(value, str) or value not in offered:
-        raise OptionError(f"{name}={shown(value)} is not one of {', '.join(offered)}")
+        raise not_one_of(name, value, offered)
 
 
-# --- foreign errors -------------------------------------------------------------------------------
+def not_one_of(name: str, value: Any, choices: Iterable[str]) -> OptionError:
+    """The error for an option that is not one of the names offered."""
+    return OptionError(f"{name}={shown(value)} is not one of {', '.join(choices)}")

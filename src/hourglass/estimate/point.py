@@ -26,7 +26,7 @@ import numpy.typing as npt
 from ..core.exact import ratio_to_double, to_double
 from ..core.grid import Grid
 from ..core.totals import NoisyTotals
-from ..errors import OptionError, one_of, shown
+from ..errors import OptionError, not_one_of, shown
 from ..mechanisms.base import MeanMechanism, find, names_with
 from ..mechanisms.tails import Line, misses
 from .posterior import posterior_shares
@@ -66,7 +66,8 @@ _BLOCK: Final = 1 << 14
 
 def check_estimator(estimator: str, algorithm: str, statistic: str = "mean") -> str:
     """Check that the estimator works with this algorithm."""
-    one_of("estimator", estimator, ESTIMATORS)
+    if not isinstance(estimator, str) or estimator not in ESTIMATORS:
+        raise not_one_of("estimator", estimator, ESTIMATORS)
     if estimator in BAYESIAN and statistic != "mean":
         raise OptionError(
             f"estimator={estimator!r} works only for the mean of one column without spread; "

@@ -24,7 +24,7 @@ import numpy as np
 from ..core.exact import Enclosure
 from ..core.grid import Grid
 from ..core.totals import NoisyTotals, Totals, Wide
-from ..errors import one_of
+from ..errors import not_one_of
 from ..noise.bits import SECURE, Bits
 from .lattice import Lattice
 from .tails import Tails
@@ -196,7 +196,8 @@ def register(kind: Kind) -> Kind:
 def find(name: str, statistic: str = "mean") -> type[Any]:
     """The mechanism of that name; an error lists all names."""
     names = _REGISTRY.get(statistic, {})
-    one_of("algorithm", name, names)
+    if not isinstance(name, str) or name not in names:
+        raise not_one_of("algorithm", name, names)
     return names[name]
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from ..core.keys import KeyColumn, Keys, Places, Public, is_column, key_column
 from ..core.totals import Groups, Totals
 from ..core.urls import scheme_of, shown_url
-from ..errors import DataError, OptionError, one_of, shown
+from ..errors import DataError, OptionError, not_one_of, shown
 from .blocks import open_binary
 from .column import Column, Columns
 from .column import column as column_of
@@ -100,12 +100,17 @@ def multiline(path: Any) -> Multiline:
 class FileSet:
     """One file, or the files that a glob matches, all of one format, each of them once.
 
-    ``paths`` are as given, for messages; engines use :attr:`absolute`.
+    ``paths`` are as given, for messages; engines use ``absolute``, the absolute paths, none of
+    which can be mistaken for a URL.
     """
 
     format: str
     paths: tuple[str, ...]
     multiline: bool = False
+    absolute: tuple[str, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "absolute", tuple(map(os.path.abspath, self.paths)))
 
     @classmethod
     def of(cls, path: Any, *, remote: bool = False) -> FileSet:
@@ -136,11 +141,6 @@ class FileSet:
     def is_remote(self) -> bool:
         """Whether the engine resolves the files."""
         return len(self.paths) == 1 and "://" in self.paths[0]
-
-    @property
-    def absolute(self) -> tuple[str, ...]:
-        """The absolute paths, none of which can be mistaken for a URL."""
-        return tuple(os.path.abspath(path) for path in self.paths)
 
     @property
     def separator(self) -> str:
@@ -369,7 +369,7 @@ def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) ->
     if engine is not None:
         every = [kind.name for kind in engines()]
         if not isinstance(engine, str) or engine not in every:
-            one_of("engine", engine, file_engines() if is_path(data) else every)
+            raise not_one_of("engine", engine, file_engines() if is_path(data) else every)
     if is_path(data):
         data = FileSet.of(data, remote=engine == "spark")
         data.check_whole()

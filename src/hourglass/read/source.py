@@ -27,7 +27,6 @@ import threading
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Protocol, TypeVar
 
@@ -396,7 +395,6 @@ def register(engine: Kind) -> Kind:
 
 def engines() -> list[type[Engine]]:
     """Every engine, the preferred one first."""
-    import_module(f"{__package__}.engines")  # whose modules register themselves
     return sorted(_REGISTRY.values(), key=_order)
 
 
