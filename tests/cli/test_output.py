@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from hourglass.cli.columns import bounds_of
 from hourglass.cli.combined import Figures, Pair, _by_label, _compared
 from hourglass.cli.files import write_file
 from hourglass.cli.output import _parquet, check_targets, origin_of
+from hourglass.cli.parts import each_bounds
 from hourglass.errors import OptionError
 
 
@@ -80,7 +80,7 @@ def test_bounds_from_a_file_are_for_all_columns() -> None:
     file, ends = Path("bounds.json"), ("0", "1")
     for bounds, each in ((ends, []), (None, [["x", "0", "1"]]), (ends, [["x", "0", "1"]])):
         with pytest.raises(OptionError, match="either --bounds LOWER UPPER or --bounds-from"):
-            bounds_of(["x", "y"], bounds, each, file)
+            each_bounds(["x", "y"], bounds, each, file)
 
 
 # --- groups by name ---------------------------------------------------------------------------

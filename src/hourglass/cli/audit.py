@@ -20,8 +20,8 @@ from ..core.grid import DEFAULT_GRID, check_grid
 from ..errors import OptionError
 from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import text_table
+from .delivery import Tick, progress
 from .output import table_width
-from .progress import Tick, progress
 
 if TYPE_CHECKING:
     from ..audit import Finding, LowerBound, MutantRow

@@ -14,13 +14,11 @@ from ..errors import OptionError
 from ..mechanisms.scan import RETURN_PART
 from ..noise.bits import SECURE
 from . import options
-from .columns import column_of, number_of
 from .command import spread_out
 from .delivery import Delivery, answering
 from .files import write_file
-from .formats import format_of
-from .output import check_targets, encoded
-from .parts import Charge, Persons, Place
+from .output import check_targets, encoded, format_of
+from .parts import Charge, Persons, Place, column_of, number_of
 
 __all__ = ["bounds"]
 

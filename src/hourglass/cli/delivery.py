@@ -1,4 +1,7 @@
-"""Ask the library, and write the answer, so that it is not lost if a file cannot be written."""
+"""Ask the library, with a progress bar where standard error is a terminal, and deliver the answer.
+
+The answer is not lost if a file cannot be written.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -16,15 +19,61 @@ import typer
 
 from ..errors import HourglassError
 from ..noise.bits import Bits
-from .columns import typed_names
 from .combined import Combined, Figures
 from .files import write_file
-from .formats import statement_text
-from .output import as_options, discard, encoded, origin_of, print_notes, say, write
-from .parts import Account, Charge, Place, Wanted
-from .progress import progress
+from .output import as_options, discard, encoded, origin_of, print_notes, say, statement_text, write
+from .parts import Account, Charge, Place, Wanted, typed_names
 
-__all__ = ["NOT_WRITTEN", "Delivery", "answered", "answering"]
+__all__ = [
+    "NOT_WRITTEN",
+    "Delivery",
+    "Tick",
+    "answered",
+    "answering",
+    "progress",
+    "untold",
+]
+
+#: Called with the name of a task and the number of steps done since the last call.
+Tick = Callable[[str, int], None]
+
+
+def untold(name: str, steps: int) -> None:
+    """Show nothing."""
+
+
+@contextmanager
+def progress(totals: Mapping[str, int]) -> Iterator[Tick]:
+    """Show a bar for each task that reports steps; without a known total, only the time.
+
+    Nothing is written unless standard error is a terminal. The steps must not depend on the data:
+    a task that reads data reports once, with no steps.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield untold
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[done]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, Any] = {}
+        done: dict[str, int] = {}
+
+        def tick(name: str, steps: int) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=totals.get(name), done="")
+            done[name] = done.get(name, 0) + steps
+            shown = f"{done[name]:,}" if done[name] else ""
+            bars.update(tasks[name], advance=steps, done=shown)
+
+        yield tick
+
 
 #: Printed if a column of text seems to have no numbers, by how it is parsed. Only the noisy answer
 #: decides that.

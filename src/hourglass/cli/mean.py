@@ -12,12 +12,21 @@ from ..ask.mean import mean_question
 from ..errors import OptionError
 from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SECURE
-from . import columns, options
-from .columns import columns_of, named
+from . import options
 from .combined import Figures
 from .command import spread_out, values_of
 from .delivery import answered
-from .parts import Charge, Groups, Persons, Place, Wanted
+from .parts import (
+    Charge,
+    Groups,
+    Persons,
+    Place,
+    Wanted,
+    columns_of,
+    each_bounds,
+    each_missing,
+    named,
+)
 
 __all__ = ["mean"]
 
@@ -117,9 +126,7 @@ def mean(
     asked, names = columns_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked if len(asked) > 1 else asked[0],
-        "bounds": columns.bounds_of(
-            names, bounds, named(values_of(bounds_of), expression), bounds_from
-        ),
+        "bounds": each_bounds(names, bounds, named(values_of(bounds_of), expression), bounds_from),
         "epsilon": epsilon,
         "where": where,
         **groups.asked,
@@ -127,7 +134,7 @@ def mean(
         "algorithm": algorithm,
         "estimator": estimator,
         "grid": grid,
-        "missing": columns.missing_of(names, missing, named(values_of(missing_of), expression)),
+        "missing": each_missing(names, missing, named(values_of(missing_of), expression)),
         "parse": parse,
         "spread": spread,
         "outside": outside,

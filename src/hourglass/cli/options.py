@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..read.open import file_engines
-from .formats import FORMATS
+from .output import FORMATS
 
 __all__ = [
     "BoundsFrom", "BoundsGiven", "BudgetName", "By", "Confidence", "Delta", "Difference",

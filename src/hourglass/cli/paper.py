@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..release.rendering import sentence_table
-from .progress import progress
+from .delivery import progress
 
 if TYPE_CHECKING:
     from ..paper import Shown

@@ -15,7 +15,7 @@ from ..estimate.accuracy import plan as planned
 from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import decimals_for, number, paragraphs, text_table
 from . import options
-from .columns import number_of
+from .parts import number_of
 
 __all__ = ["plan"]
 

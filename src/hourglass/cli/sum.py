@@ -12,11 +12,10 @@ from ..ask.sum import sum_question
 from ..errors import OptionError
 from ..noise.bits import SECURE
 from . import options
-from .columns import bounds_of, column_of, missing_of
 from .combined import Figures
 from .command import spread_out
 from .delivery import answered
-from .parts import Charge, Groups, Persons, Place, Wanted
+from .parts import Charge, Groups, Persons, Place, Wanted, column_of, each_bounds, each_missing
 
 __all__ = ["sum_"]
 
@@ -68,13 +67,13 @@ def sum_(
     asked, name = column_of(column, expression)
     ask: dict[str, Any] = {
         "column": asked,
-        "bounds": bounds_of([name], bounds, [], bounds_from),
+        "bounds": each_bounds([name], bounds, [], bounds_from),
         "epsilon": epsilon,
         "where": where,
         **groups.asked,
         "unit": persons.unit,
         "grid": grid,
-        "missing": missing_of([name], missing, []),
+        "missing": each_missing([name], missing, []),
         "parse": parse,
         "outside": outside,
     }

@@ -26,7 +26,7 @@ from ..source import (
     spill_directory,
 )
 from ..sql.cells import columns_of, identifier, with_source
-from ..sql.dialects import Dialect, integer_division, with_fields
+from ..sql.dialects import Dialect, integer_division
 from ..sql.expression.arithmetic import VECTORS
 from ..sql.expression.words import PLAIN
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, NANOSECONDS
@@ -149,7 +149,7 @@ class DataFusion:
                 )
             return found
 
-        asked = with_fields(query, known)
+        asked = query.with_fields(known)
         return source, source.sql(asked, Bounds(0, 1)), asked
 
 

@@ -16,7 +16,6 @@ from ..kernel import Part
 from ..parquet import stored_numbers
 from ..several import totals_of_blocks
 from ..source import Field
-from ..sql.dialects import number_names, plain_fields
 from ..sql.histogram import Histogram
 from ..sql.query import Query, Question
 
@@ -43,7 +42,7 @@ def added_up(relation: Any, query: Question) -> Groups | None:
 
 def added_up_by_threads(paths: Sequence[str], query: Question) -> Groups | None:
     """The same of plain numbers in Parquet files, without DuckDB; None if it has to read them."""
-    fields = plain_fields(query)
+    fields = query.plain_fields
     stored = stored_numbers(paths, fields) if fields else None
     if stored is None:
         return None
@@ -78,7 +77,7 @@ def _added(batches: Iterable[Any], query: Question) -> Groups | None:
     if isinstance(query, Histogram) and query.of_integers:
         return query.of_persons(map(_of_persons, batches))
     chunks = (chunk_of_arrow(batch.column(0)) for batch in batches)
-    (name,) = number_names(query)
+    (name,) = query.number_names
     return query.of_columns({name: Column("", chunks=chunks.__iter__)})
 
 

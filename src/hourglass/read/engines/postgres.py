@@ -15,7 +15,7 @@ from ...errors import DataError, SourceError
 from ..database import SqlSource
 from ..source import Field, Schema, guarded, guarded_schema, missing_extra, register
 from ..sql.cells import columns_of, double, identifier, with_source
-from ..sql.dialects import Dialect, number_fields
+from ..sql.dialects import Dialect
 from ..sql.expression.words import POSTGRES, expanded
 from ..sql.query import Query, Question
 from ..sql.steps import plain_input
@@ -210,7 +210,7 @@ def _ranges(query: Question) -> dict[str, Bounds | None]:
     For buckets nothing is clamped: None.
     """
     if not isinstance(query, Query):
-        return dict.fromkeys(number_fields(query))
+        return dict.fromkeys(query.number_fields)
     found: dict[str, Bounds] = {}
     for value in query.values:
         name, own = value.field.name, value.grid.bounds

@@ -23,7 +23,7 @@ from ..source import (
     spill_directory,
 )
 from ..sql.cells import MOST_IN_DOUBLES, columns_of, with_source
-from ..sql.dialects import Dialect, numbers_apart, with_fields
+from ..sql.dialects import Dialect, numbers_apart
 from ..sql.expression.words import SPARK, expanded
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Question
@@ -140,7 +140,7 @@ class Spark:
     def _query(self, query: Question, sums: str) -> str:
         texts = query.names
         query, read = numbers_apart(query)
-        asked = with_fields(query, lambda field: replace(field, name=_renamed(field.name)))
+        asked = query.with_fields(lambda field: replace(field, name=_renamed(field.name)))
         columns = columns_of(
             _column(new, _renamed(read.get(old.name, old.name)), named=old.name in texts)
             for old, new in zip(query.fields, asked.fields, strict=True)

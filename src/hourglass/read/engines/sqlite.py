@@ -20,7 +20,7 @@ from ...errors import BoundsError, DataError, SourceError
 from ..database import SqlSource, has_magic
 from ..source import INT64, Field, Schema, guarded, guarded_schema, raise_alone, register
 from ..sql.cells import INFINITY, INTEGER, REAL, columns_of, identifier, with_source
-from ..sql.dialects import Dialect, exact_real, integer_division, number_fields, with_fields
+from ..sql.dialects import Dialect, exact_real, integer_division
 from ..sql.expression.arithmetic import SCALARS
 from ..sql.expression.words import FUNCTIONS, SQLITE
 from ..sql.query import Question
@@ -118,9 +118,9 @@ class SQLite:
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, over cells of the declared types only."""
         _check_reach(query)
-        taken, values = {field.name for field in query.fields}, number_fields(query)
+        taken, values = {field.name for field in query.fields}, query.number_fields
         numbers = {name: _number(field, taken) for name, field in values.items()}
-        asked = with_fields(query, lambda field: field, lambda field: numbers[field.name])
+        asked = query.with_fields(lambda field: field, lambda field: numbers[field.name])
         read = {numbers[name].name: field for name, field in values.items()}
         columns = [f"{_sound(read.get(f.name, f))} AS {identifier(f.name)}" for f in asked.fields]
         columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in asked.inputs]

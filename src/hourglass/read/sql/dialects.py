@@ -15,18 +15,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from ..source import Field
-from .histogram import Histogram
-from .query import Query, Question
+from .query import Question
 
 __all__ = [
     "Dialect",
     "exact_real",
     "integer_division",
-    "number_fields",
-    "number_names",
     "numbers_apart",
-    "with_fields",
 ]
 
 Mend = Callable[[Any, Any], Any]
@@ -90,31 +85,6 @@ def exact_real(value: float) -> str:
 # --- columns ------------------------------------------------------------------------------------
 
 
-def with_fields(
-    query: Question,
-    changed: Callable[[Field], Field],
-    of_numbers: Callable[[Field], Field] | None = None,
-) -> Question:
-    """The same query with other fields: renamed, or of another kind.
-
-    ``of_numbers`` is for numeric columns, if they change in another way.
-    """
-    assert isinstance(query, Query | Histogram)
-    numbers = of_numbers or changed
-    person = changed(query.person) if query.person else None
-    inputs = tuple(replace(each, field=changed(each.field)) for each in query.inputs)
-    asked = replace(query.asked, inputs=inputs)
-    if isinstance(query, Histogram):
-        value = query.value if query.expression is not None else numbers(query.value)
-        return replace(query, value=value, person=person, asked=asked)
-    values = tuple(
-        value if value.expression is not None else replace(value, field=numbers(value.field))
-        for value in query.values
-    )
-    by = tuple(map(changed, query.by))
-    return replace(query, values=values, by=by, person=person, asked=asked)
-
-
 def numbers_apart(query: Question) -> tuple[Question, dict[str, str]]:
     """The query with new names for numbers in text that names groups, too; and their columns.
 
@@ -122,9 +92,9 @@ def numbers_apart(query: Question) -> tuple[Question, dict[str, str]]:
     only if NULL is among the public keys: otherwise the row is left out.
     """
     found: dict[str, str] = {}
-    if isinstance(query, Query) and query.has_null_key:
+    if query.has_null_key:
         taken = {field.name.casefold() for field in query.fields}
-        for name in sorted(query.names & number_fields(query).keys()):
+        for name in sorted(query.names & query.number_fields.keys()):
             alias = f"{name} as a number"
             while alias.casefold() in taken:
                 alias += "_"
@@ -132,33 +102,5 @@ def numbers_apart(query: Question) -> tuple[Question, dict[str, str]]:
             found[name] = alias
     if not found:
         return query, {}
-    renamed = with_fields(query, lambda f: f, lambda f: replace(f, name=found.get(f.name, f.name)))
+    renamed = query.with_fields(lambda f: f, lambda f: replace(f, name=found.get(f.name, f.name)))
     return renamed, {alias: name for name, alias in found.items()}
-
-
-def number_fields(query: Question) -> dict[str, Field]:
-    """The columns of numbers, by their names."""
-    assert isinstance(query, Query | Histogram)
-    if isinstance(query, Histogram):
-        return {} if query.expression is not None else {query.value.name: query.value}
-    return {v.field.name: v.field for v in query.values if v.expression is None}
-
-
-def number_names(query: Question) -> list[str]:
-    """The names of the columns of numbers, read or computed."""
-    assert isinstance(query, Query | Histogram)
-    if isinstance(query, Histogram):
-        return [query.value.name]
-    return [value.field.name for value in query.values]
-
-
-def plain_fields(query: Question) -> tuple[Field, ...] | None:
-    """The key, if any, and the columns of numbers; None if rows are filtered or computed, too.
-
-    A row whose key is not public is not counted as filtered: the kernel leaves it out.
-    """
-    assert isinstance(query, Query | Histogram)
-    numbers = number_fields(query)
-    if query.asked or query.person or len(numbers) != len(number_names(query)):
-        return None
-    return (*query.by, *numbers.values()) if isinstance(query, Query) else (*numbers.values(),)

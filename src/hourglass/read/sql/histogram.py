@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +38,7 @@ from .cells import as_double, as_integer, double, is_number, key_column, whole, 
 from .expression.nodes import Node
 from .expression.words import DUCKDB, Words
 from .query import Asked, Input
+from .question import Change
 from .steps import kept_rows
 
 if TYPE_CHECKING:
@@ -81,6 +82,32 @@ class Histogram:
     def has_null_key(self) -> bool:
         """Buckets are never NULL."""
         return False
+
+    @property
+    def number_fields(self) -> dict[str, Field]:
+        """The column, if it is read."""
+        return {} if self.expression is not None else {self.value.name: self.value}
+
+    @property
+    def number_names(self) -> list[str]:
+        """The name of the column, read or computed."""
+        return [self.value.name]
+
+    @property
+    def plain_fields(self) -> tuple[Field, ...] | None:
+        """The column; None if it is computed, or rows are chosen."""
+        return None if self.asked or self.person or self.expression is not None else (self.value,)
+
+    def with_fields(self, changed: Change, of_numbers: Change | None = None) -> Histogram:
+        """The same query with other fields: renamed, or of another kind."""
+        return replace(
+            self,
+            value=self.value
+            if self.expression is not None
+            else (of_numbers or changed)(self.value),
+            person=changed(self.person) if self.person else None,
+            asked=self.asked.with_fields(changed),
+        )
 
     @property
     def inputs(self) -> tuple[Input, ...]:

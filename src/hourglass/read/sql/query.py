@@ -22,7 +22,7 @@ With several columns the cells are t1, t2, ...; DuckDB may sum 2t - G instead: s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,7 +46,7 @@ from .expression.arithmetic import PAIR
 from .expression.nodes import Node
 from .expression.words import DUCKDB, Words
 from .expression.writing import Writer
-from .question import Question
+from .question import Change, Question
 from .sides import person_side, side_count, side_of
 from .steps import (
     ROW,
@@ -102,6 +102,11 @@ class Asked:
     @cached_property
     def _columns(self) -> dict[str, tuple[Field, str]]:
         return {each.name: (each.field, identifier(each.alias)) for each in self.inputs}
+
+    def with_fields(self, changed: Change) -> Asked:
+        """The same with other fields."""
+        inputs = tuple(replace(each, field=changed(each.field)) for each in self.inputs)
+        return replace(self, inputs=inputs)
 
     def step(
         self, kept: Iterable[Field], computed: Mapping[str, Node], words: Words
@@ -185,6 +190,39 @@ class Query:
     def inputs(self) -> tuple[Input, ...]:
         """The inputs of the filter and the expressions, under names of their own."""
         return self.asked.inputs
+
+    @property
+    def number_fields(self) -> dict[str, Field]:
+        """The columns of numbers that are read, by their names."""
+        return {v.field.name: v.field for v in self.values if v.expression is None}
+
+    @property
+    def number_names(self) -> list[str]:
+        """The names of the columns of numbers, read or computed."""
+        return [value.field.name for value in self.values]
+
+    @property
+    def plain_fields(self) -> tuple[Field, ...] | None:
+        """The key, if any, and the columns of numbers; None if rows are chosen or computed, too."""
+        numbers = self.number_fields
+        if self.asked or self.person or len(numbers) != len(self.values):
+            return None
+        return (*self.by, *numbers.values())
+
+    def with_fields(self, changed: Change, of_numbers: Change | None = None) -> Query:
+        """The same query with other fields: renamed, or of another kind."""
+        numbers = of_numbers or changed
+        values = tuple(
+            value if value.expression is not None else replace(value, field=numbers(value.field))
+            for value in self.values
+        )
+        return replace(
+            self,
+            values=values,
+            by=tuple(map(changed, self.by)),
+            person=changed(self.person) if self.person else None,
+            asked=self.asked.with_fields(changed),
+        )
 
     def first_steps(self, words: Words) -> list[tuple[str, str]]:
         """The step that filters and computes, if there is one."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, Self
 
 from ...core.totals import Groups, Sum
 from ..source import Field
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from ..column import Column
     from .query import Input
 
-__all__ = ["Question"]
+__all__ = ["Change", "Question"]
+
+
+Change = Callable[[Field], Field]
 
 
 class Question(Protocol):
@@ -57,6 +60,27 @@ class Question(Protocol):
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The inputs of filters and expressions, under names of their own."""
+
+    @property
+    def number_fields(self) -> dict[str, Field]:
+        """The columns of numbers that are read, by their names."""
+
+    @property
+    def number_names(self) -> list[str]:
+        """The names of the columns of numbers, read or computed."""
+
+    @property
+    def plain_fields(self) -> tuple[Field, ...] | None:
+        """The key, if any, and the columns of numbers; None if rows are chosen or computed, too.
+
+        A row whose key is not public does not count as chosen: the kernel leaves it out.
+        """
+
+    def with_fields(self, changed: Change, of_numbers: Change | None = None) -> Self:
+        """The same query with other fields: renamed, or of another kind.
+
+        ``of_numbers`` is for numeric columns, if they change in another way.
+        """
 
     def text(self, sums: str = "huge", words: Words = DUCKDB) -> str:
         """The query over a table named ``source``, in DuckDB's dialect."""
