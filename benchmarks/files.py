@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.read.engines.duckdb import DuckDB
 from hourglass.read.engines.duckdb_scans import Table
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.core.exact import to_double
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals

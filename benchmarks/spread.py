@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 
 RUNS = 200
 

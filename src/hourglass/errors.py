@@ -41,32 +41,12 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 __all__ = [
-    "BoundsError",
-    "BudgetError",
-    "BudgetExceededError",
-    "BudgetExistsError",
-    "ChargeClosedError",
-    "DataError",
-    "EpsilonError",
-    "GatewayError",
-    "GridError",
-    "HourglassError",
-    "LedgerBusyError",
-    "LedgerCorruptError",
-    "LedgerError",
-    "LedgerMissingError",
-    "LedgerRolledBackError",
-    "LedgerUnreachableError",
-    "LedgerUnsafeError",
-    "LedgerVersionError",
-    "LedgerWriteError",
-    "OptionError",
-    "RequestError",
-    "RequestReusedError",
-    "SourceError",
-    "one_of",
-    "shown",
-]
+    "BoundsError", "BudgetError", "BudgetExceededError", "BudgetExistsError", "ChargeClosedError",
+    "DataError", "EpsilonError", "GatewayError", "GridError", "HourglassError", "LedgerBusyError",
+    "LedgerCorruptError", "LedgerError", "LedgerMissingError", "LedgerRolledBackError",
+    "LedgerUnreachableError", "LedgerUnsafeError", "LedgerVersionError", "LedgerWriteError",
+    "OptionError", "RequestError", "RequestReusedError", "SourceError", "one_of", "shown",
+]  # fmt: skip
 
 
 class HourglassError(Exception):

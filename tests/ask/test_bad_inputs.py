@@ -27,7 +27,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.cli.output import as_options
 from hourglass.core.exact import exact_delta, exact_epsilon, exact_number
 from hourglass.core.grid import Bounds, Grid

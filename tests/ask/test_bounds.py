@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
+from hourglass.ask.search import bounds_question
 from hourglass.ledger import create_budget
 from hourglass.noise import SeededBits
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import MeanQuestion
+from hourglass.ask.question import MeanQuestion
 from tests.read.places import Place
 
 

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.ask.run import run
 from tests.tools import command, long
 

@@ -35,7 +35,7 @@ def counted(data: Any, **options: Any) -> Any:
     """The exact counts; by group, those of the keys a, b, z and NULL."""
     question = count_question(data, epsilon=1, **options)
     found = question.read()
-    return found.only.count if question.keys is None else question.keys.pick(found).count.tolist()
+    return found.only.count if question.keys is None else question.keys.padded(found).count.tolist()
 
 
 @pytest.mark.slow

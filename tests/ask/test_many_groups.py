@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.core.keys import LONGEST, Keys
 from hourglass.core.totals import Groups
 from hourglass.estimate.point import EXACT

@@ -19,10 +19,10 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.bounds import _Options as FindKeywords
-from hourglass.ask.bounds import bounds_question
 from hourglass.ask.keywords import CountKeywords, MeanKeywords, SumKeywords
-from hourglass.ask.mean import mean_question
 from hourglass.ask.options import check_algorithm
+from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 from hourglass.mechanisms.base import ALGORITHMS
 from tests.tools import everything
 

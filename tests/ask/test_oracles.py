@@ -296,10 +296,10 @@ def test_a_person_in_two_groups() -> None:
     ask: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "by": "g", "keys": ["a", "b"]}
 
     def counted(unit: Unit) -> int:
-        from hourglass.ask.mean import mean_question
+        from hourglass.ask.question import mean_question
 
         request = mean_question(people, "x", unit=unit, **ask)
-        found = request.keys.pick(request.read())  # type: ignore[union-attr]
+        found = request.keys.padded(request.read()).totals  # type: ignore[union-attr]
         return sum(found.count)
 
     assert counted(hg.per_person("id")) == 2

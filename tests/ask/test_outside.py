@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.audit.exact import exact_audit, exact_finding
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
@@ -52,7 +52,7 @@ def sides(data: Any, column: Any, **options: Any) -> Any:
     """The exact numbers of values below and above; lists for several groups or columns."""
     question = mean_question(data, column, **ASK | options)
     found = question.read()
-    totals = found.only if question.keys is None else question.keys.pick(found)
+    totals = found.only if question.keys is None else question.keys.padded(found).totals
     assert question.outside is not None
     parts = totals.more[-len(question.outside.sums) :]
     return [part.tolist() if hasattr(part, "tolist") else part for part in parts]

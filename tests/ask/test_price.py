@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
 from hourglass.ask.count import count_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 
 PRICE = Fraction(7, 5)
 TABLE = pd.DataFrame({"id": [1, 2], "x": [0.5, 1.5], "y": [1, 2], "g": ["a", "b"]})

@@ -60,7 +60,7 @@ class SquaresQuestion:
         return self.source.run(self.sql, self.query)
 
     def secret(self, found: Groups) -> Totals:
-        return found.only if self.keys is None else self.keys.pick(found)
+        return found.only if self.keys is None else self.keys.padded(found).totals
 
     def noise(self, secret: Groups, bits: Bits) -> Any:
         squares = np.atleast_1d(np.array(self.secret(secret).more[0], dtype=object))

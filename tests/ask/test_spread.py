@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.core.totals import MOST_SQUARE
 from hourglass.estimate import spread
 from tests.read.places import Place

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import BoundsQuestion, bounds_question
+from hourglass.ask.search import BoundsQuestion, bounds_question
 from hourglass.audit import Path, RecordingBits, greybox_finding, neighbours
 from hourglass.audit.column_paths import NAMES, complete, frame_of, row_neighbours
 from hourglass.audit.greybox import compare

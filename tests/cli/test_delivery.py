@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.run import TotalsQuestion
+from hourglass.ask.question import TotalsQuestion
 from hourglass.cli.delivery import NOT_WRITTEN, Delivery
 from hourglass.cli.parts import Account
 

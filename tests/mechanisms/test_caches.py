@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.core.grid import Bounds
 from hourglass.mechanisms.base import ALGORITHMS
 

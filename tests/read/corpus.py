@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Groups
 from hourglass.core.unit import Unit

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.ask.count import count_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.errors import DataError, OptionError
 from hourglass.read.arrow_cells import sound_array
 

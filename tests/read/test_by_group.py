@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.keys import KeyColumn, Keys, Places
 from hourglass.core.totals import Sum

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import HALF, Groups, Sum
 from hourglass.errors import HourglassError

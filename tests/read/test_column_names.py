@@ -18,7 +18,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.count import count_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 
 #: Each letter is a column; x is the one that is asked for.
 LAYOUTS = ["x", "xX", "Xx", "xx", "xyY", "YXyx", "yyx"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hourglass.ask.count import count_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from tests.read import places
 from tests.read.combined import CELLS, COMMON, Case, Key, Totals, case
 

@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
+from hourglass.ask.search import bounds_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.keys import NAMELESS
 from hourglass.core.totals import Groups

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.noise import SeededBits
 from hourglass.read.database import file_url
 from tests.cli.running import run

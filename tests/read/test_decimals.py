@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 
 TYPES = [(9, 2), (16, 4), (18, 2), (20, 2), (38, 0), (38, 38)]
 PLACES = ["arrow", "polars", "feather", "dictionary", "plain"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.read.sql.expression.checking import type_of
 from hourglass.read.sql.expression.parsing import parsed

@@ -15,7 +15,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.count import count_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.read.types import Kind, common
 
 #: Types, and values at both of their ends.

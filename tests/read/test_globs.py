@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 
 NAMES = [
     "a", "d*", "d1", "d[1]", "d?", "{a,b}", "[!a]", "[a-z]", "**", "sp ace", "p%20q", "h#x",

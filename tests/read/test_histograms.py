@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
+from hourglass.ask.search import bounds_question
 from hourglass.core.scale import Counts, Scale, counts_from_histogram
 from hourglass.core.unit import Unit
 from hourglass.noise import SeededBits

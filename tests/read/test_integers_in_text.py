@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 from hourglass.core.grid import Bounds, Grid
 
 ENDS = [0, 2**31, 2**53, 2**63, 2**64, 2**65, 2**70, 10**30, 10**38, 10**39, 10**60]

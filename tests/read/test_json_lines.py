@@ -12,7 +12,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.count import count_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 
 ROW = '{"x": 7, "g": "b"}'
 #: Lines, and the record that each of them is: none, or (x, g). None where engines may differ.

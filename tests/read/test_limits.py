@@ -21,7 +21,7 @@ import pytest
 import hourglass as hg
 from hourglass.ledger import budget as session
 from hourglass.ledger.budget import Budget
-from hourglass.read import source as base
+from hourglass.read import source
 from hourglass.read.source import guarded, guarded_schema
 
 CANARY = "31.41592"
@@ -210,18 +210,18 @@ def test_a_spill_directory_that_cannot_be_made(
     opened = os.open
 
     def limited(path: Any, *options: Any, **more: Any) -> int:
-        if str(path).endswith(base._LOCK):
+        if str(path).endswith(source._LOCK):
             raise OSError(errno.EMFILE, "Too many open files")
         return opened(path, *options, **more)
 
     place = tmp_path / "tmp"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
-    monkeypatch.setattr(base, "_own", None)
+    monkeypatch.setattr(source, "_own", None)
     monkeypatch.setattr(os, "open", limited)
     with pytest.raises(hg.SourceError, match=r"cannot be made .*TMPDIR"):
-        base.spill_directory()
+        source.spill_directory()
     assert list(place.iterdir()) == []
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(hg.SourceError, match=r"cannot be made .*TMPDIR"):
-        base.spill_directory()
+        source.spill_directory()

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.read import blocks, lines
 from hourglass.read.engines import spark_files

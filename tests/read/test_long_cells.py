@@ -13,7 +13,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.count import count_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.read.sql.expression.words import _matches
 from tests.read import places
 
@@ -89,7 +89,7 @@ def test_long_numbers_that_are_names_too(
         for unit in (hg.per_row(), hg.per_person("k", rows=99, groups=2)):
             question = mean_question(**ask, column="x", by=by, keys=keys, unit=unit, **more)
             assert question.keys is not None
-            found = question.keys.pick(question.read())
+            found = question.keys.padded(question.read()).totals
             assert list(found.cells) == [sum(numbers), 7]
             assert list(found.count) == [len(numbers), 1]
 

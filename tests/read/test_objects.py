@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 
 
 class Mute:

@@ -18,16 +18,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
-from hourglass.read.engines import duckdb_scans as duckdb_own
+from hourglass.ask.question import mean_question
+from hourglass.read.engines import duckdb_scans
 from hourglass.read.engines.duckdb_scans import OwnDatabase
 
 
 @pytest.fixture(autouse=True)
 def _none_is_idle() -> None:
     gc.collect()  # a question of another test may still have one
-    while duckdb_own._idle:
-        duckdb_own._idle.pop()[0].close()
+    while duckdb_scans._idle:
+        duckdb_scans._idle.pop()[0].close()
 
 
 def asked(data: Any, **more: Any) -> Any:
@@ -37,9 +37,9 @@ def asked(data: Any, **more: Any) -> Any:
 def test_the_next_question_uses_the_same_database(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [0.5]}), tmp_path / "t.parquet")
     asked(tmp_path / "t.parquet")
-    (kept,) = duckdb_own._idle
+    (kept,) = duckdb_scans._idle
     asked(tmp_path / "t.parquet")
-    assert duckdb_own._idle == [kept]
+    assert duckdb_scans._idle == [kept]
 
 
 def test_nothing_of_a_question_is_left() -> None:
@@ -58,7 +58,7 @@ def test_nothing_of_a_question_is_left() -> None:
         database.connection.execute("SELECT name, value FROM duckdb_settings()").fetchall()
     )
     fresh = dict(
-        duckdb_own.connect().execute("SELECT name, value FROM duckdb_settings()").fetchall()
+        duckdb_scans.connect().execute("SELECT name, value FROM duckdb_settings()").fetchall()
     )
     differing = {name for name, value in settings.items() if fresh[name] != value}
     assert differing <= {"temp_directory"}
@@ -80,7 +80,7 @@ def test_questions_at_the_same_time_have_databases_of_their_own() -> None:
     for thread in ask:
         thread.join()
     assert len(found) == 8
-    assert len(duckdb_own._idle) <= duckdb_own._MOST
+    assert len(duckdb_scans._idle) <= duckdb_scans._MOST
 
 
 def test_a_database_that_failed_is_not_kept(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_database_that_failed_is_not_kept(tmp_path: Path) -> None:
     file.unlink()
     with pytest.raises(hg.HourglassError):
         question.read()
-    assert duckdb_own._idle == []
+    assert duckdb_scans._idle == []
 
 
 def test_a_database_that_spilled_is_not_kept() -> None:
@@ -102,7 +102,7 @@ def test_a_database_that_spilled_is_not_kept() -> None:
     ).fetchall()
     assert own._spill.exists()
     own.close(keep=True)
-    assert duckdb_own._idle == []
+    assert duckdb_scans._idle == []
     assert not own._spill.exists()
 
 
@@ -119,26 +119,26 @@ def explained(data: Any) -> None:
 def test_a_question_that_never_reads_gives_its_database_back(never_read: Any) -> None:
     """With nothing in it of the table that was registered."""
     asked(pa.table({"x": [0.5]}))
-    ((kept, _),) = duckdb_own._idle
+    ((kept, _),) = duckdb_scans._idle
     table = pa.table({"x": [0.25, 0.75]})
     alive = weakref.ref(table)
     never_read(table)
     del table
     gc.collect()
     assert alive() is None
-    assert [database for database, _ in duckdb_own._idle] == [kept]
+    assert [database for database, _ in duckdb_scans._idle] == [kept]
     own = OwnDatabase()
     assert own.connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal"
                                   ).fetchall() == []  # fmt: skip
 
 
 def test_abandoned_databases_are_kept_up_to_the_limit() -> None:
-    several = [OwnDatabase() for _ in range(duckdb_own._MOST + 2)]
+    several = [OwnDatabase() for _ in range(duckdb_scans._MOST + 2)]
     several[0].close(keep=False)
     connections = [own.connection for own in several]
     several.clear()
     gc.collect()
-    assert len(duckdb_own._idle) == duckdb_own._MOST
+    assert len(duckdb_scans._idle) == duckdb_scans._MOST
     for connection in connections:  # whoever still has one cannot see what comes next
         with pytest.raises(duckdb.ConnectionException):
             connection.execute("SELECT 42")
@@ -149,7 +149,7 @@ def test_an_abandoned_database_that_spilled_is_not_kept() -> None:
     own._spill.mkdir()
     del own
     gc.collect()
-    assert duckdb_own._idle == []
+    assert duckdb_scans._idle == []
 
 
 def test_a_source_that_is_read_twice_leaves_other_questions_alone() -> None:
@@ -164,7 +164,7 @@ def test_a_source_that_is_read_twice_leaves_other_questions_alone() -> None:
 
 def test_a_broken_idle_database_is_replaced() -> None:
     OwnDatabase().close(keep=True)
-    ((kept, _),) = duckdb_own._idle
+    ((kept, _),) = duckdb_scans._idle
     kept.close()
     own = OwnDatabase()
     assert own.connection.execute("SELECT 42").fetchall() == [(42,)]
@@ -188,28 +188,28 @@ import gc, os, sys
 import pyarrow as pa
 import hourglass as hg
 from hourglass.ask.mean import mean_question
-from hourglass.read.engines import duckdb_own
+from hourglass.read.engines import duckdb_scans
 table = pa.table({"x": [0.5] * 1000})
 ask = lambda: hg.mean(table, "x", bounds=(0, 1), epsilon=1)
 ask()
-assert len(duckdb_own._idle) == 1
+assert len(duckdb_scans._idle) == 1
 unread = [mean_question(table, "x", bounds=(0, 1), epsilon=1) for _ in range(2)]
 ask()
-assert len(duckdb_own._idle) == 1
+assert len(duckdb_scans._idle) == 1
 child = os.fork()
 if not child:
-    assert duckdb_own._idle == []
+    assert duckdb_scans._idle == []
     if sys.argv[1] == "drops":
         del unread
         gc.collect()
-        assert duckdb_own._idle == []
+        assert duckdb_scans._idle == []
     if sys.argv[1] != "leaves":
         ask()
     sys.exit(7)  # runs destructors, unlike os._exit
 _, status = os.waitpid(child, 0)
 assert os.waitstatus_to_exitcode(status) == 7, status
 ask()
-assert len(duckdb_own._idle) == 1
+assert len(duckdb_scans._idle) == 1
 """
 
 

@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 from hourglass.core.scale import Counts
 from hourglass.core.totals import HALF, Groups
 from hourglass.read import parquet

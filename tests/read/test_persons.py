@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
+from hourglass.ask.search import bounds_question
 from hourglass.core.scale import Scale, counts_from_histogram
 from hourglass.read import persons as module
 from hourglass.read.persons import (

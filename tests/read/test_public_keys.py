@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.read.source import Field
 from hourglass.read.sql.steps import MOST_COMBINED, MOST_KEYS, are_listed
 from tests.read.corpus import PERSON

@@ -13,7 +13,7 @@ import pytest
 import hourglass as hg
 from hourglass.core.grid import Bounds
 from hourglass.core.totals import Groups
-from hourglass.read import source as base
+from hourglass.read import source
 from hourglass.read.engines.sqlite import _DIALECT
 from hourglass.read.open import file_engines
 from hourglass.read.source import Field, Schema, Source, engines, register
@@ -71,7 +71,7 @@ def toy() -> Iterator[None]:
             return RowsSource(data)
 
     yield
-    del base._REGISTRY["toy"]
+    del source._REGISTRY["toy"]
 
 
 DATA = Rows(((1.0, "a"), (9.0, "b"), (None, "a"), (2.0, "a"), (5.0, None)))

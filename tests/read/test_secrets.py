@@ -20,7 +20,7 @@ import pytest
 
 import hourglass as hg
 from hourglass import errors
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.core.totals import Groups
 from hourglass.noise.bits import SeededBits
 from hourglass.read.engines.duckdb import DuckDB

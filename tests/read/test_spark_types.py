@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.read.engines.spark_files import _plain
 
 pytestmark = pytest.mark.engine("spark")

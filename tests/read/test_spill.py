@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.read import source as base
+from hourglass.read import source
 from hourglass.read.engines.sqlite import SQLite
 from tests.read import places
 
@@ -35,7 +35,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     home.mkdir()
     monkeypatch.setenv("TMPDIR", str(home))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(base, "_own", None)
+    monkeypatch.setattr(source, "_own", None)
     yield home
     monkeypatch.setattr(tempfile, "tempdir", None)
 
@@ -114,7 +114,7 @@ def test_spilled_data_is_private_and_is_swept_after_a_kill(
         (home,) = place.iterdir()
         assert stat.S_IMODE(home.stat().st_mode) == 0o700
         assert any(CANARY.encode() in path.read_bytes() for path in files(home))
-        base.sweep(place)
+        source.sweep(place)
         assert home.exists()  # its owner lives
         process.send_signal(signal.SIGKILL)
     finally:
@@ -139,14 +139,14 @@ def test_nothing_is_left_after_an_answer(place: Path, table: Path, engine: str) 
 
 
 def test_a_directory_for_each_process(place: Path) -> None:
-    first = base.spill_directory()
-    assert first.parent == base.spill_directory().parent != place
-    assert first != base.spill_directory()
+    first = source.spill_directory()
+    assert first.parent == source.spill_directory().parent != place
+    assert first != source.spill_directory()
     assert stat.S_IMODE(first.parent.stat().st_mode) == 0o700
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover
-        os.write(writing, str(base.spill_directory().parent).encode())
+        os.write(writing, str(source.spill_directory().parent).encode())
         os._exit(0)
     os.waitpid(child, 0)
     other = Path(os.read(reading, 1000).decode())
@@ -155,7 +155,7 @@ def test_a_directory_for_each_process(place: Path) -> None:
     assert other.parent == place
     assert other != first.parent
     assert first.parent.exists()  # the fork did not sweep what its parent owns
-    base.sweep(place)
+    source.sweep(place)
     assert first.parent.exists()
     assert not other.exists()  # the fork is gone
 
@@ -163,22 +163,22 @@ def test_a_directory_for_each_process(place: Path) -> None:
 #: Forks while another thread makes the directory.
 FORKED_MEANWHILE = """
 import os, signal, threading
-from hourglass.read.engines import base
+from hourglass.read import source
 
-inside, done, sweep = threading.Event(), threading.Event(), base.sweep
+inside, done, sweep = threading.Event(), threading.Event(), source.sweep
 
 def slow(folder):
     inside.set()
     done.wait()
 
-base.sweep = slow
-thread = threading.Thread(target=base.spill_directory)
+source.sweep = slow
+thread = threading.Thread(target=source.spill_directory)
 thread.start()
 inside.wait()
-base.sweep = sweep
+source.sweep = sweep
 if os.fork() == 0:
     signal.alarm(60)  # ends a child that waits for ever
-    base.spill_directory()
+    source.spill_directory()
     os._exit(0)
 code = os.waitstatus_to_exitcode(os.wait()[1])
 done.set()
@@ -196,10 +196,10 @@ def test_a_fork_while_the_directory_is_made(place: Path) -> None:
 
 
 def test_a_directory_that_was_taken_away_is_made_again(place: Path) -> None:
-    first = base.spill_directory().parent
+    first = source.spill_directory().parent
     (first / "owner.lock").unlink()
     first.rmdir()
-    second = base.spill_directory().parent
+    second = source.spill_directory().parent
     assert second != first
     assert second.is_dir()
 
@@ -229,7 +229,7 @@ def test_what_is_not_ours_is_left_alone(place: Path, tmp_path: Path) -> None:
     (linked / "owner.lock").symlink_to(other / "owner.lock")
     gone = left_behind(place, "hourglass-spill-gone")
     (gone / "inner").symlink_to(other, target_is_directory=True)
-    base.sweep(place)
+    source.sweep(place)
     assert not gone.exists()
     for path in (other, link, wide, named, file, young, linked):
         assert path.exists(), path
@@ -240,12 +240,12 @@ def test_what_is_not_ours_is_left_alone(place: Path, tmp_path: Path) -> None:
 def test_directories_of_other_users_are_left_alone(place: Path) -> None:
     home = left_behind(place)
     os.chown(home, 65534, 65534)
-    base.sweep(place)
+    source.sweep(place)
     assert home.exists()
 
 
 def test_a_sweep_of_a_place_that_is_not_there(tmp_path: Path) -> None:
-    base.sweep(tmp_path / "nowhere")
+    source.sweep(tmp_path / "nowhere")
 
 
 def test_datafusion_and_sqlite(place: Path, tmp_path: Path) -> None:
@@ -285,14 +285,14 @@ def test_old_time_is_not_waited_for(place: Path) -> None:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "held\n"
         start = time.monotonic()
-        base.sweep(place)
+        source.sweep(place)
         assert time.monotonic() - start < 10
         assert len(list(place.iterdir())) == 3
     finally:
         for holder in holders:
             holder.kill()
             holder.communicate()
-    base.sweep(place)
+    source.sweep(place)
     assert list(place.iterdir()) == []
 
 

@@ -21,7 +21,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.count import count_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.errors import DataError, OptionError
 from tests.read.stored import DATE, TEXT, Stored, decimal, integer, timestamp, write
 

@@ -14,7 +14,7 @@ import pyarrow.feather
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.read import arrow_stream
 from hourglass.read.blocks import PAD
 from hourglass.read.lines import Views, records

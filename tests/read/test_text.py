@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 from hourglass.core.grid import Bounds, Grid
 from hourglass.core.totals import Groups
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.read.engines import duckdb_scans as duckdb_own
+from hourglass.read.engines import duckdb_scans
 from hourglass.read.engines.duckdb import DuckDB, distinct_rows
 from tests.cli.running import run
 
@@ -103,13 +103,13 @@ def test_a_table_of_keys_that_fails_leaves_no_database(
     """Caught: an open database, and one that is kept for the next question after it failed."""
     pq.write_table(pa.table({"g": ["a", "b"]}), tmp_path / "keys.parquet")
     closed: list[bool] = []
-    close = duckdb_own.OwnDatabase.close
+    close = duckdb_scans.OwnDatabase.close
 
     def watched(self: Any, *, keep: bool) -> None:
         closed.append(keep)
         close(self, keep=keep)
 
-    monkeypatch.setattr(duckdb_own.OwnDatabase, "close", watched)
+    monkeypatch.setattr(duckdb_scans.OwnDatabase, "close", watched)
     assert distinct_rows(tmp_path / "keys.parquet", ("g",)) == [("a",), ("b",)]
     with pytest.raises(hg.DataError):
         distinct_rows(tmp_path / "keys.parquet", ("h",))

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import bounds_question
 from hourglass.ask.count import count_question
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 from hourglass.ask.sum import sum_question
 from tests.read import corpus
 from tests.read.corpus import texts

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import MeanQuestion
+from hourglass.ask.question import MeanQuestion
 from hourglass.ledger import Budget
 from hourglass.serve.api import ROUTES
 from hourglass.serve.openapi import document

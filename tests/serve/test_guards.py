@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.errors import (
     BudgetExceededError,
     LedgerError,

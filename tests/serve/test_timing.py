@@ -166,7 +166,7 @@ def test_the_measurement_would_see_groups_that_are_looked_up(tmp_path: Path) -> 
         question = found.question(Choice(("minutes",), "ward"), Fraction(1))
         groups, keys = question.read(), question.keys
         assert keys is not None
-        works.append(partial(_ten_times, partial(keys.pick, groups.take(groups.count > 0))))
+        works.append(partial(_ten_times, partial(keys.padded, groups.take(groups.count > 0))))
     assert abs(correlation(works, LEAN[0])) > LEAN[1]
 
 

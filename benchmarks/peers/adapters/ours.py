@@ -74,7 +74,7 @@ def repeat_means(data: Any, bounds: Any, epsilon: float, runs: int) -> Any:
 
 def _noisy(column: Any, bounds: Any, epsilon: float, runs: int) -> tuple[Any, Any]:
     """The algorithm, and the totals with fresh noise, so many times."""
-    from hourglass.ask.mean import mean_question
+    from hourglass.ask.question import mean_question
 
     key = (id(column), bounds, epsilon)
     if key not in _TOTALS:

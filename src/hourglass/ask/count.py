@@ -20,7 +20,8 @@ from ..read.sql.query import Query
 from ..release.counts import Count, Counts
 from .keywords import CountKeywords, MeanKeywords, with_options
 from .options import Conditions, epsilon_per_record, exact_delta_of, names_of
-from .run import TotalsQuestion, explained, run
+from .question import TotalsQuestion
+from .run import explained, run
 
 if TYPE_CHECKING:
     from ..ledger import Budget

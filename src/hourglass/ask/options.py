@@ -29,25 +29,11 @@ from ..read.sql.query import Asked, inputs_of, is_ours, value_alias
 from ..release.found import FoundBounds
 
 __all__ = [
-    "Conditions",
-    "WrittenOptions",
-    "asked_columns",
-    "asked_statistic",
-    "bounds_of_each",
-    "by_name",
-    "check_algorithm",
-    "check_parse",
-    "check_parsed",
-    "check_tables",
-    "check_width",
-    "epsilon_per_record",
-    "exact_delta_of",
-    "missing_cell",
-    "names_of",
-    "of_each",
-    "outside_share",
+    "Conditions", "WrittenOptions", "asked_columns", "asked_statistic", "bounds_of_each", "by_name",
+    "check_algorithm", "check_parse", "check_parsed", "check_tables", "check_width",
+    "epsilon_per_record", "exact_delta_of", "missing_cell", "names_of", "of_each", "outside_share",
     "written_options",
-]
+]  # fmt: skip
 
 #: Values of these types, but not of subclasses, are distinguished by how they are written.
 _PLAIN: Final = frozenset({type(None), bool, int, float, str, Fraction, Decimal})

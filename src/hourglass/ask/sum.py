@@ -17,7 +17,7 @@ from ..read.sql.expression.given import Expression
 from ..release.release import Release
 from ..release.releases import Releases
 from .keywords import SumKeywords, with_options
-from .mean import MeanQuestion, mean_question
+from .question import MeanQuestion, mean_question
 from .run import explained, run
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ask.mean import MeanQuestion, mean_question
+from ..ask.question import MeanQuestion, mean_question
 from ..core.exact import PRECISIONS
 from ..core.unit import Unit
 from ..errors import BudgetError

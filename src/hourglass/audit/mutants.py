@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ask.mean import MeanQuestion
+from ..ask.question import MeanQuestion
 from ..ask.run import run
 from ..core.totals import Totals
 from ..core.unit import per_row

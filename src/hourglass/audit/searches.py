@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from ..ask.bounds import BoundsQuestion, bounds_question
+from ..ask.search import BoundsQuestion, bounds_question
 from ..core.scale import Counts, Scale, counts_from_histogram
 from .finding import Finding
 from .greybox import greybox_finding, neighbours

@@ -24,15 +24,7 @@ from .files import write_file
 from .output import as_options, discard, encoded, origin_of, print_notes, say, statement_text, write
 from .parts import Account, Charge, Place, Wanted, typed_names
 
-__all__ = [
-    "NOT_WRITTEN",
-    "Delivery",
-    "Tick",
-    "answered",
-    "answering",
-    "progress",
-    "untold",
-]
+__all__ = ["NOT_WRITTEN", "Delivery", "Tick", "answered", "answering", "progress"]
 
 #: Called with the name of a task and the number of steps done since the last call.
 Tick = Callable[[str, int], None]

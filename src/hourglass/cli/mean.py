@@ -8,7 +8,7 @@ import typer
 
 import hourglass
 
-from ..ask.mean import mean_question
+from ..ask.question import mean_question
 from ..errors import OptionError
 from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SECURE

@@ -13,9 +13,9 @@ from .output import FORMATS
 __all__ = [
     "BoundsFrom", "BoundsGiven", "BudgetName", "By", "Confidence", "Delta", "Difference",
     "EngineName", "Epsilon", "Explain", "Fewest", "Format", "GridCells", "GroupsOf", "Keys",
-    "KeysFrom", "LedgerPlace", "Master", "Missing", "Multiline", "Output", "OutsideShare",
-    "Parse", "Person", "Plot", "Ratio", "RequestName", "Rows", "Source", "StatementTo", "Table",
-    "Total", "Trusted", "Where",
+    "KeysFrom", "LedgerPlace", "Master", "Missing", "Multiline", "Output", "OutsideShare", "Parse",
+    "Person", "Plot", "Ratio", "RequestName", "Rows", "Source", "StatementTo", "Table", "Total",
+    "Trusted", "Where",
 ]  # fmt: skip
 
 Source = Annotated[

@@ -33,25 +33,10 @@ from .files import check_writable, write_file
 from .wording import as_options
 
 __all__ = [
-    "FORMATS",
-    "as_options",
-    "check_statement",
-    "check_targets",
-    "discard",
-    "encoded",
-    "format_of",
-    "make_printable",
-    "origin_of",
-    "print_notes",
-    "rendered",
-    "say",
-    "statement_text",
-    "table_width",
-    "tell_json",
-    "tell_line",
-    "wants_json",
-    "write",
-]
+    "FORMATS", "as_options", "check_statement", "check_targets", "discard", "encoded", "format_of",
+    "make_printable", "origin_of", "print_notes", "rendered", "say", "statement_text",
+    "table_width", "tell_json", "tell_line", "wants_json", "write",
+]  # fmt: skip
 
 _PLAIN: Final = {"─": "-", "…": "...", "±": "+-", "×": "x", "–": "-", "≤": "<="}
 #: Up to this many groups, intervals are part of the answer by default.

@@ -26,8 +26,8 @@ from ..core.urls import scheme_of
 from ..errors import BudgetError, DataError, OptionError, RequestError, SourceError
 from ..estimate.interval import check_confidence
 from ..ledger import Budget, Reservation
-from ..read.database import SCHEMES, file_url, sql
-from ..read.open import check_scheme, multiline
+from ..read.database import SCHEMES, check_scheme, file_url, sql
+from ..read.open import multiline
 from ..read.sql.expression.given import Expression, expression
 from ..release.found import FoundBounds
 from . import options
@@ -35,20 +35,9 @@ from .output import check_statement, check_targets, format_of
 from .wording import not_a_number
 
 __all__ = [
-    "Account",
-    "Charge",
-    "Groups",
-    "Persons",
-    "Place",
-    "Wanted",
-    "column_of",
-    "columns_of",
-    "each_bounds",
-    "each_missing",
-    "named",
-    "number_of",
-    "typed_names",
-]
+    "Account", "Charge", "Groups", "Persons", "Place", "Wanted", "column_of", "columns_of",
+    "each_bounds", "each_missing", "named", "number_of", "typed_names",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -29,18 +29,9 @@ import numpy.typing as npt
 from ..errors import OptionError
 
 __all__ = [
-    "LONGEST",
-    "NAMELESS",
-    "KeyColumn",
-    "Keys",
-    "Places",
-    "Public",
-    "is_column",
-    "key_column",
-    "key_value",
-    "numbers_of",
-    "public",
-]
+    "LONGEST", "NAMELESS", "KeyColumn", "Keys", "Places", "Public", "is_column", "key_column",
+    "key_value", "numbers_of", "public",
+]  # fmt: skip
 
 #: For more texts than this, PyArrow's conversion is faster, although it imports pandas.
 _MANY: Final = 20_000

@@ -24,23 +24,9 @@ import numpy.typing as npt
 from .keys import NAMELESS, KeyColumn, Keys, numbers_of
 
 __all__ = [
-    "CELLS",
-    "HALF",
-    "LIMIT",
-    "MOST",
-    "MOST_SQUARE",
-    "NOISE",
-    "ROWS",
-    "Groups",
-    "Halves",
-    "NoisyColumns",
-    "NoisyCounts",
-    "NoisyTotals",
-    "Sum",
-    "Totals",
-    "Wide",
-    "joined",
-]
+    "CELLS", "HALF", "LIMIT", "MOST", "MOST_SQUARE", "NOISE", "ROWS", "Groups", "Halves",
+    "NoisyColumns", "NoisyCounts", "NoisyTotals", "Sum", "Totals", "Wide", "joined",
+]  # fmt: skip
 
 #: All values are below this, so that their high halves fit into 64 bits.
 LIMIT: Final = 2**95

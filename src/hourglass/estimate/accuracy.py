@@ -22,15 +22,7 @@ from ..noise.box import MOST_COLUMNS
 from .point import error_at, leading_of, position
 from .population import margin
 
-__all__ = [
-    "Plan",
-    "compare",
-    "expected_error",
-    "gamma",
-    "leading_error",
-    "plan",
-    "sigma2",
-]
+__all__ = ["Plan", "compare", "expected_error", "gamma", "leading_error", "plan", "sigma2"]
 
 
 def __dir__() -> list[str]:

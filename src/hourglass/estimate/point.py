@@ -32,25 +32,10 @@ from ..mechanisms.tails import Line, misses
 from .posterior import posterior_shares
 
 __all__ = [
-    "BAYESIAN",
-    "CELLS",
-    "ESTIMATORS",
-    "EXACT",
-    "Reaches",
-    "check_estimator",
-    "count",
-    "count_reach",
-    "each",
-    "exact_sum",
-    "least_count",
-    "mean",
-    "position",
-    "reaches_of",
-    "rung_below",
-    "share",
-    "sum_",
-    "sum_reach",
-]
+    "BAYESIAN", "CELLS", "ESTIMATORS", "EXACT", "Reaches", "check_estimator", "count",
+    "count_reach", "each", "exact_sum", "least_count", "mean", "position", "reaches_of",
+    "rung_below", "share", "sum_", "sum_reach",
+]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
 

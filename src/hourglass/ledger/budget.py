@@ -49,16 +49,7 @@ from .replay import Balance, Sum, Terms, View, covers
 from .store import Caller, Store, Transaction, known_budget, open_store
 from .verify import verify
 
-__all__ = [
-    "STEPS",
-    "Budget",
-    "Look",
-    "Reservation",
-    "Session",
-    "name_charge",
-    "parsed",
-    "reach",
-]
+__all__ = ["Budget", "Reservation"]
 
 
 class Budget:

@@ -23,11 +23,7 @@ from .replay import Rule, Sum, View
 from .slots import MAX_SLOTS, Slots
 from .store import open_store
 
-__all__ = [
-    "checked_rule",
-    "create_budget",
-    "same_terms",
-]
+__all__ = ["checked_rule", "create_budget", "same_terms"]
 
 
 def create_budget(

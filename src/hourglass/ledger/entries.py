@@ -26,34 +26,11 @@ from ..core.exact import exact_number
 from ..errors import EpsilonError, OptionError, shown
 
 __all__ = [
-    "FIRST",
-    "GENESIS",
-    "MAX_LIMIT",
-    "Allowance",
-    "Amount",
-    "Anchor",
-    "Charge",
-    "Entry",
-    "Fault",
-    "Row",
-    "StoredAnswer",
-    "Verification",
-    "amount_fields",
-    "answer_text",
-    "charged_amount",
-    "checked_name",
-    "checked_question",
-    "checked_text",
-    "digest",
-    "limit_amount",
-    "make_row",
-    "now",
-    "ratio_text",
-    "read_row",
-    "short_text",
-    "shown_number",
-    "shown_numbers",
-]
+    "FIRST", "GENESIS", "MAX_LIMIT", "Allowance", "Amount", "Anchor", "Charge", "Entry", "Fault",
+    "Row", "StoredAnswer", "Verification", "amount_fields", "answer_text", "charged_amount",
+    "checked_name", "checked_question", "checked_text", "digest", "limit_amount", "make_row", "now",
+    "ratio_text", "read_row", "short_text", "shown_number", "shown_numbers",
+]  # fmt: skip
 
 # --- amounts and charges --------------------------------------------------------------------------
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = [
-    "ADDED", "CAPACITY", "COST", "CROWDS", "EXCEEDS", "OVERRUNS", "PLUS", "REDUCED",
-]  # fmt: skip
+__all__ = ["ADDED", "CAPACITY", "COST", "CROWDS", "EXCEEDS", "OVERRUNS", "PLUS", "REDUCED"]
 
 REDUCED: Final = """
 -- A ratio p/q in lowest terms.
@@ -48,7 +46,7 @@ END
 
 CROWDS: Final = """
 -- Whether an amount makes the denominator of the sum too long. A decimal never does: other
--- fractions must leave it room (values.py, DECIMAL_BITS).
+-- fractions must leave it room (entries.py, DECIMAL_BITS).
 BEGIN
     RETURN length(split_part(_sum, '/', 2)) > 2287
         AND mod(rpad('1', 201, '0')::numeric, split_part(_amount, '/', 2)::numeric) <> 0;

@@ -37,20 +37,9 @@ from .entries import (
 from .store import no_such_budget
 
 __all__ = [
-    "Balance",
-    "Cost",
-    "Rule",
-    "Sum",
-    "Terms",
-    "View",
-    "charged",
-    "covers",
-    "more_fit",
-    "own_delta",
-    "read_limit",
-    "read_rule",
-    "register",
-]
+    "Balance", "Cost", "Rule", "Sum", "Terms", "View", "charged", "covers", "more_fit", "own_delta",
+    "read_limit", "register",
+]  # fmt: skip
 
 # --- rules ----------------------------------------------------------------------------------------
 

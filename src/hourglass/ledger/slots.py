@@ -10,10 +10,7 @@ from .composition import equal_total_fits, slots_epsilon
 from .entries import Amount, Entry, amount_fields, ratio_text, shown_number
 from .replay import Cost, own_delta, read_limit, register
 
-__all__ = [
-    "MAX_SLOTS",
-    "Slots",
-]
+__all__ = ["MAX_SLOTS", "Slots"]
 
 
 #: The exact total of more slots takes seconds.

@@ -30,15 +30,7 @@ from ..errors import (
 from .entries import Row, make_row
 from .store import Caller
 
-__all__ = [
-    "SqliteStore",
-    "await_creation",
-    "check_directory",
-    "check_file",
-    "check_journal",
-    "is_mount_point",
-    "no_fork",
-]
+__all__ = ["SqliteStore"]
 
 #: The schema that this version writes and reads.
 SCHEMA_VERSION: Final = 1

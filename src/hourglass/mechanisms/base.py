@@ -30,19 +30,9 @@ from .lattice import Lattice
 from .tails import Tails
 
 __all__ = [
-    "ALGORITHMS",
-    "MeanMechanism",
-    "Mechanism",
-    "Moments",
-    "OnGrid",
-    "addable",
-    "draws",
-    "find",
-    "make",
-    "names_with",
-    "register",
-    "remade",
-]
+    "ALGORITHMS", "MeanMechanism", "Mechanism", "Moments", "OnGrid", "addable", "draws", "find",
+    "make", "names_with", "register", "remade",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

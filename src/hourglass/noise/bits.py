@@ -28,19 +28,9 @@ import numpy.typing as npt
 from ..errors import OptionError, shown
 
 __all__ = [
-    "BLOCK",
-    "MAX_INT64_BOUND",
-    "ONE_WORD",
-    "SECURE",
-    "Bits",
-    "SecureBits",
-    "SeededBits",
-    "Words",
-    "invert",
-    "invert_one",
-    "sample_scaled",
-    "sample_scaled_one",
-]
+    "BLOCK", "MAX_INT64_BOUND", "ONE_WORD", "SECURE", "Bits", "SecureBits", "SeededBits", "Words",
+    "invert", "invert_one", "sample_scaled", "sample_scaled_one",
+]  # fmt: skip
 
 Words = npt.NDArray[np.uint64]
 

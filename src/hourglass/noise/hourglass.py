@@ -31,12 +31,7 @@ from .ladder import Ladder
 from .radial import Radial, in_beta
 from .uniform import sample_below
 
-__all__ = [
-    "Hourglass",
-    "Staircase",
-    "optimal_centre",
-    "stair",
-]
+__all__ = ["Hourglass", "Staircase", "stair"]
 
 
 def stair(x: int, grid: int, centre: int) -> int:

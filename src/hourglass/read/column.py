@@ -33,13 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-__all__ = [
-    "Column",
-    "Columns",
-    "arrow_later",
-    "chunk_of_arrow",
-    "column",
-]
+__all__ = ["Column", "Columns", "arrow_later", "chunk_of_arrow", "column"]
 
 Array = npt.NDArray[Any]
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote, unquote
 
-from ..core.urls import scheme_of, url_identity
+from ..core.urls import scheme_of, shown_url, url_identity
 from ..errors import DataError, OptionError
 from .sql.cells import identifier
 from .sql.rowwise import not_row_by_row, tables_of
 
-__all__ = ["SCHEMES", "SqlSource", "file_url", "has_magic", "sql"]
+__all__ = ["SCHEMES", "SqlSource", "check_scheme", "file_url", "has_magic", "sql"]
 
 _QUERY: Final = re.compile(r"\s*\(?\s*(select|with|values|table|from)\b", re.IGNORECASE)
 #: Schemes of URLs, and SQLGlot's names of their dialects.
@@ -160,3 +160,14 @@ def _splits(query: str) -> bool:
     """Whether there is a semicolon outside of quotes."""
     bare = re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", query)
     return ";" in bare
+
+
+def check_scheme(text: str) -> None:
+    """Refuse the URL of anything that is not read."""
+    if scheme_of(text) and scheme_of(text) not in SCHEMES:
+        raise DataError(
+            f"data={shown_url(text)!r} is a URL that cannot be read: databases have URLs that "
+            "begin with postgresql://, duckdb:/// or sqlite:///, for hg.sql (--table), and files "
+            "are read from disk, except with engine='spark'; download the file, or export the "
+            "table to one, and give its path"
+        )

@@ -34,15 +34,7 @@ from ..errors import DataError
 from .blocks import LONGEST, MOST, PAD
 from .source import Field, Schema
 
-__all__ = [
-    "CHANGED",
-    "JSON_MARKS",
-    "Views",
-    "check_case",
-    "records",
-    "split_line",
-    "text_schema",
-]
+__all__ = ["CHANGED", "JSON_MARKS", "Views", "check_case", "records", "split_line", "text_schema"]
 
 Array = npt.NDArray[Any]
 

@@ -21,34 +21,21 @@ from typing import Any, Final
 import numpy as np
 
 from ..core.keys import KeyColumn, Keys, Places, Public, is_column, key_column
-from ..core.totals import Groups, Totals
+from ..core.totals import Groups
 from ..core.urls import scheme_of, shown_url
 from ..errors import DataError, OptionError, not_one_of, shown
 from .blocks import open_binary
 from .column import Column, Columns
 from .column import column as column_of
-from .database import SCHEMES, SqlSource, file_url
+from .database import SCHEMES, SqlSource, check_scheme, file_url
 from .kept import Kept
 from .lines import split_line
 from .source import Engine, Field, Source, engines, guarded_schema
 
 __all__ = [
-    "FileSet",
-    "Multiline",
-    "PublicKeys",
-    "check_scheme",
-    "columns_in_memory",
-    "file_engines",
-    "is_lone_column",
-    "is_path",
-    "is_table",
-    "lone_column",
-    "multiline",
-    "open_source",
-    "open_table",
-    "place_of",
-    "public_keys",
-]
+    "FileSet", "PublicKeys", "columns_in_memory", "file_engines", "is_lone_column", "is_table",
+    "lone_column", "multiline", "open_source", "open_table", "place_of", "public_keys",
+]  # fmt: skip
 
 _ENDINGS: Final = {
     ".parquet": "parquet",
@@ -211,17 +198,6 @@ class FileSet:
                 f"{path!r}: its header has a line break inside quotes; rename the column"
             )
         return line
-
-
-def check_scheme(text: str) -> None:
-    """Refuse the URL of anything that is not read."""
-    if scheme_of(text) and scheme_of(text) not in SCHEMES:
-        raise DataError(
-            f"data={shown_url(text)!r} is a URL that cannot be read: databases have URLs that "
-            "begin with postgresql://, duckdb:/// or sqlite:///, for hg.sql (--table), and files "
-            "are read from disk, except with engine='spark'; download the file, or export the "
-            "table to one, and give its path"
-        )
 
 
 def _named(text: str) -> list[str]:
@@ -471,10 +447,6 @@ class PublicKeys:
     def padded(self, groups: Groups) -> Groups:
         """One group for each key, in order; zero for a key without rows."""
         return groups.placed(self.keys, self.places.find(groups.keys))
-
-    def pick(self, groups: Groups) -> Totals:
-        """The totals of each key, in order; zero for a key without rows."""
-        return self.padded(groups).totals
 
 
 def _listed(column: KeyColumn) -> tuple[Any, ...] | None:

@@ -38,23 +38,10 @@ if TYPE_CHECKING:
     from .sql.question import Question
 
 __all__ = [
-    "COMPUTED",
-    "INT64",
-    "TEXT_REACH",
-    "Engine",
-    "Field",
-    "Schema",
-    "Source",
-    "check_names",
-    "engines",
-    "guarded",
-    "guarded_schema",
-    "missing_extra",
-    "raise_alone",
-    "register",
-    "spill_directory",
-    "value_field",
-]
+    "COMPUTED", "INT64", "TEXT_REACH", "Engine", "Field", "Schema", "Source", "check_names",
+    "engines", "guarded", "guarded_schema", "missing_extra", "raise_alone", "register",
+    "spill_directory", "value_field",
+]  # fmt: skip
 
 
 #: The range of a 64-bit integer.

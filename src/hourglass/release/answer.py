@@ -38,15 +38,9 @@ from .sampled import Sampled, population_figures
 from .statement import Statement, stated
 
 __all__ = [
-    "Answer",
-    "check_stored",
-    "figure_names",
-    "keys_from",
-    "named_keys",
-    "stored_rows",
+    "Answer", "check_stored", "figure_names", "keys_from", "named_keys", "stored_rows",
     "stored_terms",
-    "terms_from",
-]
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -12,8 +12,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
-from ..ask.mean import MeanQuestion, mean_question
 from ..ask.options import Conditions
+from ..ask.question import MeanQuestion, mean_question
 from ..errors import HourglassError, OptionError
 from ..read.database import sql
 from ..read.kept import Kept

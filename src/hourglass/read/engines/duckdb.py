@@ -38,19 +38,7 @@ from .duckdb_answer import added_up, added_up_by_threads, of_arrays
 from .duckdb_files import of_files
 from .duckdb_scans import TABLE, OwnDatabase, Scans, Table, of_parquet
 
-__all__ = [
-    "BATCH",
-    "DuckDB",
-    "DuckDBEngine",
-    "DuckDBRelation",
-    "field_of",
-    "groups_suffice",
-    "named",
-    "select",
-    "sound_decimals",
-    "sound_times",
-    "unsorted",
-]
+__all__ = ["DuckDB", "DuckDBEngine", "DuckDBRelation"]
 
 _RENAMED: Final = re.compile(r"_[0-9]+$")
 

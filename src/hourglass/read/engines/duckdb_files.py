@@ -22,9 +22,7 @@ from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
 from .duckdb_scans import TABLE, OwnDatabase, Table, as_glob, of_parquet, scans_of
 
-__all__ = [
-    "of_files",
-]
+__all__ = ["of_files"]
 
 
 _PLAIN: Final = re.compile(r"[\w -]+")

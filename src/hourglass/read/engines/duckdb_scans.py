@@ -36,16 +36,9 @@ from ..sql.cells import identifier, literal
 from ..sql.query import Query, Question
 
 __all__ = [
-    "FILE",
-    "TABLE",
-    "OwnDatabase",
-    "Scans",
-    "Table",
-    "as_glob",
-    "connect",
-    "of_parquet",
+    "FILE", "TABLE", "OwnDatabase", "Scans", "Table", "as_glob", "connect", "of_parquet",
     "scans_of",
-]
+]  # fmt: skip
 
 # --- databases ------------------------------------------------------------------------------------
 

@@ -20,31 +20,11 @@ from ..source import INT64, TEXT_REACH, Field
 from .expression.nodes import Node
 
 __all__ = [
-    "INFINITY",
-    "INTEGER",
-    "MOST_IN_DOUBLES",
-    "REAL",
-    "Value",
-    "as_double",
-    "as_integer",
-    "as_text",
-    "cell",
-    "clamped_steps",
-    "columns_of",
-    "double",
-    "halves",
-    "identifier",
-    "is_listed",
-    "is_number",
-    "key_column",
-    "literal",
-    "nearest",
-    "scaled",
-    "whole",
-    "widened",
-    "with_source",
+    "INFINITY", "INTEGER", "MOST_IN_DOUBLES", "REAL", "Value", "as_double", "as_integer", "as_text",
+    "cell", "clamped_steps", "columns_of", "double", "halves", "identifier", "is_listed",
+    "is_number", "key_column", "literal", "nearest", "scaled", "whole", "widened", "with_source",
     "with_steps",
-]
+]  # fmt: skip
 
 #: What counts as a number in a column of text: a decimal, or an infinity. Digits match in one way
 #: only: engines that try all ways would take minutes over a cell of many digits and a letter.

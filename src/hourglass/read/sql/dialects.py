@@ -17,12 +17,7 @@ from typing import Any
 
 from .query import Question
 
-__all__ = [
-    "Dialect",
-    "exact_real",
-    "integer_division",
-    "numbers_apart",
-]
+__all__ = ["Dialect", "exact_real", "integer_division", "numbers_apart"]
 
 Mend = Callable[[Any, Any], Any]
 

@@ -65,16 +65,9 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "MOST_LISTED",
-    "Asked",
-    "Input",
-    "Query",
-    "Question",
-    "Value",
-    "inputs_of",
-    "is_ours",
+    "MOST_LISTED", "Asked", "Input", "Query", "Question", "Value", "inputs_of", "is_ours",
     "value_alias",
-]
+]  # fmt: skip
 
 #: The prefix of names that hourglass adds to a query.
 _OURS: Final = "hourglass \N{SECTION SIGN}"

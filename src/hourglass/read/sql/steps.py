@@ -22,18 +22,9 @@ from .cells import (
 )
 
 __all__ = [
-    "ROW",
-    "are_listed",
-    "checked_names",
-    "complete_rows",
-    "complete_test",
-    "group_order",
-    "hash_of",
-    "is_between",
-    "kept_rows",
-    "plain_input",
-    "rounded_mean",
-]
+    "ROW", "are_listed", "checked_names", "complete_rows", "complete_test", "group_order",
+    "hash_of", "is_between", "kept_rows", "plain_input", "rounded_mean",
+]  # fmt: skip
 
 
 #: The cell of a row if only rows are counted.
