@@ -24,6 +24,7 @@ from hourglass.ask.options import check_algorithm
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
 from hourglass.mechanisms.base import ALGORITHMS
+from tests import apart
 from tests.tools import everything
 
 pytestmark = pytest.mark.attack
@@ -202,7 +203,7 @@ def test_a_question_does_not_depend_on_what_was_asked_before() -> None:
     kinds = ["int", "float", "below", "mixed", "found"]
     first, second = (
         json.loads(
-            subprocess.run(
+            apart.run(
                 [sys.executable, "-c", ASKED_IN_TURN, *order],
                 capture_output=True,
                 text=True,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import weakref
@@ -21,6 +20,7 @@ import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.read.engines import duckdb_own
 from hourglass.read.engines.duckdb_own import OwnDatabase
+from tests import apart
 
 
 @pytest.fixture(autouse=True)
@@ -218,7 +218,7 @@ assert len(duckdb_own._idle) == 1
 @pytest.mark.parametrize("child", ["asks", "drops", "leaves"])
 def test_a_forked_child_leaves_the_idle_databases_alone(child: str) -> None:
     """Their threads do not run in the child: to use or to close one would crash it."""
-    done = subprocess.run(
+    done = apart.run(
         [sys.executable, "-c", FORKED, child], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
@@ -231,5 +231,5 @@ def test_nothing_is_written_as_the_process_ends(tmp_path: Path, more: str) -> No
     program = (
         f"import hourglass as hg\nhg.mean({str(path)!r}, 'x', bounds=(0, 3), epsilon=1{more})\n"
     )
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    told = apart.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (told.returncode, told.stdout, told.stderr) == (0, "", "")

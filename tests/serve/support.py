@@ -27,6 +27,7 @@ from hourglass.serve.reading import read_catalogue
 from hourglass.serve.server import _config
 from hourglass.serve.service import Service, load
 from hourglass.serve.tokens import hashed, token
+from tests import apart
 
 #: Stands in the data and must never come out anywhere.
 CANARY = "Zanzibar-4711"
@@ -191,10 +192,10 @@ def serving(place: Place, url: str | None = None) -> Iterator[tuple[Service, Doo
 
 
 @contextmanager
-def process(place: Place, url: str | None = None) -> Iterator[subprocess.Popen[str]]:
+def process(place: Place, url: str | None = None) -> Iterator[apart.Process]:
     """The command itself, as an owner starts it."""
     run = [sys.executable, "-c", "from hourglass.cli import main; main()"]
-    started = subprocess.Popen(
+    started = apart.Process(
         [*run, "serve", str(place.path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -209,7 +210,7 @@ def process(place: Place, url: str | None = None) -> Iterator[subprocess.Popen[s
         started.communicate(timeout=30)
 
 
-def wait_for(url: str, started: subprocess.Popen[str] | None = None) -> None:
+def wait_for(url: str, started: apart.Process | None = None) -> None:
     for _ in range(600):
         if started is not None and started.poll() is not None:
             raise AssertionError(started.communicate())

@@ -24,6 +24,7 @@ from hourglass.serve.reading import CatalogueError, read_catalogue
 from hourglass.serve.server import _Reloading
 from hourglass.serve.service import Service, load
 from hourglass.serve.tokens import hashed, token
+from tests import apart
 
 from .support import Place, asking, process, serving, spent, write_data
 
@@ -223,7 +224,7 @@ with reloading:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP on this system")
 def test_a_signal_that_comes_while_another_is_handled() -> None:
-    done = subprocess.run(
+    done = apart.run(
         [sys.executable, "-c", TWO_SIGNALS], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
