@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
+import signal
 import tempfile
 import warnings
 from collections import defaultdict
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import settings
 
@@ -128,6 +131,9 @@ def postgres_url(pytestconfig: pytest.Config) -> Iterator[str]:
     )
     server = get_server(folder, cleanup_mode="delete")
     yield server.get_uri()
+    postmaster = psutil.Process(server.get_pid())
+    postmaster.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
+    postmaster.wait(60)
     server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -285,6 +291,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()
     alone = any(isinstance(value, str) and value == "duckdb alone" for value in values)
     duckdb_engine._arrow_is_here = (lambda: False) if alone else ARROW_IS_HERE
+
+
+def pytest_collection_finish() -> None:
+    """What ten thousand tests are made of lives to the end: no collection need look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Extension modules report what is not collected when the process ends."""
+    gc.unfreeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
