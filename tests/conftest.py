@@ -6,7 +6,6 @@ import gc
 import json
 import os
 import shutil
-import signal
 import tempfile
 import warnings
 from collections import defaultdict
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 import pytest
 from hypothesis import settings
 
@@ -131,9 +129,6 @@ def postgres_url(pytestconfig: pytest.Config) -> Iterator[str]:
     )
     server = get_server(folder, cleanup_mode="delete")
     yield server.get_uri()
-    postmaster = psutil.Process(server.get_pid())
-    postmaster.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
-    postmaster.wait(60)
     server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
 

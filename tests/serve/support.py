@@ -211,14 +211,14 @@ def process(place: Place, url: str | None = None) -> Iterator[apart.Process]:
 
 
 def wait_for(url: str, started: apart.Process | None = None) -> None:
-    for _ in range(600):
+    for _ in range(3000):
         if started is not None and started.poll() is not None:
             raise AssertionError(started.communicate())
         try:
             if httpx.get(f"{url}/healthz", timeout=5, verify=False).status_code == 200:
                 return
         except httpx.TransportError:
-            time.sleep(0.1)
+            time.sleep(0.02)
     raise AssertionError("the server does not come up")
 
 
