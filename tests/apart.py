@@ -3,7 +3,8 @@
 :func:`run` and :class:`Process` are used as ``subprocess.run`` and ``subprocess.Popen`` are, with
 ``sys.executable`` as the first word. The process is real, with its own streams, folder, environment
 and exit code, but it is forked from an interpreter that has imported hourglass already, see
-:mod:`tests.zygote`. What tests a start, imports or options of the interpreter calls ``subprocess``.
+:mod:`tests.zygote`. What tests imports, options of the interpreter, or how it starts or ends, calls
+``subprocess``.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import subprocess
 import sys
 import threading
 import weakref
@@ -231,5 +232,5 @@ def test_nothing_is_written_as_the_process_ends(tmp_path: Path, more: str) -> No
     program = (
         f"import hourglass as hg\nhg.mean({str(path)!r}, 'x', bounds=(0, 3), epsilon=1{more})\n"
     )
-    told = apart.run([sys.executable, "-c", program], capture_output=True, text=True)
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
