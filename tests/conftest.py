@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -285,6 +286,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()
     alone = any(isinstance(value, str) and value == "duckdb alone" for value in values)
     duckdb_engine._arrow_is_here = (lambda: False) if alone else ARROW_IS_HERE
+
+
+def pytest_collection_finish() -> None:
+    """What ten thousand tests are made of lives to the end: no collection need look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Extension modules report what is not collected when the process ends."""
+    gc.unfreeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

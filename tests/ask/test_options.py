@@ -7,6 +7,7 @@ import itertools
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from hourglass.ask.options import check_algorithm
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
 from hourglass.mechanisms.base import ALGORITHMS
+from tests import apart
 from tests.tools import everything
 
 pytestmark = pytest.mark.attack
@@ -34,28 +36,30 @@ TABLE = pa.table({"x": [1.0, 2.0], "g": ["a", "b"], "id": ["p", "q"]})
 GOOD: dict[str, Any] = {"column": "x", "bounds": (0, 10), "epsilon": 1}
 
 
-def columns(rows: int = 3) -> dict[str, Any]:
-    """A column of the data in every form in which it could be given by mistake."""
-    text = [CANARY, "other-4711", "third"][:rows]
-    numbers = [NUMBER, NUMBER - 4711, NUMBER + 1][:rows]
-    return {
-        f"{name} of {kind}": make(values)
-        for kind, values in (("text", text), ("numbers", numbers))
-        for name, make in {
-            "pandas": pd.Series,
-            "pandas frame": lambda v: pd.DataFrame({"c": v}),
-            "polars": pl.Series,
-            "arrow": pa.array,
-            "arrow table": lambda v: pa.table({"c": v}),
-            "numpy": np.array,
-            "list": list,
-            "tuple": tuple,
-            "set": frozenset,
-            "dict": lambda v: dict.fromkeys(v, v),
-            "iterator": iter,
-            "index": pd.Index,
-        }.items()
-    }
+#: Every form in which a column of the data could be given by mistake.
+FORMS: dict[str, Callable[[list[Any]], Any]] = {
+    "pandas": pd.Series,
+    "pandas frame": lambda v: pd.DataFrame({"c": v}),
+    "polars": pl.Series,
+    "arrow": pa.array,
+    "arrow table": lambda v: pa.table({"c": v}),
+    "numpy": np.array,
+    "list": list,
+    "tuple": tuple,
+    "set": frozenset,
+    "dict": lambda v: dict.fromkeys(v, v),
+    "iterator": iter,
+    "index": pd.Index,
+}
+COLUMNS = [f"{form} of {kind}" for kind in ("text", "numbers") for form in FORMS]
+
+
+def column(name: str, rows: int = 3) -> Any:
+    """A column of the data in this form."""
+    form, kind = name.split(" of ")
+    text: list[Any] = [CANARY, "other-4711", "third"]
+    numbers = [NUMBER, NUMBER - 4711, NUMBER + 1]
+    return FORMS[form]((text if kind == "text" else numbers)[:rows])
 
 
 OPTIONS = [
@@ -65,7 +69,7 @@ OPTIONS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", columns())
+@pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("option", OPTIONS)
 def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
     """Of anything but a plain scalar, messages show only the type, for every option.
@@ -74,7 +78,7 @@ def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
     row is not a number.
     """
     for rows in (1, 2, 3) if option == "bounds" else (1, 3):
-        given = columns(rows)[kind]
+        given = column(kind, rows)
         ask: dict[str, Any] = {**GOOD, option: given}
         if option in ("keys", "delta"):
             ask["by"] = "g"
@@ -95,21 +99,21 @@ def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", columns())
+@pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("option", ["epsilon", "scale", "share", "unit", "parse", "engine"])
 def test_a_column_as_an_option_of_bounds_is_not_shown(option: str, kind: str) -> None:
     for rows in (1, 2, 3):  # numbers in no increasing order: as a scale they would be taken as such
         with pytest.raises(hg.HourglassError) as caught:
-            hg.find_bounds(TABLE, "x", **{"epsilon": 1, option: columns(rows)[kind]})
+            hg.find_bounds(TABLE, "x", **{"epsilon": 1, option: column(kind, rows)})
         assert CANARY not in everything(caught.value)
         assert "4711" not in everything(caught.value)
 
 
-@pytest.mark.parametrize("kind", columns())
+@pytest.mark.parametrize("kind", COLUMNS)
 def test_a_column_as_a_unit_is_not_shown(kind: str) -> None:
     for make in (hg.per_person, lambda c: hg.per_person("id", rows=c)):
         with pytest.raises(hg.OptionError) as caught:
-            make(columns()[kind])
+            make(column(kind))
         assert CANARY not in everything(caught.value)
         assert "4711" not in everything(caught.value)
 
@@ -129,7 +133,7 @@ def test_bounds_do_not_reveal_a_length() -> None:
     "kind", ["pandas", "pandas frame", "polars", "arrow", "arrow table", "numpy", "index"]
 )
 def test_keys_from_a_column_are_refused_unless_declared(kind: str) -> None:
-    given = columns()[f"{kind} of text"]
+    given = column(f"{kind} of text")
     with pytest.raises(hg.OptionError, match=r"hg\.public"):
         hg.mean(TABLE, by="g", keys=given, **GOOD)
     if kind in ("pandas frame", "arrow table"):
@@ -202,7 +206,7 @@ def test_a_question_does_not_depend_on_what_was_asked_before() -> None:
     kinds = ["int", "float", "below", "mixed", "found"]
     first, second = (
         json.loads(
-            subprocess.run(
+            apart.run(
                 [sys.executable, "-c", ASKED_IN_TURN, *order],
                 capture_output=True,
                 text=True,

@@ -16,10 +16,11 @@ import pytest
 from hourglass.ask.question import mean_question
 from hourglass.core.totals import Groups
 from hourglass.noise.bits import SECURE
+from hourglass.read.threads import THREADED_ROWS
 
-THREADS, ROUNDS = 16, 3
+THREADS, ROUNDS = 16, 2
 #: More rows than are added up in one thread.
-ROWS = 600_000
+ROWS = THREADED_ROWS + 1000
 NAMES = ["a", "b", "c"]
 
 

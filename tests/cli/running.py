@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -13,6 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from hourglass.cli import main
+from tests import apart
 
 __all__ = ["ASK", "run", "spawn"]
 
@@ -44,14 +46,27 @@ def run(*words: str | Path) -> CompletedProcess[str]:
 def spawn(
     *words: str | Path, shell: str = "", stdout: int = subprocess.PIPE, **environment: str
 ) -> CompletedProcess[bytes]:
-    """The command in a process of its own; ``shell`` is appended to the command line.
+    """The command in a process of its own; ``shell`` redirects streams, as in a command line.
 
     Its streams are buffered, as is the default.
     """
+    line = [sys.executable, "-c", "from hourglass.cli import main; main()", *words]
+    streams = {"1": stdout, "2": subprocess.PIPE}
+    redirected = re.findall(r"([12]?)> ?(\S+)", shell)
+    for number, target in redirected:
+        opened = apart.CLOSED if target == "&-" else os.open(target, os.O_WRONLY)
+        streams[number or "1"] = opened
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    line = f'"$0" -c "from hourglass.cli import main; main()" "$@" {shell}'
-    return subprocess.run(
-        ["/bin/sh", "-c", line, sys.executable, *map(str, words)],
-        stdout=stdout, stderr=subprocess.PIPE, check=False, timeout=120,
-        env={**inherited, **environment},
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "stdout": streams["1"],
+        "stderr": streams["2"],
+        "timeout": 120,
+        "env": {**inherited, **environment},
+    }
+    heeded = apart.at_start(environment)
+    found: CompletedProcess[bytes] = (subprocess if heeded else apart).run(line, **options)
+    for number, target in redirected:
+        if target != "&-":
+            os.close(streams[number or "1"])
+    # As a shell's pipe would be read: nothing, if it leads elsewhere.
+    return CompletedProcess(found.args, found.returncode, found.stdout or b"", found.stderr or b"")

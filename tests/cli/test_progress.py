@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import apart
+
 pytestmark = pytest.mark.slow
 
 pty = pytest.importorskip("pty", reason="pseudo-terminals are POSIX")
@@ -22,7 +24,7 @@ def shown_on_a_terminal(*arguments: object) -> str:
     leader, follower = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
     words = [*RUN, *map(str, arguments)]
-    done = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=follower, env=environment)
+    done = apart.Process(words, stdout=subprocess.DEVNULL, stderr=follower, env=environment)
     os.close(follower)
     parts = []
     try:
@@ -60,6 +62,6 @@ def test_figures_and_points_are_counted(tmp_path: Path) -> None:
 
 def test_nothing_is_written_away_from_a_terminal(tmp_path: Path) -> None:
     words = [*RUN, "paper", "balls", "--runs", "100", "--out", str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
+    done = apart.run(words, capture_output=True, text=True, check=True, timeout=120)
     assert done.stderr == ""
     assert "1 of 1 claims hold" in done.stdout

@@ -52,7 +52,7 @@ def tables(draw: st.DrawFn) -> tuple[int, list[Any], list[Any]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(tables())
 def test_places_are_those_of_a_dictionary(case: tuple[int, list[Any], list[Any]]) -> None:
     columns, public, asked = case

@@ -7,12 +7,13 @@ import io
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests import apart
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +81,6 @@ def test_the_command_draws_the_picture(tmp_path: Path) -> None:
     words[1] = str(ROOT / words[1])
     words[words.index("--plot") + 1] = "columns.png"
     run = [sys.executable, "-c", "from hourglass.cli import main; main()", *words]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = apart.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "columns.png").stat().st_size > 5000

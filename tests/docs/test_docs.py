@@ -13,6 +13,7 @@ import pytest
 
 from hourglass.audit import Bench
 from hourglass.audit.mutants import mutants
+from tests import apart
 
 pytestmark = pytest.mark.slow
 
@@ -65,7 +66,7 @@ def test_shell_examples_of_the_readme_run(tmp_path: Path) -> None:
     for command in commands:
         words = shlex.split(command)[1:]
         run = [sys.executable, "-c", "from hourglass.cli import main; main()", *words]
-        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        done = apart.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, (command, done.stderr)
     assert (tmp_path / "chart.png").stat().st_size > 5000
 

@@ -43,7 +43,7 @@ def test_normalised_mse_is_within_two_percent(epsilon: str, alpha: float) -> Non
     """So many draws that 2 % is five standard errors or more."""
     mechanism = make("hourglass", Fraction(epsilon), UNIT)
     totals = Totals(round(alpha * N * UNIT.cells), N)
-    noisy = mechanism.noise(totals, size=12_000_000 if epsilon == "8" else 1_000_000)
+    noisy = mechanism.noise(totals, size={"4": 900_000, "8": 12_000_000}.get(epsilon, 450_000))
     errors = (estimate.mean(noisy, mechanism) - totals.cells / (UNIT.cells * N)) ** 2 * N**2
     assert float(errors.std()) / np.sqrt(len(errors)) * FIVE < 0.02 * predicted(epsilon, alpha)
     assert errors.mean() == pytest.approx(predicted(epsilon, alpha), rel=0.02)
@@ -78,7 +78,7 @@ def test_the_error_of_every_algorithm_follows_from_its_moments() -> None:
                 grid = Grid.choose(Bounds(*bounds))
                 mechanism = make(name, Fraction(epsilon), grid)
                 mean = bounds[0] + 0.3
-                noisy = mechanism.noise(Totals(3 * N * grid.cells // 10, N), size=200_000)
+                noisy = mechanism.noise(Totals(3 * N * grid.cells // 10, N), size=80_000)
                 errors = (estimate.mean(noisy, mechanism) - mean) ** 2 * N**2
                 wanted = hg.accuracy.leading_error(
                     epsilon, algorithm=name, mean=mean, bounds=bounds

@@ -193,11 +193,11 @@ def test_a_sum_over_stairs_is_a_sum_of_the_pmf(G: int, centre: int, lower: int) 
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("epsilon", ["1/20", "1", "20", "40", "100"])
 def test_coverage_on_the_finest_grid_at_any_epsilon(name: str, epsilon: str) -> None:
-    """The reach of the sum, and of the mean at some alphas, against 100,000 draws: at least 94.5 %
+    """The reach of the sum, and of the mean at some alphas, against 50,000 draws: at least 94.5 %
     where 95 are promised (false alarms: under 1e-6 each), and no more than the law's steps and
     blocks allow. Blocks wider than the centre of the law once gave a coverage of nothing.
     """
-    runs = 100_000
+    runs = 50_000
     algorithm = make(name, Fraction(epsilon), Grid(Bounds(0.0, 1.0), 2**32))
     zero = algorithm.noise(Totals(0, 0), size=runs)
     unit = zero.parts * zero.grid
@@ -358,8 +358,7 @@ def test_one_by_one_as_all_at_once_for_small_groups(name: str, epsilon: str, gri
 def test_the_reaches_of_all_cells_are_those_of_each(name: str, epsilon: str) -> None:
     """Bit for bit, whatever the order: tails row by row are tails one by one."""
     algorithm = in_rows(name, Fraction(epsilon))
-    # The tails of a triangle at a small epsilon take as long as all others together.
-    for miss in (0.05,) if (name, epsilon) == ("triangle", "1/20") else (0.05, 0.4):
+    for miss in (0.05, 0.4) if epsilon in ("1/2", "8") else (0.05,):
         every, each = Reaches(algorithm, miss).all, Reaches(algorithm, miss)
         places = [*range(0, CELLS, 97), 1, 500, CELLS - 1]
         assert [each[place] for place in places] == every[places].tolist()
@@ -497,7 +496,7 @@ def test_the_interval_of_a_sum_ends_where_no_sum_can_lie(
     """
     empty, keys = pa.table({"k": pa.array([], pa.int64()), "x": pa.array([], pa.float64())}), [1]
     beyond = 0
-    for seed in range(60):
+    for seed in range(25):
         ask = dict[str, Any](bounds=bounds, epsilon="0.1", bits=SeededBits(seed))
         found = hg.sum(empty, "x", by="k", keys=keys, **ask)
         one, plain = found[1].interval(0.9), found[1].sum
@@ -507,7 +506,7 @@ def test_the_interval_of_a_sum_ends_where_no_sum_can_lie(
         assert (min(ends[0][0][0], plain), max(ends[0][1][0], plain)) == (one.low, one.high)
         assert found.total().interval(0.9) == one
         beyond += not low <= plain <= high
-    assert beyond > 10 or low == -high
+    assert beyond > 5 or low == -high
 
 
 def test_the_interval_of_a_total_of_sums_ends_where_no_sum_can_lie() -> None:

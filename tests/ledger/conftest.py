@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from .support import Place, PostgresPlace, SqlitePlace
@@ -38,9 +36,6 @@ def postgres_server() -> Iterator[Any]:
 
     server = get_server(quick_folder(), cleanup_mode="delete")
     yield server
-    postmaster = psutil.Process(server.get_pid())
-    postmaster.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
-    postmaster.wait(60)
     server.cleanup()
 
 

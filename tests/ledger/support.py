@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 import psycopg
 
 from hourglass.ledger import Budget, create_budget, grant_role
+from tests import apart
 
 HARNESS = Path(__file__).with_name("harness.py")
 
@@ -93,7 +93,7 @@ def fresh(place: Place, epsilon: Any = 1, delta: Any = 0, **options: Any) -> Bud
 
 def harness(command: str, *arguments: object, timeout: float = 600) -> dict[str, Any]:
     """Run one command of the forking harness and read what it reports."""
-    done = subprocess.run(
+    done = apart.run(
         [sys.executable, str(HARNESS), command, *map(str, arguments)],
         capture_output=True,
         text=True,

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing, redirect_stderr, redirect_stdout
 from fractions import Fraction
@@ -22,6 +21,7 @@ from hourglass.cli.budget import budget_app
 from hourglass.errors import BudgetError
 from hourglass.ledger import Budget, create_budget
 from hourglass.ledger.entries import shown_number
+from tests import apart
 
 from .support import Place, SqlitePlace, fresh
 
@@ -171,11 +171,11 @@ def test_ledger_from_the_environment_in_a_process_of_its_own(tmp_path: Path) -> 
     fresh(place)
     command = [sys.executable, "-c", "from hourglass.cli import main; main()", "budget"]
     environment = {**os.environ, "HOURGLASS_LEDGER": place.location}
-    done = subprocess.run(
+    done = apart.run(
         [*command, "verify"], capture_output=True, text=True, env=environment, check=True
     )
     assert "nothing wrong" in done.stdout
-    done = subprocess.run(
+    done = apart.run(
         [*command, "show", "c"], capture_output=True, text=True, env=environment, check=False
     )
     assert done.returncode == 3

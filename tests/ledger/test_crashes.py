@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import pytest
 
 from hourglass.errors import BudgetExceededError, LedgerBusyError
 from hourglass.ledger import budget as session
+from tests import apart
 
 from .support import Place, SqlitePlace, fresh, harness, shared
 
@@ -188,7 +188,7 @@ sys.exit(code)
 
 
 def test_two_threads_of_a_forked_child_use_one_budget(tmp_path: Any) -> None:
-    done = subprocess.run(
+    done = apart.run(
         [sys.executable, "-c", TWO_IN_A_CHILD, str(tmp_path / "budget.db")],
         capture_output=True,
         text=True,
@@ -233,7 +233,7 @@ print(lines)
 
 
 def test_a_fork_after_ctrl_c_does_not_wait_for_ever() -> None:
-    done = subprocess.run(
+    done = apart.run(
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
@@ -306,7 +306,7 @@ print(calls, bad)
 
 
 def test_a_budget_is_usable_after_ctrl_c_at_any_call(tmp_path: Any) -> None:
-    done = subprocess.run(
+    done = apart.run(
         [sys.executable, "-c", AT_EACH_CALL, str(tmp_path / "budget.db")],
         capture_output=True,
         text=True,
@@ -359,7 +359,7 @@ print(calls, made, unnamed)
 
 
 def test_ctrl_c_at_any_call_after_the_charge_names_its_key(tmp_path: Any) -> None:
-    done = subprocess.run(
+    done = apart.run(
         [sys.executable, "-c", NAMED, str(tmp_path / "budget.db")],
         capture_output=True, text=True, timeout=100, check=False,
     )  # fmt: skip

@@ -22,6 +22,7 @@ import hourglass as hg
 from hourglass.cli import main
 from hourglass.errors import RequestReusedError
 from hourglass.ledger import Reservation
+from tests import apart
 
 from .support import Place, SqlitePlace
 
@@ -173,7 +174,7 @@ def test_bounds_are_charged_before_the_data_and_answered_once(budget: hg.Budget)
 def run_apart(*words: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
     command = [sys.executable, "-c", "from hourglass.cli import main; main()", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return apart.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -251,7 +252,7 @@ def test_ctrl_c_after_the_charge_keeps_it_and_prints_the_request(tmp_path: Path)
         "main()"
     )
     command = [sys.executable, "-c", code, *mean_words(place)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = apart.Process(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not budget.history() and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -7,8 +7,7 @@ release that they would have seen it.
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
+import sys
 import time
 from fractions import Fraction
 from typing import Any
@@ -31,6 +30,7 @@ from hourglass.noise.bits import SECURE
 from hourglass.read import kernel
 from hourglass.read.column import column
 from hourglass.release.release import Release
+from tests import apart
 from tests.tools import totals_of
 
 pytestmark = pytest.mark.attack
@@ -198,14 +198,22 @@ def test_timing_of_a_release() -> None:
 # --- forks --------------------------------------------------------------------------------
 
 
-def _release(_: int) -> tuple[int, int]:
-    return os.getpid(), hg.mean([0.5] * 10, bounds=(0, 1), epsilon="1/10").noisy_totals.cells
+#: Run in a small process: a fork of this one would copy all that the other tests have made.
+FORKS = """
+import multiprocessing
+import hourglass as hg
+
+def release(_):
+    return hg.mean([0.5] * 10, bounds=(0, 1), epsilon="1/10").noisy_totals.cells
+
+release(0)
+with multiprocessing.get_context("fork").Pool(64, maxtasksperchild=1) as pool:
+    print(len(set(pool.map(release, range(64), chunksize=1))))
+"""
 
 
 @pytest.mark.slow
 def test_fork() -> None:
     """64 children of one process, with the same memory: 64 different answers."""
-    _release(0)
-    with multiprocessing.get_context("fork").Pool(64, maxtasksperchild=1) as pool:
-        found = pool.map(_release, range(64), chunksize=1)
-    assert len({cells for _, cells in found}) == 64
+    told = apart.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=120)
+    assert (told.stdout, told.stderr) == ("64\n", "")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
+import sys
 import time
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy import stats
 
 import hourglass as hg
 from hourglass.noise.bits import next_word
+from tests import apart
 
 pytestmark = pytest.mark.statistical
 
@@ -65,19 +65,28 @@ def test_the_check_would_see_a_sampler_that_loops() -> None:
     assert rank_correlation(sizes, times) > 0.3
 
 
-def _answer(_: int) -> tuple[int, tuple[int, int]]:
+#: Run in a small process: a fork of this one would copy all that the other tests have made.
+FORKS = """
+import multiprocessing, os
+import hourglass as hg
+
+def answer(_):
     return os.getpid(), hg.Hourglass("1/100", 2**32).sample()
+
+answer(0)
+with multiprocessing.get_context("fork").Pool(64, maxtasksperchild=1) as pool:
+    found = pool.map(answer, range(64), chunksize=1)
+print(len({drawn for _, drawn in found}), len({process for process, _ in found}))
+"""
 
 
 @pytest.mark.slow
 def test_64_forks_give_64_answers() -> None:
     """Children that share every byte of their parent's memory do not share its noise."""
-    hg.Hourglass("1/100", 2**32).sample()
-    context = multiprocessing.get_context("fork")
-    with context.Pool(64, maxtasksperchild=1) as pool:
-        found = pool.map(_answer, range(64), chunksize=1)
-    assert len({answer for _, answer in found}) == 64
-    assert len({pid for pid, _ in found}) > 32
+    told = apart.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=120)
+    answers, processes = map(int, told.stdout.split())
+    assert answers == 64, told.stderr
+    assert processes > 32
 
 
 def test_two_releases_of_the_same_data_differ() -> None:

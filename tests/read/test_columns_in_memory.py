@@ -289,7 +289,7 @@ def found_of(data: Any, query: Query) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.property
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(tables())
 def test_the_kernel_follows_the_rule_row_by_row(made: Any) -> None:
     data, plain, query = made
@@ -299,7 +299,7 @@ def test_the_kernel_follows_the_rule_row_by_row(made: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.property
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(tables(), st.data())
 def test_a_row_moves_the_totals_by_its_cells_and_one_or_by_nothing(made: Any, more: Any) -> None:
     data, plain, query = made

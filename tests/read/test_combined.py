@@ -10,11 +10,13 @@ from hourglass.ask.count import count_question
 from hourglass.ask.question import mean_question
 from tests.read import places
 from tests.read.combined import CELLS, COMMON, Case, Key, Totals, case
+from tests.tools import long
 
 pytestmark = [pytest.mark.property, pytest.mark.slow]
 
-#: Cases of each engine; on Spark a query takes a third of a second.
-CASES = {"spark": 6, "postgres": 60}
+#: Cases of each engine; on Spark a query takes a third of a second. A long run has ten times as
+#: many.
+CASES = {"spark": 6, "duckdb": 80, "datafusion": 60, "sqlite": 60, "postgres": 40}
 
 
 def totals(placed: dict[str, Any], asked: Case) -> dict[Key, Totals]:
@@ -41,18 +43,20 @@ def check(place: Any, seeds: range, kinds: list[str], *, parses: bool) -> None:
     assert wrong == {}
 
 
-def test_engines(engine_place: Any, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("times", [1, *long(10)])
+def test_engines(engine_place: Any, times: int, request: pytest.FixtureRequest) -> None:
     engine = request.node.callspec.params["engine_place"]
     kinds = COMMON if engine == "sqlite" else list(CELLS)
     parses = engine not in ("postgres", "datafusion")
-    check(engine_place, range(CASES.get(engine, 100)), kinds, parses=parses)
+    check(engine_place, range(CASES[engine.split()[0]] * times), kinds, parses=parses)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars lazy", "arrow stream", "relation"])
-def test_frames(kind: str) -> None:
+@pytest.mark.parametrize("times", [1, *long(10)])
+def test_frames(kind: str, times: int) -> None:
     # In pandas, dates and decimals are objects, and whole numbers with gaps may be floats.
     kinds = [k for k in COMMON if k != "small"] if kind == "pandas" else list(CELLS)
-    check(places.frame(kind), range(1000, 1060), kinds, parses=True)
+    check(places.frame(kind), range(1000, 1000 + 40 * times), kinds, parses=True)
 
 
 def test_the_cases_are_varied() -> None:

@@ -6,7 +6,6 @@ import errno
 import os
 import resource
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import threading
@@ -23,6 +22,7 @@ from hourglass.ledger import budget as session
 from hourglass.ledger.budget import Budget
 from hourglass.read import source
 from hourglass.read.source import guarded, guarded_schema
+from tests import apart
 
 CANARY = "31.41592"
 ASK: Any = {"bounds": (0, 9), "epsilon": 100}
@@ -70,7 +70,7 @@ def late():
 
 @pytest.mark.parametrize("start", ["atexit.register(ask)", "threading.Thread(target=late).start()"])
 def test_a_text_file_is_read_after_the_main_thread_has_ended(lines: Path, start: str) -> None:
-    done = subprocess.run(
+    done = apart.run(
         [sys.executable, "-c", LATE.replace("{start}", start), str(lines)],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip

@@ -21,6 +21,7 @@ import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.read.engines import duckdb_scans
 from hourglass.read.engines.duckdb_scans import OwnDatabase
+from tests import apart
 
 
 @pytest.fixture(autouse=True)
@@ -218,7 +219,7 @@ assert len(duckdb_scans._idle) == 1
 @pytest.mark.parametrize("child", ["asks", "drops", "leaves"])
 def test_a_forked_child_leaves_the_idle_databases_alone(child: str) -> None:
     """Their threads do not run in the child: to use or to close one would crash it."""
-    done = subprocess.run(
+    done = apart.run(
         [sys.executable, "-c", FORKED, child], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr

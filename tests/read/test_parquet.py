@@ -123,7 +123,7 @@ FORMS = st.fixed_dictionaries(
 #: The first is for booleans, too.
 BOUNDS = [(0, 1), (0.0, 1.0), (-5, 100), (-1.5, 1e300)]
 FORMS_OF_ALL = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -53,7 +53,7 @@ def reference(rows: list[tuple[int, float]], scale: Scale, limit: int) -> list[i
     return [found[bucket] for bucket in range(2 * len(scale.candidates) + 1)]
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.one_of(st.integers(0, 3), LARGE), VALUES), max_size=40),
     st.integers(1, 5),
@@ -79,7 +79,7 @@ ALIKE = st.sampled_from(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.one_of(st.integers(0, 3), LARGE, ALIKE), VALUES), max_size=40),
     st.integers(1, 5),

@@ -25,6 +25,7 @@ from hourglass.core.totals import Groups
 from hourglass.noise.bits import SeededBits
 from hourglass.read.engines.duckdb import DuckDB
 from hourglass.read.source import guarded
+from tests import apart
 from tests.tools import command, everything
 
 CANARY = "canary-7351842"
@@ -99,7 +100,7 @@ def test_the_bounds_command_shows_no_cell(tmp_path: Path) -> None:
     program = [sys.executable, "-c", "from hourglass.cli import main; main()", "bounds"]
     for name, code in (("*.parquet", 2), ("a.csv", 0)):
         asked = [*program, str(tmp_path / name), "x", "--epsilon", "1"]
-        told = subprocess.run(asked, capture_output=True, text=True, check=False)
+        told = apart.run(asked, capture_output=True, text=True, check=False)
         assert told.returncode == code
         assert (told.stderr == "") == (code == 0)
         assert CANARY not in told.stdout + told.stderr

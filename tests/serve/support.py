@@ -27,6 +27,7 @@ from hourglass.serve.reading import read_catalogue
 from hourglass.serve.server import _config
 from hourglass.serve.service import Service, load
 from hourglass.serve.tokens import hashed, token
+from tests import apart
 
 #: Stands in the data and must never come out anywhere.
 CANARY = "Zanzibar-4711"
@@ -191,10 +192,10 @@ def serving(place: Place, url: str | None = None) -> Iterator[tuple[Service, Doo
 
 
 @contextmanager
-def process(place: Place, url: str | None = None) -> Iterator[subprocess.Popen[str]]:
+def process(place: Place, url: str | None = None) -> Iterator[apart.Process]:
     """The command itself, as an owner starts it."""
     run = [sys.executable, "-c", "from hourglass.cli import main; main()"]
-    started = subprocess.Popen(
+    started = apart.Process(
         [*run, "serve", str(place.path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -209,15 +210,15 @@ def process(place: Place, url: str | None = None) -> Iterator[subprocess.Popen[s
         started.communicate(timeout=30)
 
 
-def wait_for(url: str, started: subprocess.Popen[str] | None = None) -> None:
-    for _ in range(600):
+def wait_for(url: str, started: apart.Process | None = None) -> None:
+    for _ in range(3000):
         if started is not None and started.poll() is not None:
             raise AssertionError(started.communicate())
         try:
             if httpx.get(f"{url}/healthz", timeout=5, verify=False).status_code == 200:
                 return
         except httpx.TransportError:
-            time.sleep(0.1)
+            time.sleep(0.02)
     raise AssertionError("the server does not come up")
 
 

@@ -64,10 +64,10 @@ def test_a_client_that_takes_its_time_is_not(
     running: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has taken some of the replies at every look."""
-    monkeypatch.setattr(connections, "_READ_SECONDS", 2.5)  # a busy machine may stop it for one
+    monkeypatch.setattr(connections, "_READ_SECONDS", 1.8)  # a busy machine may stop it for one
     with stalled(running, room=100_000) as slow:
         slow.settimeout(10)
-        end, got = time.monotonic() + 6, b""
+        end, got = time.monotonic() + 4.3, b""
         while time.monotonic() < end:
             got += slow.recv(100_000)
             time.sleep(0.05)
@@ -163,7 +163,7 @@ def test_whatever_is_sent_the_log_is_lines_of_json(tmp_path: Path) -> None:
             with socket.create_connection(("127.0.0.1", place.port), timeout=20) as raw:
                 for part in parts:
                     raw.sendall(part)
-                    time.sleep(0.2)
+                    time.sleep(0.05)
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         with place.client("ana") as ana:
             assert ana.get("/budget").status_code == 200

@@ -24,6 +24,7 @@ from hourglass.serve.reading import CatalogueError, read_catalogue
 from hourglass.serve.server import _Reloading
 from hourglass.serve.service import Service, load
 from hourglass.serve.tokens import hashed, token
+from tests import apart
 
 from .support import Place, asking, process, serving, spent, write_data
 
@@ -96,18 +97,18 @@ def test_the_catalogue_is_read_again_and_kept_when_broken(tmp_path: Path) -> Non
             server.send_signal(signal.SIGHUP)
 
         def until_kept(times: int) -> None:
-            for _ in range(600):
+            for _ in range(3000):
                 if sum("kept the old catalogue" in line for line in lines) == times:
                     return
-                time.sleep(0.1)
+                time.sleep(0.02)
             raise AssertionError(lines)
 
         def until(wanted: int, name: str) -> None:
-            for _ in range(600):
+            for _ in range(1200):
                 with place.client(name) as client:
                     if client.get("/budget").status_code == wanted:
                         return
-                time.sleep(0.1)
+                time.sleep(0.05)
             raise AssertionError((wanted, name))
 
         listener = threading.Thread(target=listen)
@@ -154,7 +155,7 @@ def test_totals_are_read_anew_on_the_owners_schedule(tmp_path: Path) -> None:
         write_data(tmp_path / "new.parquet", 30_000)
         os.replace(tmp_path / "new.parquet", tmp_path / "visits.parquet")
         for number in range(95):  # each costs a tenth of an epsilon, of an allowance of ten
-            time.sleep(0.25 if number < 20 else 1)
+            time.sleep(0.1 if number < 40 else 1)
             if count(f"after-{number}") > 20_000:
                 break
         else:
@@ -223,7 +224,7 @@ with reloading:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP on this system")
 def test_a_signal_that_comes_while_another_is_handled() -> None:
-    done = subprocess.run(
+    done = apart.run(
         [sys.executable, "-c", TWO_SIGNALS], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr

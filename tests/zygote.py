@@ -1,0 +1,122 @@
+"""A clean interpreter that has imported hourglass and forks a process for each program it is given.
+
+See :mod:`tests.apart`, which starts it. It has one thread, no database and no connection, and no
+program runs in it, so each child begins as an interpreter of its own would after these imports.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import io
+import json
+import os
+import runpy
+import socket
+import sys
+from contextlib import suppress
+from typing import Any
+
+#: What most programs import, and what takes them most of a second of their own.
+IMPORTED = [
+    "hourglass", "hourglass.cli", "hourglass.cli.mean", "hourglass.cli.serve", "hourglass.ask.mean",
+    "duckdb", "numpy", "pyarrow", "pyarrow.parquet", "rich.console", "rich.table", "rich.progress",
+    "sqlglot", "sqlglot.optimizer", "sqlite3", "typer", "typer.rich_utils", "psycopg",
+    "typer._adapters",
+    "hourglass.serve.server", "uvicorn.protocols.http.h11_impl", "uvicorn.lifespan.on",
+    "uvicorn.loops.asyncio",
+]  # fmt: skip
+
+
+def jobs(channel: socket.socket) -> dict[str, Any]:
+    """Fork a child for each job; returns in each child, with its job."""
+    while True:
+        message, passed, _, _ = socket.recv_fds(channel, 1 << 20, 4)
+        if not message:  # whoever started it has ended
+            raise SystemExit
+        while not message.endswith(b"\n"):
+            message += channel.recv(1 << 20)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:  # those who watched children that have ended
+                pass
+        if os.fork() == 0:
+            channel.close()
+            return watched(json.loads(message), *passed)
+        for descriptor in passed:
+            os.close(descriptor)
+
+
+def watched(job: dict[str, Any], report: int, *streams: int) -> dict[str, Any]:
+    """Fork once more: the child returns, and this process reports its id and how it ended."""
+    child = os.fork()
+    if child:
+        for descriptor in (*streams, 0, 1, 2):
+            with suppress(OSError):
+                os.close(descriptor)
+        os.write(report, b"%d\n" % child)
+        os.write(report, b"%d\n" % os.waitpid(child, 0)[1])
+        os._exit(0)
+    os.close(report)
+    given = iter(streams)
+    for descriptor in range(3):
+        if descriptor in job["closed"]:
+            os.close(descriptor)
+        else:
+            os.dup2(next(given), descriptor)
+    for descriptor in streams:
+        os.close(descriptor)
+    os.chdir(job["folder"])
+    os.environ.clear()
+    os.environ.update(job["environment"])
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = None if descriptor in job["closed"] else opened(descriptor, getattr(sys, name))
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    return job
+
+
+def opened(descriptor: int, before: Any) -> Any:
+    """A standard stream as the interpreter opens it when it starts."""
+    mode = "w" if descriptor else "r"
+    raw = open(descriptor, f"{mode}b", closefd=False)  # noqa: SIM115
+    found: Any = io.TextIOWrapper(
+        raw,
+        encoding=before.encoding,
+        errors=before.errors,
+        newline="\n",
+        line_buffering=descriptor == 2 or raw.isatty(),
+    )
+    found.mode = mode
+    return found
+
+
+def program(job: dict[str, Any]) -> dict[str, Any]:
+    """Run ``-c code``, ``-m module`` or a script, as the interpreter runs it: as ``__main__``."""
+    first, *words = job["words"]
+    if first == "-c":
+        code, *words = words
+        sys.argv, sys.path[0] = ["-c", *words], ""
+        space: dict[str, Any] = sys.modules["__main__"].__dict__
+        kept = {name: space[name] for name in ("__name__", "__builtins__", "__spec__")}
+        space.clear()
+        space.update(kept)
+        exec(compile(code, "<string>", "exec"), space)
+    elif first == "-m":
+        sys.argv, sys.path[0] = words, os.getcwd()
+        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv, sys.path[0] = [first, *words], os.path.dirname(first)
+        runpy.run_path(first, run_name="__main__")
+    return job
+
+
+if __name__ == "__main__":
+    for module in IMPORTED:
+        with suppress(ImportError):
+            importlib.import_module(module)
+    if os.path.isdir("/proc/self/task") and len(os.listdir("/proc/self/task")) > 1:
+        raise SystemExit("an import has started a thread, which no child would have")
+    gc.freeze()  # a collection in a child would copy all of it
+    atexit.register(gc.unfreeze)  # nanobind reports what is not collected at the end
+    program(jobs(socket.socket(fileno=int(sys.argv[1]))))
