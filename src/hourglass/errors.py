@@ -45,7 +45,8 @@ __all__ = [
     "DataError", "EpsilonError", "GatewayError", "GridError", "HourglassError", "LedgerBusyError",
     "LedgerCorruptError", "LedgerError", "LedgerMissingError", "LedgerRolledBackError",
     "LedgerUnreachableError", "LedgerUnsafeError", "LedgerVersionError", "LedgerWriteError",
-    "OptionError", "RequestError", "RequestReusedError", "SourceError", "one_of", "shown",
+    "OptionError", "RequestError", "RequestReusedError", "SourceError", "not_one_of", "one_of",
+    "shown",
 ]  # fmt: skip
 
 
