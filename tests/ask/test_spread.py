@@ -66,6 +66,8 @@ def test_by_group_and_by_person() -> None:
         assert found[key].std == pytest.approx(wanted, rel=2e-3)
     assert found.stds.tolist() == [found[key].std for key in found]
     assert found.variances[0] == found["a"].variance
+    errors = [found[key].expected_error for key in found]
+    assert found.expected_errors.tolist() == pytest.approx(errors)
     frame = found.to_pandas()
     assert frame.columns.tolist() == [
         "g", "mean", "sum", "count", "std", "variance", "expected_error", "few",
