@@ -209,7 +209,7 @@ def _place(request: pytest.FixtureRequest, folder: Path) -> Any:
     if name == "postgres":
         return places.postgres(request.getfixturevalue("postgres_url"))
     if name == "spark":
-        return places.spark(request.getfixturevalue("spark_session"), folder)
+        return places.spark_rows(request.getfixturevalue("spark_session"), folder)
     if name == "sqlite":
         return places.sqlite(folder)
     if name in ("duckdb", "duckdb alone", "datafusion"):

@@ -51,7 +51,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.param == "postgres":
         return places.postgres(request.getfixturevalue("postgres_url"))
     if request.param == "spark":
-        return places.spark(request.getfixturevalue("spark_session"), folder)
+        return places.spark_rows(request.getfixturevalue("spark_session"), folder)
     if request.param == "sqlite":
         return places.sqlite(folder)
     return places.parquet(folder, request.param)

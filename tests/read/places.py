@@ -29,12 +29,14 @@ QUICK_JAVA = (
 )
 
 #: Spark compiles each query to Java, which takes longer than to run most of those in the tests;
-#: so do the tasks of a second partition.
+#: so do the tasks of a second partition. Rows that it is given would be a part of the plan, which
+#: it compares and hashes many times.
 QUICK_SPARK = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.localRelationThreshold": "0",
 }
 
 
@@ -49,6 +51,11 @@ def as_for_users(session: Any) -> Iterator[None]:
     finally:
         for name, value in QUICK_SPARK.items():
             session.conf.set(name, value)
+
+
+def is_quick(session: Any) -> bool:
+    """Whether Spark has the quick settings, and not its own."""
+    return all(session.conf.get(name, None) == value for name, value in QUICK_SPARK.items())
 
 
 def java_17() -> str | None:
@@ -203,5 +210,29 @@ def spark(session: Any, folder: Path, engine: str | None = None) -> Place:
         frame = reader.parquet(str(path))
         known[schema] = frame.schema
         return {"data": frame}
+
+    return place
+
+
+#: Types that a table handed over to Spark keeps, as it does in a file.
+KEPT = {
+    "double", "float", "int8", "int16", "int32", "int64", "string", "bool", "date32[day]"
+}  # fmt: skip
+#: Tables of so many rows are left to Spark's reader of files, which is made for them.
+LARGE = 10_000
+
+
+def spark_rows(session: Any, folder: Path) -> Place:
+    """A small table as rows that Spark is given, which is quicker than to find and open a file.
+
+    With Spark's own settings it is a file, as users have it.
+    """
+    file = spark(session, folder)
+
+    def place(table: pa.Table) -> dict[str, Any]:
+        kept = all(str(kind) in KEPT or pa.types.is_decimal(kind) for kind in table.schema.types)
+        if len(table) >= LARGE or not kept or not is_quick(session):
+            return file(table)
+        return {"data": session.createDataFrame(table)}
 
     return place

@@ -87,7 +87,7 @@ def check_conditions(placed: dict[str, Any], texts: list[str]) -> None:
     assert wrong == {}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def placed(engine_place: Any) -> tuple[dict[str, Any], bool]:
     """The table on an engine, and whether it has dates."""
     try:

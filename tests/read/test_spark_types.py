@@ -53,7 +53,7 @@ def found_by(session: Any, path: Path) -> dict[str, str]:
 @pytest.mark.parametrize("version", ["1.0", "2.6"])
 @pytest.mark.parametrize("own", [True, False], ids=["with Arrow's types", "without"])
 def test_types_of_arrow(spark_session: Any, tmp_path: Path, version: str, own: bool) -> None:
-    known = set()
+    known: dict[str, dict[str, Any]] = {}
     for number, dtype in enumerate(ARROW):
         path = tmp_path / f"{number}.parquet"
         try:
@@ -63,22 +63,28 @@ def test_types_of_arrow(spark_session: Any, tmp_path: Path, version: str, own: b
             continue
         found = types_of(path, "y", "x")
         if found is not None:
-            known.add(str(dtype))
-            there = found_by(spark_session, path)
-            assert found == {name: there[name] for name in ("y", "x")}, dtype
-    assert known == KNOWN | ({"uint32"} if version == "1.0" else set())
+            known[str(dtype)] = {"found": found["x"], "cells": table["x"]}
+            assert found["y"] == "integer"
+    # Spark starts a job for each look into a file, so that one has a column of each type.
+    whole = tmp_path / "whole.parquet"
+    columns = {name: each["cells"] for name, each in known.items()}
+    pq.write_table(pa.table(columns), whole, version=version, store_schema=own)
+    found = types_of(whole, *known)
+    assert found == found_by(spark_session, whole)
+    assert found == {name: each["found"] for name, each in known.items()}
+    assert set(known) == KNOWN | ({"uint32"} if version == "1.0" else set())
 
 
 @pytest.mark.enumeration
 def test_types_that_spark_declares(spark_session: Any, tmp_path: Path) -> None:
     """An interval is stored as a plain number."""
-    for name, value in OWN.items():
-        folder = tmp_path / name
-        spark_session.sql(f"SELECT {value} AS x").coalesce(1).write.parquet(str(folder))
-        (path,) = folder.glob("*.parquet")
-        found, there = types_of(path, "x"), found_by(spark_session, path)
+    columns = ", ".join(f"{value} AS `{name}`" for name, value in OWN.items())
+    spark_session.sql(f"SELECT {columns}").coalesce(1).write.parquet(str(tmp_path / "t"))
+    (path,) = (tmp_path / "t").glob("*.parquet")
+    there = found_by(spark_session, path)
+    for name in OWN:
         plain = name in ("boolean", "byte", "short", "integer", "long", "float", "double")
-        assert found == (there if plain else None), name
+        assert types_of(path, name) == ({name: there[name]} if plain else None), name
 
 
 def test_a_field_of_a_struct_is_not_a_column(spark_session: Any, tmp_path: Path) -> None:
