@@ -43,9 +43,10 @@ PAIRS = list(neighbours(*BOUNDS))
 FEW = [pair for pair in PAIRS if pair[0].startswith("many")]
 #: A value beyond the bounds and one that is missing, where others are asked about at once.
 ONE_BY_ONE = [FEW[-3], FEW[-1]]
-#: An unclosed quote, too many fields, no UTF-8, carriage returns; an array, half an object.
-SOME_FIELDS = (FIELDS[0], [b'5,"a', b"5" + b",a" * 30_000, b"5,\xff", b"5,a\r5,a\r5,a"])
-SOME_MEMBERS = (MEMBERS[0], [b"[" + b",".join([b'{"x": 5}'] * 1000) + b"]", b'{"x": 5', b"[5, 5]"])
+#: An unclosed quote, carriage returns; an array, half an object. On Spark, where a question takes
+#: long, the others share files with many lines (tests/read/test_lines.py, test_json_lines.py).
+SOME_FIELDS = (FIELDS[0], [b'5,"a', b"5,a\r5,a\r5,a"])
+SOME_MEMBERS = (MEMBERS[0], [b"[" + b",".join([b'{"x": 5}'] * 1000) + b"]", b'{"x": 5'])
 ENGINES = ["duckdb", "sqlite", "datafusion", "postgres", "spark"]
 
 

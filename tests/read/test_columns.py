@@ -146,6 +146,14 @@ def on_spark(request: pytest.FixtureRequest) -> bool:
     return "spark" in request.node.callspec.params.values()
 
 
+def fills_are_few(request: pytest.FixtureRequest, unit: Unit | None, *, filled: bool) -> None:
+    """Values are replaced row by row, before rows are chosen or averaged."""
+    if filled and on_spark(request) and unit in UNITS[2:4]:
+        pytest.skip(
+            "on Spark replacements meet averages, and choices of rows and of groups at once"
+        )
+
+
 def nasty_rows(seed: int = 0) -> list[Row]:
     """Missing values in each column, in two of them, in all, beside every difficult value."""
     dice = random.Random(seed)
@@ -201,6 +209,7 @@ def test_persons(
     engine_place: Any, unit: Unit, fills: tuple[Any, ...], request: pytest.FixtureRequest
 ) -> None:
     asked = filled(ASKED, *fills)
+    fills_are_few(request, unit, filled=asked != ASKED)
     made = table(ROWS, NAMES, KINDS)
     query, found = totals(engine_place(made), asked, by=GROUP, unit=unit)
     grids, missing = [v.grid for v in query.values], [v.missing for v in query.values]
@@ -384,6 +393,7 @@ def test_squares_of_one_column(
     engine_place: Any, unit: Unit | None, fill: Any, request: pytest.FixtureRequest
 ) -> None:
     """What a spread asks for: cells and squares of one column on up to 2^16 cells."""
+    fills_are_few(request, unit, filled=fill is not None)
     asked: list[Asked] = [(NAMES[0], Bounds(-1.5, 2.25), 2**16, fill)]
     rows = [((values[0],), group, person) for values, group, person in ROWS]
     sums = (Sum(), Sum(power=2))
