@@ -163,15 +163,20 @@ def test_a_number(name: str, engine: str, tmp_path: Path) -> None:
     """Caught: decimals of more than 16 bytes on DuckDB and DataFusion, of any number on Spark."""
     kind, plain, hard = NUMBERS[name]
     ask: dict[str, Any] = {"by": "k", "keys": KEYS, "epsilon": 1}
-    check(
-        kind,
-        plain,
-        hard,
-        tmp_path / "t.parquet",
-        engine,
-        lambda path, on: mean_question(path, "c", bounds=(0, 9), engine=on, **ask),
-        lambda path, on: count_question(path, where="c < 5 OR c IS NULL", engine=on, **ask),
-    )
+
+    def averaged(path: Path | str, on: str, **more: Any) -> Any:
+        return mean_question(path, "c", bounds=(0, 9), engine=on, **more, **ask)
+
+    def compared(path: Path | str, on: str) -> Any:
+        return count_question(path, where="c < 5 OR c IS NULL", engine=on, **ask)
+
+    def both(path: Path | str, on: str) -> Any:
+        return averaged(path, on, where="c < 5 OR c IS NULL OR c >= 5")
+
+    path = tmp_path / "t.parquet"
+    # On Spark, where a query takes long, in one question, unless that is refused.
+    if engine != "spark" or not check(kind, plain, hard, path, engine, both):
+        check(kind, plain, hard, path, engine, averaged, compared)
 
 
 @pytest.mark.attack
