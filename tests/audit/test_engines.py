@@ -189,7 +189,8 @@ def test_two_columns_on_every_engine(place: places.Place, request: pytest.Fixtur
         )
 
     path = Path("engine", run, counted=complete)
-    found = greybox_finding(path, ROW_PAIRS, thorough=not on_spark(request))
+    pairs = ROW_PAIRS[::2] if on_spark(request) else ROW_PAIRS  # test_columns.py has the others
+    found = greybox_finding(path, pairs, thorough=not on_spark(request))
     assert found.holds, found.detail
 
 
