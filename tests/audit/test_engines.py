@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path as Folder
 from typing import Any
@@ -24,11 +26,12 @@ from hourglass.audit.searches import (
     bounds_finding,
     group_pairs,
 )
-from hourglass.core.scale import Scale
+from hourglass.core.scale import Scale, counts_from_histogram
 from hourglass.mechanisms.scan import Search
 from hourglass.read.database import SqlSource
 from hourglass.release.found import FoundBounds
 from hourglass.release.releases import Releases
+from tests.conftest import engines_of
 from tests.read import places
 from tests.tools import command
 
@@ -38,9 +41,12 @@ BOUNDS = (0.0, 10.0)
 PAIRS = list(neighbours(*BOUNDS))
 #: At and beyond the bounds, infinite and missing, added to many rows, where queries are expensive.
 FEW = [pair for pair in PAIRS if pair[0].startswith("many")]
-#: An unclosed quote, too many fields, no UTF-8, carriage returns; an array, half an object.
-SOME_FIELDS = (FIELDS[0], [b'5,"a', b"5" + b",a" * 30_000, b"5,\xff", b"5,a\r5,a\r5,a"])
-SOME_MEMBERS = (MEMBERS[0], [b"[" + b",".join([b'{"x": 5}'] * 1000) + b"]", b'{"x": 5', b"[5, 5]"])
+#: A value beyond the bounds and one that is missing, where others are asked about at once.
+ONE_BY_ONE = [FEW[-3], FEW[-1]]
+#: An unclosed quote, carriage returns; an array, half an object. On Spark, where a question takes
+#: long, the others share files with many lines (tests/read/test_lines.py, test_json_lines.py).
+SOME_FIELDS = (FIELDS[0], [b'5,"a', b"5,a\r5,a\r5,a"])
+SOME_MEMBERS = (MEMBERS[0], [b"[" + b",".join([b'{"x": 5}'] * 1000) + b"]", b'{"x": 5'])
 ENGINES = ["duckdb", "sqlite", "datafusion", "postgres", "spark"]
 
 
@@ -126,21 +132,46 @@ def test_a_mean_on_every_engine(place: places.Place, request: pytest.FixtureRequ
         placed = place(column(values))
         return hg.mean(column="x", bounds=BOUNDS, epsilon=1, bits=bits, **placed).to_dict()
 
-    found = greybox_finding(Path("engine", run), pairs_for(request))
+    pairs = ONE_BY_ONE if on_spark(request) else PAIRS
+    found = greybox_finding(Path("engine", run), pairs, thorough=not on_spark(request))
     assert found.holds, found.detail
 
 
-def test_a_mean_through_the_command(words: Any) -> None:
+def test_a_mean_through_the_command(words: Any, request: pytest.FixtureRequest) -> None:
     def run(values: Sequence[Any], bits: Any) -> Mapping[str, Any]:
         return dict(asked_with("mean", bits, bounds=BOUNDS, **words(column(values))))
 
-    found = greybox_finding(Path("command", run), FEW)
+    pairs = ONE_BY_ONE if on_spark(request) else FEW
+    found = greybox_finding(Path("command", run), pairs, thorough=not on_spark(request))
     assert found.holds, found.detail
 
 
-def pairs_for(request: pytest.FixtureRequest) -> list[Any]:
-    """All pairs; on Spark, where each is a job, those added to many rows."""
-    return FEW if "[spark]" in request.node.name else PAIRS
+def on_spark(request: pytest.FixtureRequest) -> bool:
+    """Where a question takes long. That the noise comes from the bits alone, which is no matter of
+    engines, is left to the others; and what can be asked at once is."""
+    return "spark" in engines_of(request.node)
+
+
+@pytest.mark.engine("spark")
+def test_every_pair_in_a_group_of_its_own_on_spark(spark_session: Any, tmp_path: Folder) -> None:
+    """Each group has another base or another row added: it alone tells whether that one counts."""
+    names = [pair for pair, _, _ in PAIRS]
+    place = places.spark_rows(spark_session, tmp_path)
+
+    def run(which: int, bits: Any) -> Mapping[str, Mapping[str, Any]]:
+        placed = place(rows([(pair[0], value) for pair in PAIRS for value in pair[which]]))
+        ask: dict[str, Any] = {"bounds": BOUNDS, "epsilon": 1, "by": "g", "keys": names}
+        answer = hg.mean(column="x", bits=bits, **ask, **placed)
+        return {name: release.to_dict() for name, release in answer.items()}
+
+    recorded = RecordingBits()
+    before, after = run(1, recorded), run(2, recorded.replayed())
+    path = Path("a group", lambda values, bits: {})
+    assert list(before) == list(after) == names
+    for name, _, (*_, value) in PAIRS:
+        assert compare(path, before[name], after[name]) == [], name
+        moved = after[name]["noisy_totals"] != before[name]["noisy_totals"]
+        assert moved == (value == value), name
 
 
 # --- several columns ------------------------------------------------------------------------
@@ -148,7 +179,7 @@ def pairs_for(request: pytest.FixtureRequest) -> list[Any]:
 ROW_PAIRS = [pair for pair in row_neighbours(*BOUNDS) if pair[0].startswith("many")]
 
 
-def test_two_columns_on_every_engine(place: places.Place) -> None:
+def test_two_columns_on_every_engine(place: places.Place, request: pytest.FixtureRequest) -> None:
     """A poisoned value in one of two columns: all columns and the count change, or nothing does."""
 
     def run(found: Sequence[Any], bits: Any) -> Mapping[str, Any]:
@@ -157,29 +188,35 @@ def test_two_columns_on_every_engine(place: places.Place) -> None:
             hg.mean(column=list(NAMES), bounds=BOUNDS, epsilon=1, bits=bits, **placed).to_dict()
         )
 
-    found = greybox_finding(Path("engine", run, counted=complete), ROW_PAIRS)
+    path = Path("engine", run, counted=complete)
+    pairs = ROW_PAIRS[::2] if on_spark(request) else ROW_PAIRS  # test_columns.py has the others
+    found = greybox_finding(path, pairs, thorough=not on_spark(request))
     assert found.holds, found.detail
 
 
-def test_two_columns_through_the_command(words: Any) -> None:
+def test_two_columns_through_the_command(words: Any, request: pytest.FixtureRequest) -> None:
     def run(found: Sequence[Any], bits: Any) -> Mapping[str, Any]:
         asked = words(frame_of(found))
         return dict(asked_with("mean", bits, bounds=BOUNDS, also=("y",), **asked))
 
-    found = greybox_finding(Path("command", run, counted=complete), ROW_PAIRS[-5:])
+    path, few = Path("command", run, counted=complete), ROW_PAIRS[-5:]
+    pairs = few[::2] if on_spark(request) else few
+    found = greybox_finding(path, pairs, thorough=not on_spark(request))
     assert found.holds, found.detail
 
 
 # --- groups ---------------------------------------------------------------------------------
 
 
-def few_pairs(touched: str, stop: int) -> list[Any]:
+def few_pairs(touched: str, stop: int, request: pytest.FixtureRequest) -> list[Any]:
     """Some of the pairs, the last ones: those added to many rows."""
-    return group_pairs(BOUNDS, touched)[-stop:]
+    return group_pairs(BOUNDS, touched)[-2 if on_spark(request) else -stop :]
 
 
 @pytest.mark.parametrize("touched", TOUCHED)
-def test_groups_on_every_engine(place: places.Place, touched: str) -> None:
+def test_groups_on_every_engine(
+    place: places.Place, touched: str, request: pytest.FixtureRequest
+) -> None:
     def run(found: Sequence[Any], bits: Any) -> Mapping[str, Any]:
         placed = place(rows(found))
         answer = hg.mean(
@@ -187,12 +224,15 @@ def test_groups_on_every_engine(place: places.Place, touched: str) -> None:
         )
         return {"groups": {key: release.to_dict() for key, release in answer.items()}}
 
-    found = greybox_finding(Path("groups", run, touched=touched), few_pairs(touched, 4))
+    path, pairs = Path("groups", run, touched=touched), few_pairs(touched, 4, request)
+    found = greybox_finding(path, pairs, thorough=not on_spark(request))
     assert found.holds, found.detail
 
 
 @pytest.mark.parametrize("touched", TOUCHED[1:])
-def test_groups_through_the_command(words: Any, touched: str) -> None:
+def test_groups_through_the_command(
+    words: Any, touched: str, request: pytest.FixtureRequest
+) -> None:
     def run(found: Sequence[Any], bits: Any) -> Mapping[str, Any]:
         answer = asked_with(
             "mean", bits, bounds=BOUNDS, by="g", keys=",".join(KEYS), **words(rows(found))
@@ -200,7 +240,8 @@ def test_groups_through_the_command(words: Any, touched: str) -> None:
         releases = Releases.from_dict(answer)
         return {"groups": {key: release.to_dict() for key, release in releases.items()}}
 
-    found = greybox_finding(Path("groups", run, touched=touched), few_pairs(touched, 3))
+    path, pairs = Path("groups", run, touched=touched), few_pairs(touched, 3, request)
+    found = greybox_finding(path, pairs, thorough=not on_spark(request))
     assert found.holds, found.detail
 
 
@@ -231,13 +272,28 @@ SCALE = CANDIDATES[1:4]  # three candidates and what lies around them: seven buc
 
 
 def test_bounds_on_every_engine(place: places.Place, request: pytest.FixtureRequest) -> None:
-    scale = SCALE[:2] if "[spark]" in request.node.name else SCALE
-
     def ask(values: Sequence[float]) -> BoundsQuestion:
-        return bounds_question(column="x", epsilon=1, scale=scale, **place(column(values)))
+        return bounds_question(column="x", epsilon=1, scale=SCALE, **place(column(values)))
 
+    if on_spark(request):
+        check_bounds_at_once(ask)
+        return
     found = bounds_finding("bounds", ask)
     assert found.holds, found.detail
+
+
+def check_bounds_at_once(ask: Callable[[Sequence[float]], BoundsQuestion]) -> None:
+    """One record, two of the next value, four of the one after it: the counts tell of each value
+    which buckets it is in."""
+    scale = Scale(SCALE)
+    around = [math.nextafter(end, side) for end in SCALE for side in (-math.inf, math.inf)]
+    added = [math.nan, math.inf, -math.inf, 1e300, *SCALE, *around]
+    many = [value for i, value in enumerate(added) for _ in range(2**i)]
+    found = (scale.bucket(value) for value in many)
+    buckets = Counter(bucket for bucket in found if bucket is not None)
+    for base in ([], [3.0], [float(i % 61 - 10) for i in range(200)]):
+        before = ask(base).read()
+        assert ask([*base, *many]).read() == before + counts_from_histogram(scale, buckets)
 
 
 def test_bounds_through_the_command(words: Any) -> None:

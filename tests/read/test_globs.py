@@ -70,8 +70,8 @@ def test_a_name_is_not_a_pattern(tmp_path: Path, engine: str) -> None:
             write(folder / f"{name}{ending}", 1 << value % 19)
             write(beside / f"{name}{ending}", 1 << 19)
         some = NAMES
-        if engine == "spark":  # where a query takes long: all formats with the dearest names
-            some = NAMES[1:8] if ending == ".parquet" else NAMES[3:6]
+        if engine == "spark":  # where a query takes long: one format with the dearest names
+            some = {".parquet": NAMES[1:8], ".csv": NAMES[3:6]}.get(ending, [NAMES[3]])
         for name in some:
             path = folder / f"{name}{ending}"
             if engine == "duckdb" and ending in (".parquet", ".pq") and "\\" in name:
@@ -101,6 +101,8 @@ def test_relative_paths(tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyP
 def test_every_file_once(tmp_path: Path, engine: str, ending: str) -> None:
     if ending not in formats(engine):
         pytest.skip(f"{engine} does not read {ending}")
+    if (engine, ending) == ("spark", ".jsonl"):
+        pytest.skip("Spark gets the paths of all text files in the same way")
     deep = tmp_path / "g" / "h" / "i"
     deep.mkdir(parents=True)
     for value, folder in enumerate([tmp_path / "g", tmp_path / "g" / "h", deep]):

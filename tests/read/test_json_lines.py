@@ -66,7 +66,7 @@ LINES: list[tuple[str, tuple[int, str] | str | None]] = [
     ('{"x": 5, "g": "a", "h": "' + "[" * (1 << 20) + '"}', "none"),
     ('{"g": "' + "y" * (3 << 20) + '", "x": 5}', "none"),
     ('{"x": ' + "9" * 100_000 + ', "g": "a"}', None),
-    ('{"x": 5, "g": "a", "h": "' + "y" * (30 << 20) + '"}', None),
+    ('{"x": 5, "g": "a", "h": "' + "y" * (21 << 20) + '"}', None),  # Java's parser takes 20 million
 ]
 
 
@@ -169,6 +169,11 @@ def test_names_of_members(read: Any, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({name: 5, "g": "a"}) + "\n" for name in names))
     engine = read.engine.removesuffix(" alone")
+    if engine == "spark":  # where a question takes long: all at once, each on one line and no other
+        ask: dict[str, Any] = {"bounds": (0, 9), "grid": 9, "missing": 0, "epsilon": 1}
+        found = mean_question(path, names, engine=engine, **ask).read().only
+        assert (found.sums, found.count) == ((5,) * len(names), len(names))
+        return
     for name in names:
         question = mean_question(path, name, bounds=(0, 9), epsilon=1, engine=engine)
         assert question.read().count.tolist() == [1], name

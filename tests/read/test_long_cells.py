@@ -84,9 +84,11 @@ def test_long_numbers_that_are_names_too(
     told = [real if parse == "real" else whole for _, real, whole in CELLS]
     numbers = [number for number in told if number is not None]
     more: dict[str, Any] = {"bounds": (0, 10), "epsilon": 1, "parse": parse, "grid": 10}
+    units = [hg.per_row(), hg.per_person("k", rows=99, groups=2)]
     for by, nothing in (("x", None), (["x", "k"], (None, "a"))):
         keys: list[Any] = [nothing, "7" if by == "x" else ("7", "a")]
-        for unit in (hg.per_row(), hg.per_person("k", rows=99, groups=2)):
+        # On Spark, where a query takes long, each unit once.
+        for unit in units if engine != "spark" else units[by == "x" :][:1]:
             question = mean_question(**ask, column="x", by=by, keys=keys, unit=unit, **more)
             assert question.keys is not None
             found = question.keys.padded(question.read()).totals

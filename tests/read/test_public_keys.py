@@ -54,7 +54,10 @@ def test_the_rows_do_not_decide_whether_a_question_is_answered(
     )
     placed = engine_place(table)
     every = [*absent, value]
-    for where, keys, count in (("x > 5", every, 0), ("x < 2", absent, 0), ("x < 5", every, 2)):
+    asked = [("x < 5", every, 2), ("x < 2", absent, 0), ("x > 5", every, 0)]
+    if engine == "spark":  # where a question takes long, and where the first one compares all keys
+        asked = asked[:1] if unit else asked[:2]
+    for where, keys, count in asked:
         found = mean_question(
             **placed, column="x", bounds=(0, 4), epsilon=1, by="k", keys=keys, where=where,
             unit=unit,
@@ -76,9 +79,11 @@ COMBINED: dict[str, list[tuple[Any, ...]]] = {
 @pytest.mark.parametrize("keys", COMBINED)
 @pytest.mark.parametrize("rows", [None, 1])
 def test_groups_that_are_not_public_take_no_place(
-    engine_place: Any, keys: str, rows: int | None
+    engine_place: Any, keys: str, rows: int | None, request: pytest.FixtureRequest
 ) -> None:
     """Everyone is in one public group, and in every group of these values that is not public."""
+    if "spark" in request.node.callspec.params.values() and rows and keys not in ("some", "null"):
+        pytest.skip("on Spark two kinds of keys with both units, the others with one")
     public = COMBINED[keys]
     values = [(a, b) for a in ("x", "y", "z", "w", None) for b in (1, 2, 3, 4, None)]
     others = [pair for pair in values if pair not in public]

@@ -95,13 +95,13 @@ def test_counts_and_sums(engine_place: Any) -> None:
     asked: list[dict[str, Any]] = [{}, {"unit": hg.per_person("p")}, {"by": "g", "delta": 1e-6}]
     for ask in asked:
         one = count_question(**engine_place(TABLE), epsilon=1, where=WHERE, **ask).read()
-        two = count_question(**engine_place(kept), epsilon=1, **ask).read()
+        two = count_question(kept, epsilon=1, **ask).read()
         keys = [each.keys if ask.get("by") else [()] for each in (one, two)]
         counts = [dict(zip(keys[i], each.count, strict=True)) for i, each in enumerate((one, two))]
         assert counts[0] == counts[1]
     whole: dict[str, Any] = {"column": hg.expression("x / n"), "bounds": (0, 9), "epsilon": 1}
     found = sum_question(**engine_place(TABLE), where=WHERE, **whole).read().only
-    alone = sum_question(**engine_place(kept), **whole).read().only
+    alone = sum_question(kept, **whole).read().only
     assert (found.cells, found.count) == (alone.cells, alone.count)
 
 
@@ -112,7 +112,7 @@ def test_bounds_are_found_among_the_rows_that_pass(engine_place: Any) -> None:
         ask: dict[str, Any] = {"epsilon": 1, "scale": [-10, 0, 1, 2, 5, 30, 100], "unit": unit}
         for column in ("x", hg.expression("x / n")):
             found = bounds_question(**engine_place(TABLE), column=column, where=WHERE, **ask)
-            alone = bounds_question(**engine_place(kept), column=column, **ask)
+            alone = bounds_question(kept, column=column, **ask)
             assert found.read() == alone.read()
 
 
