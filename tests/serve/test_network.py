@@ -64,10 +64,10 @@ def test_a_client_that_takes_its_time_is_not(
     running: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has taken some of the replies at every look."""
-    monkeypatch.setattr(connections, "_READ_SECONDS", 1.8)  # a busy machine may stop it for one
+    monkeypatch.setattr(connections, "_READ_SECONDS", 1.4)  # a busy machine may stop it for one
     with stalled(running, room=100_000) as slow:
         slow.settimeout(10)
-        end, got = time.monotonic() + 4.3, b""
+        end, got = time.monotonic() + 3.3, b""
         while time.monotonic() < end:
             got += slow.recv(100_000)
             time.sleep(0.05)
