@@ -42,7 +42,11 @@ def test_all_as_json(audited: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_exact_as_a_table() -> None:
+def test_exact_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all algorithms; what takes longer to enumerate than their laws is in test_all_as_json."""
+    monkeypatch.setattr("hourglass.audit.boxes.audit_boxes", lambda *_: iter(()))
+    monkeypatch.setattr("hourglass.audit.spreads.audit_spreads", lambda *_: iter(()))
+    monkeypatch.setattr("hourglass.audit.suite.audit_samplers", lambda: iter(()))
     result = run("exact", "--epsilon", "1/2", "--grid", "5", "--algorithm", "all")
     assert result.exit_code == 0, result.output
     assert "exact: swap, epsilon 1/2, grid 5" in result.stdout

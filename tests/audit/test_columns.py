@@ -37,7 +37,7 @@ ARRAY = array_paths(ONE, BOUNDS, None)[0]
 
 @pytest.mark.slow
 @pytest.mark.enumeration
-@pytest.mark.parametrize("epsilon", ["1/100", "7/2"])
+@pytest.mark.parametrize("epsilon", ["1/100", *long("7/2")])  # and 3, in the audit of every grid
 def test_every_small_box(epsilon: str) -> None:
     """Including centres wider than their grid; every step is one."""
     for columns in SMALL:
@@ -131,9 +131,10 @@ def test_the_sampler_of_a_box_and_a_wrong_one() -> None:
 def test_two_columns_at_epsilon_one(grid: int) -> None:
     """A bound is above epsilon with a probability of 1e-6 at most.
 
-    Seven runs had bounds of 0.950 to 0.975 by the mechanism: 0.85 is far away.
+    Four runs had bounds of 0.92 to 0.96 by the mechanism, within 0.01 of their mean for each
+    pair: 0.85 is far away.
     """
-    *drawn, (public, _) = empirical_columns(ONE, grid, samples=600_000)
+    *drawn, (public, _) = empirical_columns(ONE, grid, samples=300_000)
     assert public.holds, public.detail
     for finding, bound in drawn:
         assert finding.holds, finding.detail

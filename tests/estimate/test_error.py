@@ -48,7 +48,7 @@ def test_normalised_mse_is_within_two_percent(epsilon: str, alpha: float) -> Non
     assert float(errors.std()) / np.sqrt(len(errors)) * FIVE < 0.02 * predicted(epsilon, alpha)
     assert errors.mean() == pytest.approx(predicted(epsilon, alpha), rel=0.02)
     rival = make("laplace" if epsilon in ("4", "8") else "shifted", Fraction(epsilon), UNIT)
-    worse = (estimate.mean(rival.noise(totals, size=200_000), rival) - alpha) ** 2 * N**2
+    worse = (estimate.mean(rival.noise(totals, size=40_000), rival) - alpha) ** 2 * N**2
     assert worse.mean() > 1.2 * predicted(epsilon, alpha)
 
 

@@ -35,6 +35,12 @@ Law = dict[Any, Enclosure]
 HAIR = Fraction(1, 2**48)
 
 
+@cache
+def law_of(scan: Scan, counts: tuple[int, ...]) -> list[Enclosure]:
+    """Of many counts it takes long, and several tests and cases need that of the same ones."""
+    return scan.pmf(counts, BITS)
+
+
 def at_most(more: Enclosure, less: Enclosure, epsilon: Fraction) -> bool:
     """Whether more <= e^epsilon less, to a hair."""
     return more.high * exp_minus(epsilon, BITS).high <= less.low * (1 + HAIR)
@@ -72,8 +78,7 @@ def test_a_scan_is_private_along_plateaus_and_spends_all_it_charges() -> None:
     scan, worst = Scan(epsilon), Fraction(0)
     for level in range(4):
         counts = (*[level] * 40, 0, 0)
-        p = scan.pmf(counts, BITS)
-        q = scan.pmf(with_record(counts, 40), BITS)
+        p, q = law_of(scan, counts), law_of(scan, with_record(counts, 40))
         for one, other in zip(p, q, strict=True):
             assert at_most(one, other, epsilon)
             assert at_most(other, one, epsilon)
@@ -260,8 +265,8 @@ def test_few_records_lie_beyond_an_end_with_the_stated_confidence(
     scan = Scan(Fraction(1))
     most = scan.most_beyond(questions, confidence)
     for level in range(most + 1, most + 3):
-        law = scan.pmf((*[level] * questions, 0), BITS)
+        law = law_of(scan, (*[level] * questions, 0))
         assert sum(part.high for part in law[:-1]) <= 1 - Fraction(str(confidence))
     alone = scan.most_beyond(1, confidence)
-    many = scan.pmf((*[alone + 1] * 30, 0), BITS)
+    many = law_of(scan, (*[alone + 1] * 30, 0))
     assert sum(part.low for part in many[:-1]) > 1 - Fraction(str(confidence))

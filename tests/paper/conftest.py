@@ -17,7 +17,10 @@ import pytest
 from hourglass.noise import SeededBits
 from hourglass.paper import EXHIBITS, Point, Settings, Table
 
-RUNS = {"e3": 40_000, "e5": 60_000, "e7": 60_000, "estimators": 40_000}
+RUNS = {
+    "e2": 10_000, "e3": 40_000, "e4": 10_000, "e5": 60_000, "e7": 60_000, "e9": 13_000,
+    "estimators": 40_000,
+}  # fmt: skip
 
 
 class Tables(Protocol):

@@ -1,4 +1,4 @@
-"""Spark beyond one process: a server with a client (Connect), and a worker of a cluster behind it.
+"""Spark beyond one process: a server with a client (Connect), and a cluster of workers behind it.
 
 One process holds one kind of session, and the other tests have a classic one, so this has a process
 of its own. It runs a part of the corpus and compares it with the plain reference, fails on a cell
@@ -39,7 +39,7 @@ from tests.read.corpus import PERSON, table, totals
 from tests.read.targets import on_spark
 
 folder = Path(sys.argv[1])
-cluster = "local-cluster[1,2,512]"  # a worker with two cores and 512 MB: one more starts for long
+cluster = "local-cluster[2,1,512]"  # two workers, each with one core and 512 MB
 session = (
     SparkSession.builder.remote(cluster)
     .config("spark.executor.memory", "512m")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,6 +19,8 @@ from .support import Place, serving, spent
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
+#: Gives a signed-in page, in a context with such options.
+PageOf = Callable[..., Any]
 CHROMIUM = next(
     (
         path
@@ -51,9 +53,36 @@ def place(browser: Any) -> Iterator[Place]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def page_of(browser: Any, place: Place, person: str = "ana", **options: Any) -> Any:
-    """A signed-in page that fails on any message of the browser's console."""
-    context = browser.new_context(**options)
+@pytest.fixture(scope="module")
+def shared() -> dict[tuple[str, ...], Any]:
+    """The browser's contexts that tests use one after the other, by their options: it takes most
+    of a second to make one."""
+    return {}
+
+
+@pytest.fixture
+def page_of(browser: Any, place: Place, shared: dict[tuple[str, ...], Any]) -> Iterator[PageOf]:
+    """Signs somebody in, in a context where nobody is."""
+    used = []
+
+    def page(person: str = "ana", *, alone: bool = False, **options: bool) -> Any:
+        if alone:
+            return signed_in(browser.new_context(**options), place, person)
+        key = tuple(sorted(options))
+        if key not in shared:
+            shared[key] = browser.new_context(**options)
+        used.append(shared[key])
+        return signed_in(shared[key], place, person)
+
+    yield page
+    for context in used:
+        for each in context.pages:
+            each.close()
+        context.clear_cookies()
+
+
+def signed_in(context: Any, place: Place, person: str) -> Any:
+    """A page that keeps every message of the browser's console."""
     page = context.new_page()
     page.set_default_timeout(20_000)
     page.complaints = []
@@ -79,9 +108,9 @@ def axe(page: Any, *schemes: str) -> list[str]:
     return found
 
 
-def test_from_the_link_to_the_answer(browser: Any, place: Place) -> None:
+def test_from_the_link_to_the_answer(page_of: PageOf, place: Place) -> None:
     """Every screen on the way, each without a violation that axe knows of."""
-    page = page_of(browser, place, "olga", bypass_csp=True)
+    page = page_of("olga", bypass_csp=True)
     both = ("light", "dark")
     violations = {"datasets": axe(page, *both)}
     page.get_by_role("link", name="Ask a question").first.click()
@@ -120,9 +149,9 @@ def test_from_the_link_to_the_answer(browser: Any, place: Place) -> None:
     assert spent(place) == Fraction(1, 2)
 
 
-def test_the_policy_holds_in_the_browser(browser: Any, place: Place) -> None:
+def test_the_policy_holds_in_the_browser(page_of: PageOf, place: Place) -> None:
     """Nothing of ours is blocked, and no foreign script would run."""
-    page = page_of(browser, place)
+    page = page_of()
     page.goto(f"{place.url}/ask/clinic")
     page.get_by_label("0.1", exact=True).check()
     page.wait_for_timeout(500)
@@ -153,9 +182,9 @@ class Evil(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def test_another_site_neither_frames_nor_reads_nor_spends(browser: Any, place: Place) -> None:
+def test_another_site_neither_frames_nor_reads_nor_spends(page_of: PageOf, place: Place) -> None:
     """Its port is another, so that the browser sends the cookie, and only the service refuses."""
-    page = page_of(browser, place)
+    page = page_of()
     Evil.target = place.url
     with ThreadingHTTPServer(("127.0.0.1", 0), Evil) as evil:
         threading.Thread(target=evil.serve_forever, daemon=True).start()
@@ -171,8 +200,8 @@ def test_another_site_neither_frames_nor_reads_nor_spends(browser: Any, place: P
     assert spent(place) == 0
 
 
-def test_it_works_without_javascript(browser: Any, place: Place) -> None:
-    page = page_of(browser, place, java_script_enabled=False)
+def test_it_works_without_javascript(page_of: PageOf, place: Place) -> None:
+    page = page_of(java_script_enabled=False)
     page.goto(f"{place.url}/ask/clinic")
     page.get_by_label("0.1", exact=True).check()
     page.get_by_label("Only").select_option(label="Long visits")
@@ -187,8 +216,8 @@ def test_it_works_without_javascript(browser: Any, place: Place) -> None:
     assert spent(place) == Fraction(1, 10)
 
 
-def test_the_preview_says_why_there_is_none(browser: Any, place: Place) -> None:
-    page = page_of(browser, place)
+def test_the_preview_says_why_there_is_none(page_of: PageOf, place: Place) -> None:
+    page = page_of()
     page.goto(f"{place.url}/ask/clinic")
     page.get_by_text("What the preview assumes").click()
     page.get_by_label("Mean, about").fill("61")
@@ -197,9 +226,9 @@ def test_the_preview_says_why_there_is_none(browser: Any, place: Place) -> None:
     page.get_by_text("if the true mean were 40").wait_for()
 
 
-def test_keyboard_only(browser: Any, place: Place) -> None:
+def test_keyboard_only(page_of: PageOf, place: Place) -> None:
     """From the datasets to the answer with Tab, arrows and Enter."""
-    page = page_of(browser, place)
+    page = page_of()
     keys = page.keyboard
 
     def tab_to(selector: str) -> None:
@@ -229,8 +258,8 @@ def test_keyboard_only(browser: Any, place: Place) -> None:
     assert spent(place) == Fraction(1, 10)
 
 
-def test_double_click_and_back_button_cost_nothing_more(browser: Any, place: Place) -> None:
-    page = page_of(browser, place)
+def test_double_click_and_back_button_cost_nothing_more(page_of: PageOf, place: Place) -> None:
+    page = page_of()
     page.goto(f"{place.url}/ask/clinic/confirm?what=minutes&epsilon=0.1")
     confirm = page.url
     page.get_by_role("button", name="Spend").dblclick()
@@ -246,8 +275,8 @@ def test_double_click_and_back_button_cost_nothing_more(browser: Any, place: Pla
     assert spent(place) == Fraction(1, 10)
 
 
-def test_a_budget_that_does_not_cover_it(browser: Any, place: Place) -> None:
-    page = page_of(browser, place, "zoe")
+def test_a_budget_that_does_not_cover_it(page_of: PageOf, place: Place) -> None:
+    page = page_of("zoe")
     page.goto(f"{place.url}/ask/clinic?what=minutes&epsilon=0.1")
     assert "this costs 0.1" in page.locator(".after .alert").inner_text()
     page.get_by_role("button", name="Review the question").click()
@@ -256,9 +285,9 @@ def test_a_budget_that_does_not_cover_it(browser: Any, place: Place) -> None:
     assert spent(place) == 0
 
 
-def test_two_race_for_the_last_epsilon(browser: Any, place: Place) -> None:
+def test_two_race_for_the_last_epsilon(page_of: PageOf, place: Place) -> None:
     """Both see that 1 is left and both confirm: one is answered, the other is told why not."""
-    pages = [page_of(browser, place, name) for name in ("ana", "ben")]
+    pages = [page_of("ana"), page_of("ben", alone=True)]
     for page in pages:
         page.goto(f"{place.url}/ask/clinic/confirm?what=minutes&epsilon=1")
         assert "epsilon 0 and delta" in page.locator(".facts").inner_text()
@@ -272,16 +301,18 @@ def test_two_race_for_the_last_epsilon(browser: Any, place: Place) -> None:
     assert spent(place) == 1
 
 
-def test_narrow_screens_do_not_scroll_sideways(browser: Any, place: Place) -> None:
-    page = page_of(browser, place, "olga", viewport={"width": 400, "height": 800})
+def test_narrow_screens_do_not_scroll_sideways(page_of: PageOf, place: Place) -> None:
+    page = page_of("olga")
+    page.set_viewport_size({"width": 400, "height": 800})
     for path in ("/", "/ask/clinic", "/history", "/owner", "/login"):
         page.goto(f"{place.url}{path}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 400, path
 
 
-def test_groups_with_secret_names(browser: Any, place: Place) -> None:
+def test_groups_with_secret_names(page_of: PageOf, place: Place) -> None:
     """What will be shown is told before it is paid for, in the preview that follows the choice."""
-    page = page_of(browser, place, color_scheme="dark", bypass_csp=True)
+    page = page_of(bypass_csp=True)
+    page.emulate_media(color_scheme="dark")
     page.goto(f"{place.url}/ask/clinic")
     assert page.get_by_text("Which groups you will see").count() == 0
     page.get_by_label("For each").select_option("town")

@@ -163,6 +163,14 @@ def test_totals_are_read_anew_on_the_owners_schedule(tmp_path: Path) -> None:
         assert count("before") < 1000  # a stored answer stays
 
 
+def _at_one_price(place: Place) -> Place:
+    """Fewer questions: between two that are prepared, the service waits."""
+    four = 'epsilons = ["1/100", 0.1, 0.5, 1]'
+    assert four in place.text()
+    place.path.write_text(place.text().replace(four, "epsilons = [1]"))
+    return place
+
+
 def _prepared(service: Service) -> bool:
     holding = service.state.holdings["clinic"]
     wanted = len(holding.menu) * len(holding.dataset.epsilons)
@@ -172,7 +180,7 @@ def _prepared(service: Service) -> bool:
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP on this system")
 def test_questions_are_prepared_after_a_reload_that_failed(tmp_path: Path) -> None:
     """The signal interrupts the preparation, which was not taken up again."""
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = _at_one_price(Place(tmp_path, str(tmp_path / "budget.db")))
     service = place.service()
     place.path.write_text("no catalogue")
     handler = signal.getsignal(signal.SIGHUP)
@@ -234,8 +242,9 @@ def test_questions_are_prepared_again_after_each_refresh(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the first to ask one would wait longer, and others could tell that they were."""
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
-    place.path.write_text(place.text().replace('title = "Test"', 'refresh = "1s"'))
+    place = _at_one_price(Place(tmp_path, str(tmp_path / "budget.db")))
+    text = place.path.read_text()
+    place.path.write_text(text.replace('title = "Test"', 'refresh = "1s"'))
     monkeypatch.delattr(signal, "SIGHUP")
     service = place.service()
     first = service.state
