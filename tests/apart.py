@@ -82,6 +82,7 @@ class Process:
         text: bool = False,
         cwd: str | Path | None = None,
         env: Mapping[str, str] | None = None,
+        whole: bool = False,
     ) -> None:
         self.args = [str(word) for word in words]
         assert self.args[0] == sys.executable
@@ -120,6 +121,7 @@ class Process:
             "closed": closed,
             "folder": os.path.abspath(cwd or "."),
             "environment": environment,
+            "whole": whole,
         }
         self._report, report = os.pipe()
         channel = _zygote(os.getpid())
