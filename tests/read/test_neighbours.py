@@ -92,8 +92,11 @@ CELLS = st.tuples(
 )
 
 
-@pytest.mark.parametrize("fill", [None, 3], ids=["drop", "fill"])
-@pytest.mark.parametrize("most", [0, 1, 2], ids=["rows", "once", "two rows"])
+@pytest.mark.parametrize(
+    ("most", "fill"),
+    [(0, 3), (1, None), (1, 3), (2, None)],
+    ids=["rows, fill", "once, drop", "once, fill", "two rows, drop"],
+)
 def test_several_columns(engine_place: Any, batches: settings, fill: int | None, most: int) -> None:
     """A row moves the totals by (q_1, .., q_d, 1) or by nothing, a person by as many of these."""
     unit = {0: None, 1: hg.per_person(PERSON), 2: hg.per_person(PERSON, rows=2)}[most]
