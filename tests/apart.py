@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from subprocess import CalledProcessError, CompletedProcess, TimeoutExpired
@@ -82,6 +83,7 @@ class Process:
         text: bool = False,
         cwd: str | Path | None = None,
         env: Mapping[str, str] | None = None,
+        whole: bool = False,
     ) -> None:
         self.args = [str(word) for word in words]
         assert self.args[0] == sys.executable
@@ -120,6 +122,7 @@ class Process:
             "closed": closed,
             "folder": os.path.abspath(cwd or "."),
             "environment": environment,
+            "whole": whole,
         }
         self._report, report = os.pipe()
         channel = _zygote(os.getpid())
@@ -167,12 +170,12 @@ class Process:
         """Write to its input, read its outputs to their ends, and wait for it."""
         until = None if timeout is None else time.monotonic() + timeout
         if self.stdin is not None:
-            try:
-                if input:
-                    self.stdin.write(input)
-                self.stdin.close()
-            except BrokenPipeError:
-                pass
+            with suppress(BrokenPipeError):  # it has ended, or does not read
+                try:
+                    if input:
+                        self.stdin.write(input)
+                finally:
+                    self.stdin.close()
         found: dict[Any, list[bytes]] = {s: [] for s in (self.stdout, self.stderr) if s is not None}
         with selectors.DefaultSelector() as selector:
             for stream in found:

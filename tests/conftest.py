@@ -11,6 +11,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from itertools import product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,17 @@ SERVED = {
     "spark": "spark",
 }
 PLACES = SERVED | ON_FILE | IN_MEMORY
+#: Frames on a database of our own. The query is that of a file: all that differs between them is
+#: how a column comes to DuckDB.
+FRAMES = [name for name in IN_MEMORY if name != "relation"]
+
+
+def in_places(cases: list[Any], few: list[Any]) -> list[tuple[Any, ...]]:
+    """Each case on each engine, ``few`` on a connection of the user's own, whose optimisers are on,
+    and one of these on each frame, so that each is on some frame."""
+    frames = [(name, few[i % len(few)]) for i, name in enumerate(FRAMES)]
+    others = [name for name in PLACES if name not in SERVED and name not in FRAMES]
+    return [*product(SERVED, cases), *product(others, few), *frames]
 
 
 @pytest.fixture(scope="session", params=PLACES)

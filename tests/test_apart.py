@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,23 +23,28 @@ PROGRAMS = {
     "a thread": "import threading; threading.Thread(target=print, args=['late']).start()",
     "its own": "import os, sys; print(sys.argv, os.environ['MINE'], os.getcwd(), __name__)",
     "buffered": "import os; print('first'); os.write(1, b'second ')",
+    "freed": "class Late:\n    def __del__(self): print('late')\none = Late()",
+    "words": "raise SystemExit('words')",
+    "large": "raise SystemExit(259)",
     "full": "import sys, os; f = os.open('/dev/full', 1); os.dup2(f, 1); print('lost')",
 }
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["quick", "whole"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_as_in_an_interpreter_of_its_own(name: str, tmp_path: Path) -> None:
+def test_as_in_an_interpreter_of_its_own(name: str, whole: bool, tmp_path: Path) -> None:
     if name == "full" and not Path("/dev/full").is_char_device():
         pytest.skip("needs /dev/full")
     words = [sys.executable, "-c", PROGRAMS[name], "a word"]
     environment = {**os.environ, "MINE": "one"}
     environment.pop("PYTHONUNBUFFERED", None)
     told = []
-    for run in (apart.run, subprocess.run):
+    for run in (partial(apart.run, whole=whole), subprocess.run):
         done = run(
             words, input="given\n", capture_output=True, text=True, cwd=tmp_path, env=environment
         )
-        told.append((done.returncode, done.stdout, done.stderr.splitlines()[-1:]))
+        ignored = "Exception ignored" in done.stderr
+        told.append((done.returncode, done.stdout, ignored, done.stderr.splitlines()[-1:]))
     assert told[0] == told[1]
 
 

@@ -13,8 +13,10 @@ import io
 import json
 import os
 import runpy
+import signal
 import socket
 import sys
+import threading
 from contextlib import suppress
 from typing import Any
 
@@ -111,7 +113,71 @@ def program(job: dict[str, Any]) -> dict[str, Any]:
     return job
 
 
-if __name__ == "__main__":
+def outcome(job: dict[str, Any]) -> int:
+    """The exit code of the program; an error is shown as the interpreter shows it."""
+    try:
+        program(job)
+    except SystemExit as error:
+        if error.code is None or isinstance(error.code, int):
+            return (error.code or 0) & 0xFF
+        print(error.code, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        sys.excepthook(*sys.exc_info())
+        return -signal.SIGINT
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def end(code: int) -> None:
+    """End as the interpreter does, except that it need not free what was imported.
+
+    To free it takes a third of a second, most of it to copy the memory that is shared until then.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit.unregister(gc.unfreeze)
+    atexit._run_exitfuncs()
+    lost = not flushed()
+    sys.modules["__main__"].__dict__.clear()
+    gc.collect()
+    if lost or not flushed():
+        code = 120
+    if code == -signal.SIGINT:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(code)
+
+
+def flushed() -> bool:
+    """Write what is left in the standard streams; whether that was possible."""
+    possible = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except Exception as error:
+            possible = False
+            with suppress(Exception):
+                print(
+                    f"Exception ignored in: {stream!r}\n{type(error).__name__}: {error}",
+                    file=sys.stderr,
+                )
+    return possible
+
+
+def forked() -> None:
+    """Run one program to its end, in a child of this process."""
+    job = jobs(socket.socket(fileno=int(sys.argv[1])))
+    if job["whole"]:
+        program(job)
+    else:
+        end(outcome(job))
+
+
+def serve() -> None:
+    """Import, and fork a process for each job."""
     for module in IMPORTED:
         with suppress(ImportError):
             importlib.import_module(module)
@@ -119,4 +185,8 @@ if __name__ == "__main__":
         raise SystemExit("an import has started a thread, which no child would have")
     gc.freeze()  # a collection in a child would copy all of it
     atexit.register(gc.unfreeze)  # nanobind reports what is not collected at the end
-    program(jobs(socket.socket(fileno=int(sys.argv[1]))))
+    forked()
+
+
+if __name__ == "__main__":
+    importlib.import_module("zygote").serve()  # a program has the names of this module for its own

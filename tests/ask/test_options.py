@@ -92,10 +92,7 @@ def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
             given = ask["bounds"] = given[::-1]
             assert hg.mean(TABLE, **ask).bounds.upper == NUMBER  # bounds= takes a pair
             continue
-        with pytest.raises(hg.HourglassError) as caught:
-            hg.mean(TABLE, **ask)
-        assert CANARY not in everything(caught.value)
-        assert "4711" not in everything(caught.value)
+        _refused_without_showing_it(hg.mean, TABLE, **ask)
 
 
 @pytest.mark.slow
@@ -103,10 +100,20 @@ def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
 @pytest.mark.parametrize("option", ["epsilon", "scale", "share", "unit", "parse", "engine"])
 def test_a_column_as_an_option_of_bounds_is_not_shown(option: str, kind: str) -> None:
     for rows in (1, 2, 3):  # numbers in no increasing order: as a scale they would be taken as such
-        with pytest.raises(hg.HourglassError) as caught:
-            hg.find_bounds(TABLE, "x", **{"epsilon": 1, option: column(kind, rows)})
-        assert CANARY not in everything(caught.value)
-        assert "4711" not in everything(caught.value)
+        ask: dict[str, Any] = {"epsilon": 1, option: column(kind, rows)}
+        _refused_without_showing_it(hg.find_bounds, TABLE, "x", **ask)
+
+
+def _refused_without_showing_it(call: Callable[..., Any], *data: Any, **ask: Any) -> None:
+    """The error is dropped at once, and with it the question: the next one has its database."""
+    try:
+        call(*data, **ask)
+    except hg.HourglassError as error:
+        shown = everything(error)
+    else:
+        pytest.fail("it was not refused")
+    assert CANARY not in shown
+    assert "4711" not in shown
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
@@ -230,20 +237,20 @@ def test_none_and_the_text_none_are_two_keys() -> None:
 
 @pytest.mark.slow
 def test_a_set_of_keys_is_one_question_in_every_process() -> None:
+    """Two processes order a set of 26 texts in the same way with a probability of 1e-26."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
     program = (
         "import pyarrow as pa; from hourglass.ask.mean import mean_question\n"
-        "t = pa.table({'x': [1.0], 'g': ['a']})\n"
-        "print(mean_question(t, 'x', bounds=(0, 1), epsilon=1, by='g', keys=set('abcdef')).text)\n"
+        "t, keys = pa.table({'x': [1.0], 'g': ['a']}), set('" + letters + "')\n"
+        "print(mean_question(t, 'x', bounds=(0, 10), epsilon=1, by='g', keys=keys).text)\n"
     )
-    told = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": str(seed),
-            "PYTHONPATH": ":".join(sys.path)},
-        ).stdout
-        for seed in range(2)
-    }  # fmt: skip
-    assert len(told) == 1
+    told = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True, text=True, check=True,
+        env={"PYTHONHASHSEED": "random", "PYTHONPATH": ":".join(sys.path)},
+    ).stdout  # fmt: skip
+    (here,) = texts({"by": "g", "keys": set(letters)})
+    assert told == f"{here}\n"
 
 
 def test_an_old_text_stays_the_same() -> None:

@@ -4,12 +4,23 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hourglass.ledger import Renyi
+
 from .support import Place, PostgresPlace, SqlitePlace
+
+
+@pytest.fixture(scope="package", autouse=True)
+def known_filters() -> Iterator[None]:
+    """The best of a thousand filters for a limit is the same whenever it is looked for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Renyi, "made", staticmethod(cache(Renyi.made)))
+        yield
 
 
 def quick_folder() -> Path:

@@ -314,8 +314,16 @@ def random_bytes(kind: Any, rows: int, seed: int) -> pa.Array:
 
 
 @pytest.mark.attack
-@pytest.mark.parametrize("kind", ["arrow", "reader", "feather", "dataset"])
-@pytest.mark.parametrize("type_", [*NUMBERS, *TIMES], ids=str)
+@pytest.mark.parametrize(
+    ("type_", "kind"),
+    [
+        (type_, kind)
+        for i, type_ in enumerate([*NUMBERS, *TIMES])
+        # Arrow's own tables and readers hand over cells as they are; of the others, one in turn.
+        for kind in ("reader", ["arrow", "feather", "dataset"][i % 3])
+    ],
+    ids=str,
+)
 def test_the_order_of_rows_does_not_matter(type_: Any, kind: str, tmp_path: Path) -> None:
     """Whatever the cells hold. Caught: memory of earlier rows that is read in place of a cell.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -134,11 +135,17 @@ NUMBERED = [
 ]  # fmt: skip
 
 
+@cache
+def connection() -> duckdb.DuckDBPyConnection:
+    """The user's own, which takes longer to make than most queries."""
+    return duckdb.connect()
+
+
 def numbered(place: str, names: tuple[str, ...], folder: Path) -> Any:
     """A table with one row, 10, 20, ..., in a file, in the second of two files, or a relation."""
     if place == "relation":
         columns = (f'CAST({10 * i} AS DOUBLE) AS "{name}"' for i, name in enumerate(names, 1))
-        return duckdb.connect().sql(f"SELECT {', '.join(columns)}")
+        return connection().sql(f"SELECT {', '.join(columns)}")
     row = [pa.array([10.0 * i]) for i in range(1, len(names) + 1)]
     pq.write_table(pa.Table.from_arrays(row, names=list(names)), folder / "b.parquet")
     if place == "file":

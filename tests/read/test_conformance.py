@@ -24,6 +24,7 @@ from hourglass.core.totals import Groups
 from hourglass.core.unit import Unit
 from hourglass.read.column import column as memory_column
 from hourglass.read.sql.cells import identifier
+from tests.conftest import IN_MEMORY, PLACES, in_places
 from tests.read import corpus
 from tests.read.corpus import GROUP, PERSON, VALUE, Row, table, totals
 from tests.read.places import spark
@@ -88,12 +89,15 @@ FEW_REAL, FEW_WHOLE = corpus.REAL[:5], [*corpus.WHOLE[:4], corpus.WHOLE[6], corp
 
 
 @pytest.mark.parametrize(
-    ("bounds", "cells"),
-    [*FEW_REAL[:3], *(pytest.param(*case, marks=pytest.mark.slow) for case in FEW_REAL[3:])],
+    ("place", "case"),
+    [
+        pytest.param(*each, marks=[pytest.mark.slow] * (each[1] not in FEW_REAL[:3]))
+        for each in in_places(corpus.REAL, FEW_REAL)
+    ],
+    indirect=["place"],
 )
-def test_reals(
-    place: Any, bounds: Bounds, cells: int | None, request: pytest.FixtureRequest
-) -> None:
+def test_reals(place: Any, case: tuple[Bounds, int | None], request: pytest.FixtureRequest) -> None:
+    bounds, cells = case
     first = bounds == corpus.REAL[0][0]
     leave_to("test_all_bounds_at_once_on_spark", request, unless=first)
     grid, whole = Grid.choose(bounds, cells), once(request, first)
@@ -101,38 +105,15 @@ def test_reals(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("bounds", "cells"), [case for case in corpus.REAL if case not in FEW_REAL]
-)
-def test_reals_of_every_engine(
-    engine_place: Any, bounds: Bounds, cells: int | None, request: pytest.FixtureRequest
-) -> None:
-    leave_to("test_all_bounds_at_once_on_spark", request, unless=False)
-    grid = Grid.choose(bounds, cells)
-    agree(engine_place, corpus.rows(corpus.reals(grid)), pa.float64(), grid, cells)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("bounds", "cells"), FEW_WHOLE)
+@pytest.mark.parametrize(("place", "case"), in_places(corpus.WHOLE, FEW_WHOLE), indirect=["place"])
 def test_whole_numbers(
-    place: Any, bounds: Bounds, cells: int | None, request: pytest.FixtureRequest
+    place: Any, case: tuple[Bounds, int | None], request: pytest.FixtureRequest
 ) -> None:
+    bounds, cells = case
     first = bounds == corpus.WHOLE[0][0]
     leave_to("test_all_bounds_at_once_on_spark", request, unless=first)
     grid, whole = Grid.choose(bounds, cells, integers=True), once(request, first)
     agree(place, corpus.rows(corpus.wholes(bounds)), pa.int64(), grid, cells, whole=whole)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("bounds", "cells"), [case for case in corpus.WHOLE if case not in FEW_WHOLE]
-)
-def test_whole_numbers_of_every_engine(
-    engine_place: Any, bounds: Bounds, cells: int | None, request: pytest.FixtureRequest
-) -> None:
-    leave_to("test_all_bounds_at_once_on_spark", request, unless=False)
-    grid = Grid.choose(bounds, cells, integers=True)
-    agree(engine_place, corpus.rows(corpus.wholes(bounds)), pa.int64(), grid, cells)
 
 
 @pytest.mark.slow
@@ -400,13 +381,23 @@ def test_balanced_sums_past_64_bits(rows: int, cell: int) -> None:
         assert type(found.cells[0]) is int
 
 
-#: Every pair of options if a file has statistics; elsewhere each option once. Where nothing can be
-#: known of values before they are read, only the first is also asked for without groups.
-WITH_STATISTICS = {"duckdb", "duckdb alone", "datafusion", "relation of a file"}
+#: Every pair of options if a file has statistics; elsewhere, and for values as far out as they can
+#: be, each option once. Where nothing can be known of values before they are read, only the first
+#: is also asked for without groups.
+WITH_STATISTICS = {"duckdb", "datafusion", "relation of a file"}
+OTHERS = [5.0, -1.0, 200.0, 1e300, -1e300, math.inf]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("other", [5.0, -1.0, 200.0, 1e300, -1e300, math.inf])
+@pytest.mark.parametrize(
+    ("place", "other"),
+    [
+        (name, other)
+        for name in PLACES
+        for other in (OTHERS[:2] if name in IN_MEMORY or name == "duckdb alone" else OTHERS)
+    ],
+    indirect=["place"],
+)
 def test_nan_beside_values_of_one_side(
     place: Any, other: float, request: pytest.FixtureRequest
 ) -> None:
@@ -418,7 +409,7 @@ def test_nan_beside_values_of_one_side(
         ("drop", False, hg.per_person(PERSON, rows=2)),
     ]  # fmt: skip
     name = request.node.callspec.params["place"]
-    if name not in WITH_STATISTICS:
+    if name not in WITH_STATISTICS or other not in OTHERS[:3]:
         cases = cases[:2]
     if name == "spark" and other != 5.0:  # each option beside values of either side
         cases = [cases[other in (-1.0, 1e300, math.inf)]]

@@ -199,7 +199,8 @@ def test_every_pair_of_encodings(tmp_path: Path, family: str, files: str) -> Non
                 paths = sorted(map(str, (tmp_path / f"{i} {size}").iterdir()))
                 format = "feather" if engine == "arrow" else "parquet"
                 placed = {"data": pyarrow.dataset.dataset(paths, format=format)}
-            assert count_question(**placed, epsilon=1).read().only.count == 100 + size
+            if size:
+                assert count_question(**placed, epsilon=1).read().only.count == 100 + size
             try:
                 question = count_question(**placed, epsilon=1, by="g", delta=1e-6)
             except hg.DataError:

@@ -8,6 +8,7 @@ import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from hourglass.ask.search import bounds_question
 from hourglass.core.scale import Counts, Scale, counts_from_histogram
 from hourglass.core.unit import Unit
 from hourglass.noise import SeededBits
-from tests.conftest import SERVED
+from tests.conftest import FRAMES, PLACES, in_places
 from tests.read.corpus import IDS, MINUS_NAN, NUMBERED, PERSON, VALUE, Row, _of_person, table
 
 pytestmark = pytest.mark.slow
@@ -79,24 +80,22 @@ def counted(placed: dict[str, Any], **more: Any) -> Counts:
     return bounds_question(**placed, column=VALUE, epsilon=1, **more).read()
 
 
-def in_full_on_engines(candidates: Any, request: pytest.FixtureRequest, *not_on: str) -> Any:
-    """The default scale once for each engine; in other places DuckDB runs the same query."""
-    places = [place for place in SERVED if place not in not_on]
-    return candidates or (None if request.node.callspec.params["place"] in places else COARSE)
+#: The default scale once for each engine; in other places DuckDB runs the same query.
+IN_PLACES = in_places(SCALES, [COARSE, *SCALES[1:]])
 
 
-@pytest.mark.parametrize("candidates", SCALES, ids=str)
-def test_reals(place: Any, candidates: Any, request: pytest.FixtureRequest) -> None:
-    candidates = in_full_on_engines(candidates, request)
+@pytest.mark.parametrize(("place", "candidates"), IN_PLACES, indirect=["place"], ids=str)
+def test_reals(place: Any, candidates: Any) -> None:
     scale = Scale.of(candidates)
     rows = with_persons(reals(scale))
     placed = place(table(rows, pa.float64(), pa.string()))
     assert counted(placed, scale=candidates) == reference(rows, scale)
 
 
-@pytest.mark.parametrize("candidates", SCALES, ids=str)
+@pytest.mark.parametrize(("place", "candidates"), IN_PLACES, indirect=["place"], ids=str)
 def test_whole_numbers(place: Any, candidates: Any, request: pytest.FixtureRequest) -> None:
-    candidates = in_full_on_engines(candidates, request, "spark")  # the reals' query takes long
+    if candidates is None and request.node.callspec.params["place"] == "spark":
+        candidates = COARSE  # the query of the reals takes long enough
     scale = Scale.of(candidates, integers=True)
     rows = with_persons(wholes(scale))
     placed = place(table(rows, pa.int64(), pa.string()))
@@ -172,8 +171,16 @@ def test_text_is_read_by_the_declared_rule(tmp_path: Path) -> None:
     assert found == Counts((1, 2, 2), (1, 0, 0))
 
 
-@pytest.mark.parametrize("other", [5.0, -1.0, 200.0])
-@pytest.mark.parametrize("nulls", [True, False], ids=["with nulls", "without"])
+@pytest.mark.parametrize(
+    ("place", "other", "nulls"),
+    [
+        *product(
+            [name for name in PLACES if name not in FRAMES], [5.0, -1.0, 200.0], [True, False]
+        ),
+        *product(FRAMES, [5.0], [True, False]),
+    ],
+    indirect=["place"],
+)
 def test_nan_beside_values_of_one_side(place: Any, other: float, nulls: bool) -> None:
     rows: list[Row] = [(other, "g", "p"), (math.nan, "g", "p"), (None, "g", "p")][: 2 + nulls] * 3
     placed = place(table(rows, pa.float64(), pa.string()))

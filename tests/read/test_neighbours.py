@@ -113,8 +113,11 @@ CELLS = st.tuples(
 )
 
 
-@pytest.mark.parametrize("fill", [None, 3], ids=["drop", "fill"])
-@pytest.mark.parametrize("most", [0, 1, 2], ids=["rows", "once", "two rows"])
+@pytest.mark.parametrize(
+    ("most", "fill"),
+    [(0, 3), (1, None), (1, 3), (2, None)],
+    ids=["rows, fill", "once, drop", "once, fill", "two rows, drop"],
+)
 def test_several_columns(
     engine_place: Any,
     batches: settings,

@@ -220,7 +220,11 @@ assert len(duckdb_scans._idle) == 1
 def test_a_forked_child_leaves_the_idle_databases_alone(child: str) -> None:
     """Their threads do not run in the child: to use or to close one would crash it."""
     done = apart.run(
-        [sys.executable, "-c", FORKED, child], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", FORKED, child],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        whole=True,
     )
     assert done.returncode == 0, done.stderr
 
