@@ -17,7 +17,7 @@ def audited() -> dict[str, Any]:
 
     It takes more than a minute, so all tests that read it are in one group, "audit all".
     """
-    arguments = ["audit", "all", "--samples", "30000", "--grid", "5", "--format", "json"]
+    arguments = ["audit", "all", "--samples", "100000", "--grid", "5", "--format", "json"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     answer: dict[str, Any] = json.loads(result.stdout)

@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.attack, pytest.mark.statistical, pytest.mark.slow]
 
 #: Samples and the correlation that may not be passed: independent times pass it with a
 #: probability of 2e-7.
-LEAN = (400, 0.26)
+LEAN = (800, 0.184)
 LONG = (30_000, 0.03)
 KEYS = tuple(f"ward {i}" for i in range(40))
 
@@ -146,8 +146,8 @@ def test_the_beat_hides_what_would_be_seen_without_it(tmp_path: Path) -> None:
     bare = [partial(lambda each: each.noise(each.read(), SECURE), each) for each in plain]
     on_beat = [Paced(each, 1, 0.006) for each in plain]
     beaten = [partial(lambda each: each.noise(each.read(), SECURE), each) for each in on_beat]
-    assert abs(correlation(bare, 150)) > 0.5
-    assert abs(correlation(beaten, 160)) < 0.42  # passed with a probability of 1e-7
+    assert abs(correlation(bare, 300)) > 0.5
+    assert abs(correlation(beaten, 400)) < 0.27  # passed with a probability of 1e-7
 
 
 def _ten_times(work: Callable[[], object]) -> None:
