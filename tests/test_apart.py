@@ -30,6 +30,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [False, True], ids=["quick", "whole"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_in_an_interpreter_of_its_own(name: str, whole: bool, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def test_a_count(epsilon, run):
 """
 
 
+@pytest.mark.slow
 def test_one_word_of_a_test_is_rare() -> None:
     """Catches: digits of another place, a second rare word, none at all."""
     plain = 0x5555_5555_5555_5555

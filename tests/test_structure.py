@@ -105,6 +105,7 @@ def test_modules_stay_short() -> None:
 WALKS = [(0, (26, 0, 0)), (1, (31, 1, 3)), (2, (22, 1, 2)), (3, (51, 1, 4))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "most"), WALKS)
 def test_a_question_goes_straight_through_few_modules(
     question: int, most: tuple[int, int, int]
@@ -122,6 +123,7 @@ def test_public_names_are_there_and_documented() -> None:
     assert sorted(hg.__all__) == list(hg.__all__)
 
 
+@pytest.mark.slow
 def test_import_is_light() -> None:
     """Nothing heavy is imported before it is needed."""
     code = "import sys, hourglass; print(' '.join(sys.modules))"
@@ -131,6 +133,7 @@ def test_import_is_light() -> None:
     assert not loaded & (heavy | {"psycopg", "typer", "rich", "sqlite3"})
 
 
+@pytest.mark.slow
 def test_the_lowest_versions_are_the_ones_tested() -> None:
     """`make test-lowest` takes tests/lowest.txt: each floor of pyproject.toml is in it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -365,6 +365,7 @@ def test_the_spine_answers_it() -> None:
 # --- the command ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_takes_several_columns(tmp_path: Path) -> None:
     path, picture = tmp_path / "t.parquet", tmp_path / "p.svg"
     TABLE.to_parquet(path)

@@ -156,6 +156,7 @@ def test_secret_names_show_above_the_threshold() -> None:
     assert abs(found["many"].count - 500) < 60  # P(|noise| >= this) < 1e-25
 
 
+@pytest.mark.slow
 def test_an_answer_in_every_form(tmp_path: Path) -> None:
     found = hg.count(TABLE, by="g", keys=["a", "b", "z"], epsilon=60, unit=hg.per_person("who"))
     assert "persons" in str(found).splitlines()[0]

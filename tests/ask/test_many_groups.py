@@ -41,6 +41,7 @@ def table(kind: str) -> Any:
     return pa.table(columns | {"x": ROWS % 11})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_public_key_gets_its_totals_and_its_noise(kind: str) -> None:
     """Asked of two groups in three, in another order, and of some that have no rows."""
@@ -76,6 +77,7 @@ def test_each_public_key_gets_its_totals_and_its_noise(kind: str) -> None:
     assert found[keys[7] if len(by) > 1 else keys[7][0]].noisy_totals == found.noisy_totals.take(7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_secret_keys_are_published_in_order_each_with_its_totals(kind: str) -> None:
     question = mean_question(
@@ -119,6 +121,7 @@ def test_columns_counts_and_what_lies_outside_in_blocks() -> None:
     assert np.mean(sides["above"] == rows * (x > 5)) > 0.999
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("null", [False, True])
 def test_long_lists_of_keys_are_not_in_the_query(null: bool) -> None:
     """DuckDB would take longer to read them; what is not public is left out all the same.

@@ -142,6 +142,7 @@ def test_integers_in_text_beyond_64_bits(tmp_path: Path, text: str) -> None:
 # --- the law --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @pytest.mark.parametrize("columns", [1, 2])
 def test_a_record_moves_the_counts_of_a_column_by_one_in_all(columns: int) -> None:
@@ -187,6 +188,7 @@ DELAYS = pd.DataFrame({"x": RNG.gamma(0.6, 40, 20_000) - 20, "g": RNG.choice(["a
 SURE: dict[str, Any] = {"bounds": (-60, 60), "epsilon": 60, "outside": "1/2"}
 
 
+@pytest.mark.slow
 def test_the_answer_says_how_clamping_biases_it() -> None:
     found = hg.mean(DELAYS, "x", **SURE)
     above = int((DELAYS["x"] > 60).sum())

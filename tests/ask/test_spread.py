@@ -52,6 +52,7 @@ def test_intervals_narrower_than_the_variances_tried(epsilon: int) -> None:
     assert low <= TABLE["x"].std(ddof=0) <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("column", "bounds"), [("stars", (1, 5)), ("yes", (0, 1))])
 def test_whole_numbers_keep_their_own_grid(column: str, bounds: tuple[int, int]) -> None:
     found = hg.mean(TABLE, column, bounds=bounds, epsilon=60, spread=True)
@@ -59,6 +60,7 @@ def test_whole_numbers_keep_their_own_grid(column: str, bounds: tuple[int, int])
     assert found.std == pytest.approx(TABLE[column].astype(float).std(ddof=0), rel=1e-2)
 
 
+@pytest.mark.slow
 def test_by_group_and_by_person() -> None:
     found = hg.mean(TABLE, "x", by="g", keys=["a", "b", "none"], **SURE)
     for key in "ab":
@@ -142,6 +144,7 @@ def test_stored_answers_come_back(tmp_path: Path, groups: dict[str, Any]) -> Non
         hg.mean(TABLE, "x", **ask | {"spread": False}, **groups)
 
 
+@pytest.mark.slow
 def test_tables_and_statements_mention_it() -> None:
     found = hg.mean(TABLE, "x", **SURE)
     assert "\nstd " in str(found)
@@ -150,6 +153,7 @@ def test_tables_and_statements_mention_it() -> None:
     assert " std " in str(hg.mean(TABLE, "x", by="g", keys=["a"], **SURE))
 
 
+@pytest.mark.slow
 def test_no_values_have_a_larger_standard_deviation_than_half_the_range() -> None:
     """Also where rounding to a coarse grid is allowed for."""
     found = hg.mean([0.0, 100.0] * 500, bounds=(0.0, 100.0), grid=7, epsilon=1, spread=True)

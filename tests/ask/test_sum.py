@@ -41,6 +41,7 @@ def test_the_sum_of_clamped_values() -> None:
     assert hg.sum(TABLE, "yes", bounds=(0, 1), epsilon=60).sum == 200
 
 
+@pytest.mark.slow
 def test_by_group_by_person_and_in_frames(tmp_path: Path) -> None:
     found = hg.sum(TABLE, "x", by="g", keys=["a", "b", "z"], **SURE)
     for key in "ab":

@@ -62,6 +62,7 @@ def exact(secret: Groups) -> list[str]:
     return sorted(map(repr, zip(secret.keys, map(str, secret.count), *sums, strict=True)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["array", "csv", "columns", "spread", "groups", "secret"])
 def test_sixteen_threads_ask_at_once(kind: str, tmp_path: Path, eager: None) -> None:
     """No lock protects what they share, such as the laws, which are made when first needed."""

@@ -27,6 +27,7 @@ def test_limits_are_those_of_scipy_or_a_hair_outside(k: int, n: int, alpha: floa
     assert upper_limit(k, n, alpha) >= high
 
 
+@pytest.mark.slow
 @given(st.integers(1, 60), st.integers(0, 61), st.integers(1, 99))
 def test_tails_equal_the_sums(n: int, k: int, percent: int) -> None:
     p = Fraction(percent, 100)

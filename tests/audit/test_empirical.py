@@ -96,6 +96,7 @@ def test_delta_is_allowed_for() -> None:
     assert lower_bound(release, 1, 2, samples=200_000, delta=0.0101).epsilon <= 0
 
 
+@pytest.mark.slow
 def test_threads_count_the_same_way() -> None:
     ticks: list[int] = []
     coin = hg.DiscreteLaplace(1)
@@ -133,6 +134,7 @@ def test_a_number_that_comes_often_has_a_bin_of_its_own() -> None:
     assert 5000 <= counts.max() <= 5001
 
 
+@pytest.mark.slow
 def test_a_picture(tmp_path: Any) -> None:
     from hourglass.audit.plot import plot_bound
 

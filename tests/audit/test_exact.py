@@ -61,12 +61,14 @@ def test_every_algorithm(epsilon: str, name: str, G: int) -> None:
     assert found.figures["loss"] == str(Fraction(epsilon))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0), (5.0, 6.0), (-3.0, -2.0)])
 def test_independent_laplace_wherever_the_bounds_lie(bounds: tuple[float, float]) -> None:
     """Its sensitivity is that of a sum counted from zero, so it depends on the bounds."""
     assert exact_audit(make("independent", Fraction(1), Grid(Bounds(*bounds), 8))).holds
 
 
+@pytest.mark.slow
 def test_the_tail_is_stated_and_small() -> None:
     found = exact_audit(make("hourglass", Fraction(4), Grid(BOUNDS, 8)))
     assert 0 < found.figures["tail"] < 1e-8

@@ -190,6 +190,7 @@ def test_a_wrong_budget_charges_no_other(
     assert untouched(folder)
 
 
+@pytest.mark.slow
 def test_what_is_right_is_charged(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ def visits(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_printed_below_the_table(visits: Path) -> None:
     found = run("mean", visits, "x", *ASK, "--by", "site", "--keys", "a,b,c", "--total",
                 "--difference", "b", "a", "--confidence", "0.9")  # fmt: skip
@@ -107,6 +108,7 @@ def test_a_column_is_named_on_a_line_of_its_own(visits: Path) -> None:
         assert len(head) == len(rule)
 
 
+@pytest.mark.slow
 def test_groups_of_several_columns(visits: Path, tmp_path: Path) -> None:
     """A group is its values with commas between them; a wrong one is refused before the charge."""
     ledger, keys = tmp_path / "budget.db", tmp_path / "keys.csv"
@@ -140,6 +142,7 @@ def test_groups_of_several_columns(visits: Path, tmp_path: Path) -> None:
     assert len(hg.Budget(ledger, "b").history()) == charges == 2
 
 
+@pytest.mark.slow
 def test_every_comparison_is_answered(visits: Path) -> None:
     """Given twice, an option kept only its last value."""
     words = ["--by", "site", "--keys", "a,b,c", "--difference", "b", "a", "--difference", "c", "a"]
@@ -229,6 +232,7 @@ def test_what_cannot_be_combined_is_refused_first(
     assert told in found.stderr
 
 
+@pytest.mark.slow
 def test_plan_for_a_population() -> None:
     words = ["plan", "--bounds", "0", "1", "--whole", "--population"]
     found = run(*words, "--epsilon", "1", "--error", "0.03")

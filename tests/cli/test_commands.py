@@ -895,6 +895,7 @@ def test_a_new_budget_is_told_in_words(tmp_path: Path) -> None:
     assert json.loads(as_json.stdout) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("population", [[], ["--population"]])
 @pytest.mark.parametrize("columns", [["x"], ["x", "y"]])
 def test_a_table_has_every_group(tmp_path: Path, columns: list[str], population: list[str]) -> None:

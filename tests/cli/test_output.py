@@ -32,6 +32,7 @@ def test_no_password_is_stored_with_an_answer(source: str) -> None:
     assert told.endswith(" visits")
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 def test_whole_numbers_of_any_size_are_written() -> None:
     """A noisy sum may be negative or past 64 bits, and after the charge nothing may fail."""

@@ -35,6 +35,7 @@ def told(*words: str | Path) -> str:
     return found.stdout
 
 
+@pytest.mark.slow
 def test_the_real_command(visits: Path) -> None:
     found = spawn("mean", visits, "x", *ASK, "--population")
     assert found.returncode == 0, found.stderr
@@ -62,6 +63,7 @@ def test_in_json_and_yaml(visits: Path, form: str) -> None:
     assert answer["intervals"]["mean"]["low"] == release.interval(0.9).low
 
 
+@pytest.mark.slow
 def test_in_csv_of_groups_and_columns(visits: Path) -> None:
     text = told(visits, "x", "y", *TWO, *BY, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -91,6 +93,7 @@ def test_in_the_table_of_groups_and_the_chart(visits: Path, tmp_path: Path) -> N
     assert "Thin line: of the population." in (tmp_path / "chart.svg").read_text()
 
 
+@pytest.mark.slow
 def test_figures_of_groups_have_it_too(visits: Path) -> None:
     words = [*BY, "--total", "--difference", "b", "a", "--ratio", "b", "a"]
     text = told(visits, "x", *ASK, *words)
@@ -156,6 +159,7 @@ def test_sums_and_counts_have_no_such_option(visits: Path, words: list[str]) -> 
     assert "--population" in found.stderr
 
 
+@pytest.mark.slow
 def test_a_plan_says_what_its_margin_rests_on() -> None:
     ask = ["plan", "--bounds", "0", "1", "--epsilon", "1", "--error", "0.05", "--population"]
     assert "(hourglass; from the bounds alone)" in run(*ask).stdout

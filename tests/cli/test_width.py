@@ -27,6 +27,7 @@ def words(tmp_path: Path) -> list[str]:
     return ["mean", str(data), "x", *ASK, "--by", "g", "--keys-from", str(keys), "--total"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "whole"), [("160", True), ("90", False), ("40", False)])
 def test_a_wide_terminal_does_not_wrap_names(words: list[str], columns: str, whole: bool) -> None:
     """Caught: names wrapped at 80 characters on every terminal; and tables narrower than that."""

@@ -38,6 +38,7 @@ def arrays(draw: st.DrawFn) -> Any:
     return pa.chunked_array([piece() for _ in range(draw(st.integers(0, 3)))], kind)
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @given(arrays())
 def test_numbers_and_nulls(array: Any) -> None:
@@ -50,6 +51,7 @@ def test_numbers_and_nulls(array: Any) -> None:
         assert absent.tolist() == [value is None for value in expected]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", [{}, {"by": "g", "keys": ["a", "b"]}, {"by": "g", "delta": 1e-6}])
 def test_a_question_about_a_file_imports_no_pandas(tmp_path: Path, by: dict[str, Any]) -> None:
     """Which takes longer than the answer."""

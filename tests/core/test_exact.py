@@ -25,6 +25,7 @@ def test_exp_is_enclosed(x: Fraction, bits: int) -> None:
     assert found.high - found.low <= Fraction(1, 2 ** (bits - 2))
 
 
+@pytest.mark.slow
 @given(
     st.fractions(Fraction(1, 10**15), 10**15, max_denominator=10**15).filter(bool),
     st.sampled_from([64, 160, 400]),
@@ -49,6 +50,7 @@ def test_log_of_powers_of_two_and_of_nothing() -> None:
             log_of(Fraction(x))
 
 
+@pytest.mark.slow
 @given(rationals)
 def test_tiny_rates_keep_their_digits(x: Fraction) -> None:
     tiny = x / 2**60
@@ -84,6 +86,7 @@ def test_arithmetic_keeps_the_promise(
             first / second
 
 
+@pytest.mark.slow
 @given(rationals.filter(lambda x: x > 0), st.sampled_from([1, 4, 64]))
 def test_floor_is_exact(x: Fraction, bits: int) -> None:
     floor = floor_scaled((exp_minus(x, bits + more) for more in PRECISIONS), bits)

@@ -65,6 +65,7 @@ def test_places_are_those_of_a_dictionary(case: tuple[int, list[Any], list[Any]]
     assert found == [where.get(key, -1) for key in asked]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(tables())
 def test_keys_are_tuples_of_plain_values_in_order(case: tuple[int, list[Any], list[Any]]) -> None:

@@ -84,6 +84,7 @@ def test_halves_of_engines(digits: int) -> None:
     assert (-found).tolist() == [-value for value in found.tolist()]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.integers(-ROWS, ROWS), min_size=1, max_size=4),

@@ -69,6 +69,7 @@ def test_plan_finds_what_is_enough_and_no_more() -> None:
     assert accuracy.expected_error(back.records - 1, (0, 120), plan.epsilon) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 def test_the_least_epsilon_is_a_decimal_of_three_digits() -> None:
     """The next decimal below is not enough; caught: powers of another base, an end left out."""

@@ -353,6 +353,7 @@ def test_one_by_one_as_all_at_once_for_small_groups(name: str, epsilon: str, gri
         assert one == pytest.approx((low[i], high[i]), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1/20", "1/2", "1", "8", "40"])
 @pytest.mark.parametrize("name", ["hourglass", "box", "unequal box", "triangle"])
 def test_the_reaches_of_all_cells_are_those_of_each(name: str, epsilon: str) -> None:
@@ -374,6 +375,7 @@ def in_rows(name: str, epsilon: Fraction) -> Any:
     return HourglassColumns(epsilon, grids).column(1)
 
 
+@pytest.mark.slow
 def test_an_interval_does_not_depend_on_how_many_were_computed_before() -> None:
     """From some number on, single intervals come from the reaches of all cells."""
     algorithm = make("hourglass", Fraction(3, 7), WHOLE)
@@ -477,6 +479,7 @@ def test_rounding_to_the_grid_is_allowed_for() -> None:
     assert wide.high == pytest.approx(narrow.high + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounds", "low", "high"),
     [
@@ -509,6 +512,7 @@ def test_the_interval_of_a_sum_ends_where_no_sum_can_lie(
     assert beyond > 5 or low == -high
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_total_of_sums_ends_where_no_sum_can_lie() -> None:
     empty = pa.table({"k": pa.array([], pa.int64()), "x": pa.array([], pa.float64())})
     for seed in range(20):

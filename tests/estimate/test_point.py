@@ -26,6 +26,7 @@ def many(pairs: list[tuple[int, int]], grid: int, parts: int) -> NoisyTotals:
     return NoisyTotals(cells, rest, grid, parts)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(TOTALS, TOTALS), min_size=1, max_size=5),
     st.integers(1, 300),
@@ -51,6 +52,7 @@ def test_a_sum_keeps_the_parts_of_a_cell(
         assert point.sum_(some, grid) == pytest.approx(expected, rel=1e-12, abs=lost)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(TOTALS, TOTALS), min_size=1, max_size=5),
     st.sampled_from(["projected", "ratio"]),
@@ -104,6 +106,7 @@ def test_sums_of_ratings_come_in_parts_of_a_cell() -> None:
     assert all((found * mechanism.parts).is_integer() for found in sums)
 
 
+@pytest.mark.slow
 @given(st.integers(-(10**12), 10**12), st.integers(1, 40), st.integers(1, 8))
 def test_counts_of_one_and_of_many_are_rounded_alike(weight: int, G: int, parts: int) -> None:
     """To the nearest, halves to even as Python's round, zero at least, whatever the type."""

@@ -65,6 +65,7 @@ def test_half_widths_of_yes_no_columns(epsilon: str, mean: float, half: float, k
     assert 0.9 * half < (found.high - found.low) / 2 < 1.1 * half
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.0, 0.02, 0.5, 0.9])
 @pytest.mark.parametrize("epsilon", ["1/10", "1", "4"])
 def test_exact_is_said_only_where_the_law_was_summed(
@@ -198,6 +199,7 @@ def test_coverage_of_every_mechanism(algorithm: str, name: str) -> None:
     assert at_least(ENOUGH[80], coverage(name, 200, "1", 80, algorithm=algorithm), 80)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n", "epsilon"), [("uniform", 20, "1"), ("yes/no .02", 200, "4")])
 def test_what_is_not_excluded_lies_in_the_interval(name: str, n: int, epsilon: str) -> None:
     """At any mean, for many answers: so that the coverage of all can be measured by that."""
@@ -386,6 +388,7 @@ def test_the_mechanism_for_a_name_is_on_its_own_grid() -> None:
 # --- planning ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_plan_says_how_many_records_a_margin_needs() -> None:
     found = hg.accuracy.plan((0, 1), 0.02, epsilon=1, grid=1, mean=0.5, population=True)
     assert found.population

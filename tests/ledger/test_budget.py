@@ -152,6 +152,7 @@ def test_nothing_is_free(budget: Budget) -> None:
         budget.reserve(1, question="q1")
 
 
+@pytest.mark.slow
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -72,6 +72,7 @@ def test_merging_loses_no_charge() -> None:
             assert count > most or fused == given_
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(epsilons, st.integers(1, 10), st.fractions(0, Fraction(99, 100)))
 def test_equal_closed_form_is_the_enumerated_delta(

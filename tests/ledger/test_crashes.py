@@ -33,6 +33,7 @@ def test_every_failpoint_is_in_the_table() -> None:
     assert session.hook is None
 
 
+@pytest.mark.slow
 def test_kill_at_each_failpoint(place: Place) -> None:
     report = harness("failpoints", shared(place))
     held = {step: (r["told"], r["charged"], r["stored"]) for step, r in report.items()}
@@ -85,16 +86,19 @@ def test_eight_processes_race(place: Place, room: int) -> None:
     }
 
 
+@pytest.mark.slow
 def test_eight_processes_create_one_ledger(place: Place) -> None:
     report = harness("creation", place.location, 8)
     assert report == {"failed": 0, "budgets": 8, "charges": 8}
 
 
+@pytest.mark.slow
 def test_eight_processes_share_one_key(place: Place) -> None:
     report = harness("same_key", shared(place), 8)
     assert report == {"failed": 0, "answers": 8, "charges": 1, "violations": []}
 
 
+@pytest.mark.slow
 def test_children_forked_among_threads(place: Place) -> None:
     report = harness("forks_of_threads", shared(place), 10)
     assert report["failed"] == 0
@@ -103,6 +107,7 @@ def test_children_forked_among_threads(place: Place) -> None:
     assert report["sound"]
 
 
+@pytest.mark.slow
 def test_eight_threads_race(place: Place) -> None:
     budget = fresh(place, epsilon=1, wait=60)
     outcomes: list[str] = []
@@ -124,6 +129,7 @@ def test_eight_threads_race(place: Place) -> None:
     assert budget.balance().remaining.epsilon == 0
 
 
+@pytest.mark.slow
 def test_a_thread_waits_no_longer_than_the_limit(tmp_path: Any) -> None:
     budget = fresh(SqlitePlace(str(tmp_path / "budget.db")), wait=0.2)
     held, done = threading.Event(), threading.Event()
@@ -232,6 +238,7 @@ print(lines)
 """
 
 
+@pytest.mark.slow
 def test_a_fork_after_ctrl_c_does_not_wait_for_ever() -> None:
     done = apart.run(
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False
@@ -305,6 +312,7 @@ print(calls, bad)
 """
 
 
+@pytest.mark.slow
 def test_a_budget_is_usable_after_ctrl_c_at_any_call(tmp_path: Any) -> None:
     done = apart.run(
         [sys.executable, "-c", AT_EACH_CALL, str(tmp_path / "budget.db")],
@@ -358,6 +366,7 @@ print(calls, made, unnamed)
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_any_call_after_the_charge_names_its_key(tmp_path: Any) -> None:
     done = apart.run(
         [sys.executable, "-c", NAMED, str(tmp_path / "budget.db")],

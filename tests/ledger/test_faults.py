@@ -61,6 +61,7 @@ def usable(place: Place, spent: Fraction) -> None:
 # lock held; COMMIT fails; disk full; read-only
 
 
+@pytest.mark.slow
 def test_lock_held(place: Place) -> None:
     budget = fresh(place, wait=0.3)
     if place.kind == "sqlite":
@@ -80,6 +81,7 @@ def test_lock_held(place: Place) -> None:
     usable(place, Fraction(0))
 
 
+@pytest.mark.slow
 def test_commit_fails_sqlite(file: SqlitePlace) -> None:
     budget = fresh(file, wait=0.3)
     with closing(sqlite3.connect(file.location, isolation_level=None)) as reader:
@@ -643,6 +645,7 @@ def test_file_replaced_while_it_is_committed(
     assert Budget(file.location, "b").balance().spent.epsilon == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0
     if shutil.which("unshare")
@@ -673,6 +676,7 @@ def test_linked_directory_is_the_same_ledger(file: SqlitePlace, tmp_path: Path) 
     usable(file, TENTH)
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 def test_a_linked_ledger_loses_no_charge(file: SqlitePlace) -> None:
     """What a crash left half written is found under its first name only; nobody charges before."""

@@ -86,6 +86,7 @@ class Halves(Slots):
 SLOTS = [(6, "1/2", "1/100"), (6, "1", "1/1000"), (5, "1/4", "1/50"), (40, "1/5", "1/100000")]
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @pytest.mark.parametrize(("count", "size", "delta"), SLOTS)
 def test_no_adversary_gets_more_out_of_slots(count: int, size: str, delta: str) -> None:
@@ -110,6 +111,7 @@ def test_two_slots_are_no_slot_of_twice_the_size() -> None:
     assert worst_delta(wrong, [each, 2 * each], 6) > 2 * float(rule.limit.delta)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 200),
@@ -124,6 +126,7 @@ def test_the_total_of_slots_is_the_optimum(count: int, size: Fraction, power: in
     assert found == max(optimum, min(STEP, size))
 
 
+@pytest.mark.slow
 def test_the_total_of_thousands_of_slots_brackets_the_lattice() -> None:
     """Two computations that share no line: enclosures of 320 bits, and doubles rounded up."""
     for count in (500, 2000):
@@ -157,6 +160,7 @@ FILTERS = [("1", "1/10"), ("2", "1/100"), ("1/2", "1/10"), ("1", "1/5")]
 MENU = fractions("1/4", "1/2", "1")
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @pytest.mark.parametrize(("epsilon", "delta"), FILTERS)
 @pytest.mark.parametrize("depth", [6, 16])
@@ -179,6 +183,7 @@ def divergence(epsilon: Fraction, order: Fraction) -> mpmath.mpf:
     return mpmath.log(moment) / (a - 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(limits, st.fractions(Fraction(1, 1000), Fraction(20), max_denominator=10**12))
 def test_a_cost_is_above_the_divergence(limit: Amount, epsilon: Fraction) -> None:
@@ -194,6 +199,7 @@ def test_a_cost_is_above_the_divergence(limit: Amount, epsilon: Fraction) -> Non
     assert (cost[0] / GRAIN).denominator == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", LIMITS, ids=str)
 def test_the_allowance_implies_the_limit(limit: Amount) -> None:
     """The conversion as it is printed, in 60 digits; and no order has a hundredth more room."""
@@ -213,6 +219,7 @@ def test_the_allowance_implies_the_limit(limit: Amount) -> None:
         )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(limits, st.lists(st.fractions(Fraction(1, 1000), Fraction(2)), min_size=1, max_size=30))
 def test_accepted_costs_never_pass_the_allowance(limit: Amount, asked: list[Fraction]) -> None:
@@ -231,6 +238,7 @@ def test_accepted_costs_never_pass_the_allowance(limit: Amount, asked: list[Frac
     assert exact <= used[0] <= rule.allowance
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 40), st.fractions(Fraction(1, 100), Fraction(2), max_denominator=100))
 def test_how_many_more_fit_is_what_fits(before: int, epsilon: Fraction) -> None:
@@ -263,6 +271,7 @@ def many(limit: Amount, size: Fraction) -> tuple[int, int, int]:
     return plain, low, renyi
 
 
+@pytest.mark.slow
 def test_the_table_of_the_docs() -> None:
     page = (Path(__file__).parents[2] / "docs" / "budget.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (?:the sum|slots|the Rényi filter) \|.*?\|(.*)\|$", page, re.MULTILINE)

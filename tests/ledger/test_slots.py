@@ -114,6 +114,7 @@ def test_what_is_spent_is_never_more_than_promised(place: Place) -> None:
 # --- the filter -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_filter_takes_what_its_allowance_covers(place: Place) -> None:
     budget = filtered(place)
     rule = budget.terms.rule
@@ -241,6 +242,7 @@ def test_both_stores_and_the_server_itself_accept_the_same(
     assert bare.verify().sound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "room"),
     [("slots", {"slots": (25, "1/1000"), "delta": "1e-9"}),
@@ -259,6 +261,7 @@ def test_processes_that_race_for_the_last_slots(
     assert report["sound"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_killed_at_each_step(place: Place, rule: str) -> None:
     report = harness("failpoints", shared(place), json.dumps(RULES[rule]))

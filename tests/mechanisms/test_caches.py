@@ -81,6 +81,7 @@ def test_a_kept_question_is_asked_of_columns_of_its_own_kind() -> None:
         assert [each.read().only.count for each in found.values()] == [4, 4, 4]
 
 
+@pytest.mark.slow
 def test_a_kept_question_holds_no_data() -> None:
     values = np.arange(5.0)
     hg.mean(values, bounds=(0.0, 3.25), epsilon=1)

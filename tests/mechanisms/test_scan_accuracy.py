@@ -42,6 +42,7 @@ def _found(values: np.ndarray, seeds: int) -> list[hg.FoundBounds]:
     return [hg.find_bounds(values, epsilon="0.3", bits=SeededBits(s)) for s in range(seeds)]
 
 
+@pytest.mark.slow
 def test_few_records_are_outside() -> None:
     values = np.random.default_rng(1).normal(100.0, 15.0, 10_000)
     found = _found(values, 200)
@@ -52,6 +53,7 @@ def test_few_records_are_outside() -> None:
     assert missed <= stats.binom.ppf(1 - ALPHA, 200, 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1, -1])
 def test_both_ends_of_a_column_far_from_zero(sign: int) -> None:
     values = sign * np.random.default_rng(2).normal(1000.0, 100.0, 10_000)
@@ -59,6 +61,7 @@ def test_both_ends_of_a_column_far_from_zero(sign: int) -> None:
     assert np.median(widths) < 1000  # 0 would make it 1414
 
 
+@pytest.mark.slow
 def test_absurd_outliers_are_not_hidden() -> None:
     """One per cent at 1e9 is a part of the data, and of its mean: the bounds reach out."""
     values = np.random.default_rng(3).normal(0.0, 1.0, 10_000)

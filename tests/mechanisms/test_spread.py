@@ -113,6 +113,7 @@ def every_upper(law: hg.HourglassTriangle, k: int, x: Any) -> Any:
     return total / float(law.normaliser())
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @pytest.mark.parametrize(
     ("W", "epsilon", "centre"),

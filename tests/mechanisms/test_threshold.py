@@ -46,6 +46,7 @@ def test_a_column_has_the_parts_that_its_sum_is_in() -> None:
                 assert one.law.grids[number] == parts * one.grid.cells
 
 
+@pytest.mark.slow
 def test_both_errors_apart_are_no_less_than_both_together() -> None:
     """However a reach is split between the sum and the count; against the joint law itself."""
     law = HourglassBox(1, (2, 3))

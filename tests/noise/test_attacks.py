@@ -140,6 +140,7 @@ FLOATS = hnp.arrays(
 )
 
 
+@pytest.mark.slow
 @given(FLOATS, st.floats(), st.randoms(), st.integers(1, 5))
 def test_summation(values: Any, added: float, random: Any, chunk: int) -> None:
     """Neighbours move (S, N) by (0..G, 1) or not at all, in any order and any chunks."""

@@ -76,6 +76,7 @@ BOUNDS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @given(BOUNDS, st.lists(EDGES, min_size=5, max_size=5), st.booleans())
 def test_scaled_at_full_width(bound: int, words: list[int], on_edge: bool) -> None:
@@ -139,6 +140,7 @@ def test_the_open_case_is_reached_after_two_words(bound: int) -> None:
 # --- the radial law -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=6), st.integers(0, 50))
 @pytest.mark.property
 def test_newton_s_series(coefficients: list[int], place: int) -> None:
@@ -239,6 +241,7 @@ def test_a_draw_past_every_bound_raises() -> None:
 # --- the laws themselves, word by word ----------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @pytest.mark.parametrize(
     ("grids", "centres", "width", "longest"),
@@ -531,6 +534,7 @@ def test_table_and_mixture_at_full_width(size: int) -> None:
     assert stats.chi2_contingency([table[keep], wrong[keep]]).pvalue < ALPHA
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_a_small_epsilon_has_its_variance() -> None:
     """Long laws, drawn by the mixture: within 6 standard errors, and 10 % off is seen."""

@@ -216,6 +216,7 @@ def test_every_move_of_one_column_by_brute_force() -> None:
         assert set(change.tolist()) == {-1, 1}
 
 
+@pytest.mark.slow
 def test_every_move_of_two_columns_by_brute_force() -> None:
     axes = [np.arange(-14, 15), np.arange(-14, 15), np.arange(-4, 5)]
     for pair in combinations_with_replacement(COLUMNS[::5], 2):
@@ -432,6 +433,7 @@ def least_by_trying(above: list[int], below: list[int]) -> int:
     return min(range(min(last, 20_000)), key=ratio)
 
 
+@pytest.mark.slow
 def test_two_valleys_the_lower_one_at_zero() -> None:
     """Up from 1 to nearly 5, down to 2, and up: the least is where it begins."""
     above = [10**14, 0, 5 * 10**14, 0, 0, 0, 2 * 10**6, 0, 1]

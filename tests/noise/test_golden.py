@@ -46,6 +46,7 @@ def test_continuous_values(golden: dict[str, Any]) -> None:
         assert close(accuracy.gamma(row["epsilon"]), row["gamma"], digits=15), row
 
 
+@pytest.mark.slow
 def test_the_two_dimensional_staircase_on_a_fine_grid(golden: dict[str, Any]) -> None:
     """The lattice optimum tends to the continuous one; the references have 9 to 12 digits."""
     for row in golden["continuous"]:

@@ -175,6 +175,7 @@ def test_low_bits_of_the_fine_grid(size: int) -> None:
     assert stats.chisquare(spoiled).pvalue < ALPHA
 
 
+@pytest.mark.slow
 def test_the_same_support_whatever_the_data() -> None:
     """Coarse grid, 1e6 draws for S = 0 and S = 1: the same values are seen near the middle."""
     law = hg.Hourglass(1, 4)

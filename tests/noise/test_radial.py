@@ -18,6 +18,7 @@ coefficients = st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=5)
 rates = st.fractions(Fraction(1, 10**4), 50, max_denominator=10**6)
 
 
+@pytest.mark.slow
 @given(coefficients, rates, st.sampled_from([64, 160, 320]))
 def test_a_polynomial_in_beta_is_enclosed(terms: list[int], rate: Fraction, bits: int) -> None:
     found = in_beta(terms, rate, bits)
@@ -35,6 +36,7 @@ def mpmath_of(value: Fraction) -> mpmath.mpf:
     return mpmath.mpf(value.numerator) / value.denominator
 
 
+@pytest.mark.slow
 @given(rates)
 def test_a_constant_is_a_point(rate: Fraction) -> None:
     assert in_beta((7,), rate).sign == 1
@@ -63,6 +65,7 @@ def test_a_floor_that_is_not_determined_is_not_guessed(width: int) -> None:
         assert tables[-1] == exact
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 2**40), min_size=1, max_size=6),
     rates,

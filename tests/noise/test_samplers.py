@@ -103,6 +103,7 @@ def test_ladder_by_digits(width: int, longest: int, rate: str, first: int, other
     assert not agrees(draw, wrong.pmf, width, longest, 0.08)
 
 
+@pytest.mark.slow
 def test_digits_overflow_adds_a_window() -> None:
     """Two digits and no more: passing them adds 4, and again, as the law demands."""
     law = Ladder(Fraction(1, 2), 1, 1)
@@ -197,6 +198,7 @@ def test_hourglass_by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not agrees(draw, lambda point: other.pmf(*point), 3, 5, 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "words"), [("2", 2), ("1/5", 3)])
 def test_one_pair_is_that_of_an_array_at_full_width(epsilon: str, words: int) -> None:
     """Every threshold of the table and the words beside it, with words that are read on."""
@@ -222,6 +224,7 @@ def test_discrete_laplace() -> None:
     assert not agrees(draw, hg.DiscreteLaplace("8/5").pmf, 2, 8, 0.05)
 
 
+@pytest.mark.slow
 def test_table_and_digits_are_the_same_law() -> None:
     """On the same law, by their exact masses: the two samplers cannot be told apart."""
     law = Ladder(Fraction(3, 4), 3, 4)

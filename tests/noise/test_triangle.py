@@ -66,6 +66,7 @@ def test_the_number_of_points(whole: int) -> None:
         assert law.points(a, m) == found == by_signs(whole, centre, a, m)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [1, 2, 4])
 def test_the_level_is_the_least_number_of_records(whole: int) -> None:
     for centre in range(4):

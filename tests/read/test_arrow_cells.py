@@ -62,6 +62,7 @@ def totals(question: Any) -> tuple[int, int]:
 # --- decimals -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("type_", [pa.decimal128(4, 2), pa.decimal128(9, 2), pa.decimal128(18, 2)])
@@ -95,6 +96,7 @@ RAW = st.one_of(
 WIDE = st.one_of(RAW, st.integers(-(2**127), 2**127 - 1), st.integers(-(2**63), 2**63 - 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     st.lists(WIDE, min_size=1, max_size=30),
@@ -165,6 +167,7 @@ def test_datafusion_reads_them(tmp_path: Path) -> None:
     assert totals(mean_question(path, "x", engine="datafusion", **ASK)) == (2, 101)
 
 
+@pytest.mark.slow
 def test_decimals_in_as_few_bytes_as_they_need_are_read(tmp_path: Path) -> None:
     """As PyArrow writes them, for every number of digits."""
     for precision in range(3, 39):
@@ -180,6 +183,7 @@ def test_decimals_in_as_few_bytes_as_they_need_are_read(tmp_path: Path) -> None:
 INDICES = st.sampled_from([pa.int8(), pa.uint8(), pa.int16(), pa.int32(), pa.int64(), pa.uint64()])
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(INDICES, st.data())
 @pytest.mark.property

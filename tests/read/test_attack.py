@@ -128,6 +128,7 @@ def test_a_command_of_its_own(temporary: Path) -> None:
     assert seen[0][1] == b""
 
 
+@pytest.mark.slow
 def test_the_tolerance_on_sums() -> None:
     """A sum is off by half the tolerance, or a count at all, with a probability below 1e-12.
 

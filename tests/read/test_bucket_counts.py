@@ -44,6 +44,7 @@ def plain_counts(scale: Scale, values: list[Any]) -> Counts:
     )
 
 
+@pytest.mark.slow
 @given(CANDIDATES, st.lists(st.one_of(st.sampled_from(NASTY), st.floats())))
 def test_histogram_chunks_and_plain_counting_agree(
     candidates: list[Any], values: list[float]
@@ -61,6 +62,7 @@ def test_histogram_chunks_and_plain_counting_agree(
     assert count_chunks(scale, halves[:1]) + count_chunks(scale, halves[1:]) == expected
 
 
+@pytest.mark.slow
 @given(CANDIDATES, st.sampled_from(DTYPES), st.data())
 def test_every_type_is_counted_exactly(candidates: list[Any], name: str, data: Any) -> None:
     scale = scale_of(candidates)

@@ -16,6 +16,7 @@ from hourglass.read.sql.cells import with_steps
 EDGES = [-math.inf, -1.7976931348623157e308, -1.0, -5e-324, -0.0, 0.0, 5e-324, 1.0, math.inf]
 
 
+@pytest.mark.slow
 def test_the_bucket_is_the_number_of_thresholds_at_or_below() -> None:
     """All numbers of thresholds up to 40, and a number below, on and between each of them.
 
@@ -34,6 +35,7 @@ def test_the_bucket_is_the_number_of_thresholds_at_or_below() -> None:
         assert [t for (t,) in connection.execute(text).fetchall()] == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, unique=True),
@@ -49,6 +51,7 @@ def test_thresholds_of_doubles_are_the_rule_of_the_scale(
         assert sum(t <= x for t in found.values) == scale.bucket(x)
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.lists(st.one_of(st.integers(-(2**70), 2**70), st.floats(-1e20, 1e20)), min_size=2),

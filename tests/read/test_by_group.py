@@ -123,6 +123,7 @@ def test_it_is_used_for_many_public_keys_only() -> None:
     assert not handed_over(keys=None, delta=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int32(), pa.uint64()])
 def test_keys_beyond_what_a_column_holds(kind: Any, tmp_path: Path) -> None:
     """They are groups without rows; the range of the others is still compared in the column's type.

@@ -107,6 +107,7 @@ NASTY = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fills", [(None, None, None), (None, 7, None), (1, 2, 3)])
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-0.3, 0.1), (-1e308, 1e308), (0.0, 3e-290)])
 def test_every_form_of_the_query_has_the_same_totals(bounds: Any, fills: Any) -> None:

@@ -55,6 +55,7 @@ def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 def test_every_pair_of_files(tmp_path: Path, engine: str) -> None:
     """The second file may have names that are not in the first one."""
@@ -155,6 +156,7 @@ def numbered(place: str, names: tuple[str, ...], folder: Path) -> Any:
     return str(folder / "*.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 @pytest.mark.parametrize("place", ["file", "files", "relation"])
 def test_names_that_duckdb_makes_up(place: str, tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def leave_to(other: str, request: pytest.FixtureRequest, *, unless: bool) -> Non
 FEW_REAL, FEW_WHOLE = corpus.REAL[:5], [*corpus.WHOLE[:4], corpus.WHOLE[6], corpus.WHOLE[8]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "case"),
     [
@@ -170,6 +171,7 @@ def test_ids_of_every_width(
     assert totals(placed, grid.bounds, 400, unit=unit) == corpus.reference(rows, grid, unit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS[1:], ids=str)
 @pytest.mark.parametrize(
     "setting",

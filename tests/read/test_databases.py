@@ -54,6 +54,7 @@ def test_a_duckdb_file(clinic: Path, table: str, column: str, expected: Any) -> 
     assert totals_of(hg.sql(url_of(clinic), table), column, **ASK) == expected
 
 
+@pytest.mark.slow
 def test_it_is_read_while_others_read_it_and_write_elsewhere(clinic: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.duckdb"
     program = (
@@ -89,6 +90,7 @@ def test_files_that_are_not_a_database(tmp_path: Path, scheme: str) -> None:
         assert "SECRET" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_tables_that_are_not_there(clinic: Path, tmp_path: Path) -> None:
     with pytest.raises(hg.DataError, match=r"table='vists'.*did you mean 'visits'\?"):
         hg.mean(hg.sql(url_of(clinic), "vists"), "x", **ASK)
@@ -202,6 +204,7 @@ def test_workbooks_are_refused_with_the_way_round(tmp_path: Path) -> None:
             hg.mean(tmp_path / name, "x", **ASK)
 
 
+@pytest.mark.slow
 def test_a_file_is_no_table(clinic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB would read a file of that name, and infer from its lines how to read them."""
     monkeypatch.chdir(tmp_path)

@@ -96,6 +96,7 @@ def test_decimals_are_rounded_once(precision: int, scale: int, tmp_path: Path) -
     assert list(wrong) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize(("precision", "scale"), TYPES)
 def test_a_decimal_of_too_many_digits(

@@ -72,6 +72,7 @@ def test_long_numbers(
     assert (found.cells, found.count) == (sum(numbers), len(numbers))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parse", ["real", "integer"])
 @pytest.mark.parametrize("engine", ["sqlite", "duckdb", "duckdb alone", "duckdb csv", "spark"])
 def test_long_numbers_that_are_names_too(

@@ -35,6 +35,7 @@ def asked(data: Any, **more: Any) -> Any:
     return hg.mean(data, "x", bounds=(0, 1), epsilon=1, **more)
 
 
+@pytest.mark.slow
 def test_the_next_question_uses_the_same_database(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [0.5]}), tmp_path / "t.parquet")
     asked(tmp_path / "t.parquet")
@@ -43,6 +44,7 @@ def test_the_next_question_uses_the_same_database(tmp_path: Path) -> None:
     assert duckdb_scans._idle == [kept]
 
 
+@pytest.mark.slow
 def test_nothing_of_a_question_is_left() -> None:
     """Neither tables nor settings of its own, nor a reference to the data."""
     table = pa.table({"x": [0.25, 0.75]})
@@ -68,6 +70,7 @@ def test_nothing_of_a_question_is_left() -> None:
     assert settings["disabled_optimizers"] == "statistics_propagation"
 
 
+@pytest.mark.slow
 def test_questions_at_the_same_time_have_databases_of_their_own() -> None:
     both = OwnDatabase(), OwnDatabase()
     for number, own in enumerate(both):
@@ -84,6 +87,7 @@ def test_questions_at_the_same_time_have_databases_of_their_own() -> None:
     assert len(duckdb_scans._idle) <= duckdb_scans._MOST
 
 
+@pytest.mark.slow
 def test_a_database_that_failed_is_not_kept(tmp_path: Path) -> None:
     file = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [0.5] * 100_000}), file)
@@ -94,6 +98,7 @@ def test_a_database_that_failed_is_not_kept(tmp_path: Path) -> None:
     assert duckdb_scans._idle == []
 
 
+@pytest.mark.slow
 def test_a_database_that_spilled_is_not_kept() -> None:
     """Its files may hold data; they are removed when it is closed."""
     own = OwnDatabase()
@@ -116,6 +121,7 @@ def explained(data: Any) -> None:
     asked(data, explain=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("never_read", [refused, explained])
 def test_a_question_that_never_reads_gives_its_database_back(never_read: Any) -> None:
     """With nothing in it of the table that was registered."""
@@ -133,6 +139,7 @@ def test_a_question_that_never_reads_gives_its_database_back(never_read: Any) ->
                                   ).fetchall() == []  # fmt: skip
 
 
+@pytest.mark.slow
 def test_abandoned_databases_are_kept_up_to_the_limit() -> None:
     several = [OwnDatabase() for _ in range(duckdb_scans._MOST + 2)]
     several[0].close(keep=False)
@@ -145,6 +152,7 @@ def test_abandoned_databases_are_kept_up_to_the_limit() -> None:
             connection.execute("SELECT 42")
 
 
+@pytest.mark.slow
 def test_an_abandoned_database_that_spilled_is_not_kept() -> None:
     own = OwnDatabase()
     own._spill.mkdir()
@@ -153,6 +161,7 @@ def test_an_abandoned_database_that_spilled_is_not_kept() -> None:
     assert duckdb_scans._idle == []
 
 
+@pytest.mark.slow
 def test_a_source_that_is_read_twice_leaves_other_questions_alone() -> None:
     table = pa.table({"x": [0.5] * 1000})
     first = mean_question(table, "x", bounds=(0, 1), epsilon=1)
@@ -163,6 +172,7 @@ def test_a_source_that_is_read_twice_leaves_other_questions_alone() -> None:
     assert second.read().totals.count.tolist() == [1000]
 
 
+@pytest.mark.slow
 def test_a_broken_idle_database_is_replaced() -> None:
     OwnDatabase().close(keep=True)
     ((kept, _),) = duckdb_scans._idle
@@ -171,6 +181,7 @@ def test_a_broken_idle_database_is_replaced() -> None:
     assert own.connection.execute("SELECT 42").fetchall() == [(42,)]
 
 
+@pytest.mark.slow
 def test_a_kept_database_never_spills_to_a_directory_that_is_gone() -> None:
     """Such as one that a cleaner of temporary files removed: the query would fail if it spilled."""
     own = OwnDatabase()
@@ -229,6 +240,7 @@ def test_a_forked_child_leaves_the_idle_databases_alone(child: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", ["", ", explain=True", ", by='g', keys=['a']"])
 def test_nothing_is_written_as_the_process_ends(tmp_path: Path, more: str) -> None:
     path = tmp_path / "t.parquet"

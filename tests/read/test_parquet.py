@@ -127,6 +127,7 @@ FORMS_OF_ALL = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @pytest.mark.usefixtures("many_threads")
 @FORMS_OF_ALL

@@ -53,6 +53,7 @@ def reference(rows: list[tuple[int, float]], scale: Scale, limit: int) -> list[i
     return [found[bucket] for bucket in range(2 * len(scale.candidates) + 1)]
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.one_of(st.integers(0, 3), LARGE), VALUES), max_size=40),
@@ -79,6 +80,7 @@ ALIKE = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.one_of(st.integers(0, 3), LARGE, ALIKE), VALUES), max_size=40),
@@ -192,6 +194,7 @@ def test_a_person_with_very_many_rows_takes_no_more_memory() -> None:
     assert peaks[1] < 1.2 * peaks[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "in_order"),
     [

@@ -186,6 +186,7 @@ raise SystemExit(code)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 def test_a_fork_while_the_directory_is_made(place: Path) -> None:
     """The child waited for ever for a thread that it does not have."""

@@ -155,6 +155,7 @@ def _compare(after: dict[Any, Any], before: dict[Any, Any], hard: range) -> None
     assert all(after[key][0] == 1 for key in hard if key in after)
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", list(NUMBERS))
@@ -194,6 +195,7 @@ def test_a_dataset(name: str, tmp_path: Path) -> None:
     check(kind, plain, hard, tmp_path / "t.parquet", "duckdb", counted)
 
 
+@pytest.mark.slow
 @pytest.mark.attack
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", list(MOMENTS))

@@ -147,6 +147,7 @@ def test_datasets_and_arrow_files(tmp_path: Path) -> None:
 # --- what text files leave behind -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_nothing_is_held_after_an_answer(tmp_path: Path) -> None:
     """DuckDB asks some streams only for their schema, and reads others to the end or in part."""
     path = tmp_path / "t.csv"
@@ -175,6 +176,7 @@ def test_a_stream_that_nobody_takes_is_released_unread() -> None:
         assert arrow_stream._held == arrow_stream._streams == {}
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_left_in_the_middle_ends_there() -> None:
     """Its consumer releases what it took; the capsule has nothing left to release."""
     ended = []

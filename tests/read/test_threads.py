@@ -83,6 +83,7 @@ def test_few_rows_need_no_thread() -> None:
     assert 1 <= threads_for(THREADED_ROWS) <= 8
 
 
+@pytest.mark.slow
 def test_while_the_interpreter_shuts_down() -> None:
     """Then no thread can be started any more, whether or not there was one before."""
     told = f"{THREADED_ROWS} {THREADED_ROWS}"
@@ -90,6 +91,7 @@ def test_while_the_interpreter_shuts_down() -> None:
     assert run("import atexit; atexit.register(answer); answer()") == [told, told]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork on this system")
 def test_a_forked_process_starts_its_own() -> None:
     """It would wait for ever for the threads of its parent."""

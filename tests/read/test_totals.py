@@ -66,6 +66,7 @@ def test_adding_and_subtracting_rounds_to_the_nearest_integer(y: float) -> None:
     assert (y + NEAREST) - NEAREST == round(Fraction(y)) == np.rint(y)
 
 
+@pytest.mark.slow
 @given(st.data(), real_grids())
 def test_the_kernel_follows_the_rule_bit_for_bit(data: st.DataObject, grid: Grid) -> None:
     values = data.draw(st.lists(any_float | near_edges(grid), max_size=20))
@@ -78,6 +79,7 @@ def test_the_kernel_follows_the_rule_bit_for_bit(data: st.DataObject, grid: Grid
     assert (again.cells, again.count) == (totals.cells, totals.count)
 
 
+@pytest.mark.slow
 @given(st.data(), real_grids())
 def test_a_cell_is_in_range_and_near_the_value(data: st.DataObject, grid: Grid) -> None:
     x = data.draw((near_edges(grid) | finite).filter(math.isfinite))
@@ -91,6 +93,7 @@ def test_a_cell_is_in_range_and_near_the_value(data: st.DataObject, grid: Grid) 
     assert abs(cell - exact) <= Fraction(1, 2) + 2 * ulp + Fraction(grid.cells, 2**50)
 
 
+@pytest.mark.slow
 @given(st.data(), real_grids())
 def test_cells_never_fall_as_values_rise(data: st.DataObject, grid: Grid) -> None:
     values = sorted(data.draw(st.lists(near_edges(grid) | finite, min_size=2, max_size=8)))
@@ -119,6 +122,7 @@ def test_a_neighbour_moves_the_totals_by_its_cell_and_one(
 dtypes = st.sampled_from(["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
 
 
+@pytest.mark.slow
 @given(st.data(), dtypes)
 def test_integers_are_clamped_exactly(data: st.DataObject, dtype: str) -> None:
     info = np.iinfo(dtype)
@@ -134,6 +138,7 @@ def test_integers_are_clamped_exactly(data: st.DataObject, dtype: str) -> None:
     assert totals.count == len(values)
 
 
+@pytest.mark.slow
 @given(st.lists(any_float, max_size=60), st.integers(1, 7), st.randoms(use_true_random=False))
 def test_order_chunks_and_threads_change_nothing(values: list[float], chunk: int, rng: Any) -> None:
     grid = Grid(Bounds(-2.0, 5.0), 2**32)

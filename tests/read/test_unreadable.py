@@ -49,6 +49,7 @@ def held(path: Path, scheme: str) -> Iterator[None]:
         other.communicate(b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", _OPENED)
 def test_a_locked_database_is_a_source_that_failed(
     tmp_path: Path, scheme: str, monkeypatch: pytest.MonkeyPatch

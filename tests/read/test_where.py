@@ -246,6 +246,7 @@ def test_text_that_is_not_utf8_is_missing(engine: str, tmp_path: Path) -> None:
         assert [count for _, count in totals(placed, where=where).values()] == [names_that(where)]
 
 
+@pytest.mark.slow
 def test_text_compares_as_bytes_whatever_the_collation(tmp_path: Path) -> None:
     names = ["a", "A", "á", "b", "B ", "é", "Z", "", "😀", "\uffff"]
     connection = duckdb.connect()

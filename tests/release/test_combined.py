@@ -99,6 +99,7 @@ def test_the_interval_of_a_total_sum_has_its_estimate_in_the_middle(keys: Any) -
     assert high - total.count >= 2
 
 
+@pytest.mark.slow
 def test_a_difference_and_a_ratio_are_of_the_means() -> None:
     releases = by_month(bounds=(0.0, 60.0))
     difference, ratio = releases.difference(3, 9), releases.ratio(3, 9)
@@ -114,6 +115,7 @@ def test_a_difference_and_a_ratio_are_of_the_means() -> None:
         assert found.high < wider.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "epsilon", "most"), [(3000, "1", 1.08), (3000, "1/10", 1.2)])
 def test_a_difference_is_about_as_narrow_as_independent_errors_allow(
     rows: int, epsilon: str, most: float
@@ -145,6 +147,7 @@ def test_small_groups_have_wide_intervals() -> None:
     json.dumps(stored, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_a_ratio_to_what_may_be_zero_is_unbounded() -> None:
     releases = by_month(bounds=(-60.0, 60.0), epsilon="1/50")
     found = releases.ratio(1, 2)
@@ -528,6 +531,7 @@ def test_a_ratio_allows_for_rounding_of_every_record(lower: float, upper: float,
 # --- at any confidence --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["mean", "sum", "count", "population"])
 def test_a_total_of_many_groups_at_any_confidence(of: str) -> None:
     """Tables of many noises do not tell small probabilities from zero. It was an OverflowError."""
@@ -717,6 +721,7 @@ def test_the_total_of_no_published_group() -> None:
         found.total()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["projected", "ratio", "jeffreys", "posterior"])
 def test_the_total_of_one_group_is_that_group(estimator: str) -> None:
     """Caught: the projected mean, whatever the estimator of the answer."""

@@ -56,6 +56,7 @@ def test_sums_are_compared_as_sums() -> None:
         found.interval(of="population")
 
 
+@pytest.mark.slow
 def test_either_figure_of_either_answer_can_be_compared() -> None:
     means = answers()["mean"]
     assert isinstance(means.difference("fair", "good", of="sum"), SumDifference)
@@ -104,6 +105,7 @@ def held(mechanism: Any, samples: int, narrower: float = 1.0) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-60.0, 300.0), (900.0, 1000.0)])
 @pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if ALGORITHMS[name].by_group])

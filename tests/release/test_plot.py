@@ -119,6 +119,7 @@ def test_ticks_have_room_at_every_scale(power: int, low: float, width: float, ro
     assert np.all(gaps > 0.08 * max(map(len, told)))
 
 
+@pytest.mark.slow
 def test_a_long_title_and_no_group(tmp_path: Path) -> None:
     """Caught: a title that leaves the picture, and an empty axis without a word."""
     table = pa.table({"g": ["a"], "x": [1.0]})

@@ -187,6 +187,7 @@ def test_the_mean_of_a_total_that_may_be_anything_is_not_printed() -> None:
         assert row(found.text(), "mean").split() == ["mean", "–", "0", "100"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1/5000", "50"])
 def test_a_group_that_tells_nothing_makes_a_comparison_unknown(epsilon: str) -> None:
     """Both the group with no records and the group whose mean may be anything, on either side."""

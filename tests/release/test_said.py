@@ -78,6 +78,7 @@ def test_of_several_columns_each_that_was_filled_is_named() -> None:
     assert [row["missing"] for row in rows_of(found)] == ["2.5", ""] * 4
 
 
+@pytest.mark.slow
 def test_a_group_without_records_has_no_spread_and_no_shares() -> None:
     ask: dict[str, Any] = {"bounds": (0, 30), "epsilon": 60, "spread": True, "outside": "1/10"}
     found = hg.mean(TABLE, "x", **ask, **KEYS)
@@ -95,6 +96,7 @@ def test_the_total_and_the_difference_of_empty_groups_are_not_printed() -> None:
     assert found.difference("a", "nobody").to_dict()["difference"] is not None
 
 
+@pytest.mark.slow
 def test_the_population_is_never_known_better_than_the_records() -> None:
     dice = np.random.default_rng(3)
     for n, epsilon in ((20, 0.3), (300, 0.1), (1500, 0.1)):
@@ -157,6 +159,7 @@ def test_a_ratio_of_means_near_the_largest_double() -> None:
     assert high - low < 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, KEYS])
 def test_answers_are_pickled(more: dict[str, Any]) -> None:
     import copy

@@ -179,6 +179,7 @@ def test_no_group_was_published() -> None:
     assert len(found.columns(0.9, population=True)["population_low"]) == 0
 
 
+@pytest.mark.slow
 def test_derived_figures_have_both() -> None:
     found = asked(**BY)
     total = found.total(["a", "b"])
@@ -209,6 +210,7 @@ def test_the_total_of_yes_no_groups_is_valid_and_that_of_one_is_exact() -> None:
     assert found["a"].interval(of="population").kind == "exact"
 
 
+@pytest.mark.slow
 def test_derived_figures_are_valid_also_with_the_spread() -> None:
     """As their notes say: those of the groups use the variance, these do not."""
     found = asked(**BY, spread=True)
@@ -243,6 +245,7 @@ def test_the_panel_has_room_for_the_wide_intervals() -> None:
     assert Panel.of(found, 0.95).wide_lows is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, BY, {"column": ["x", "y"], **BOUNDS}])
 def test_the_chart_has_both(options: dict[str, Any], tmp_path: Path) -> None:
     import matplotlib
@@ -259,6 +262,7 @@ def test_the_chart_has_both(options: dict[str, Any], tmp_path: Path) -> None:
     assert texts[1].count("LineCollection") == 2 * texts[0].count("LineCollection") > 0
 
 
+@pytest.mark.slow
 def test_a_chart_computes_the_intervals_that_it_draws() -> None:
     keys = list(range(MOST + 50))
     found = asked(by="id", keys=keys, epsilon=1)
@@ -269,6 +273,7 @@ def test_a_chart_computes_the_intervals_that_it_draws() -> None:
     assert np.all(drawn.means <= drawn.wide_highs)
 
 
+@pytest.mark.slow
 def test_several_rows_of_a_person_are_no_independent_draws() -> None:
     """Caught: the check left out of one of the figures, or one record of a person refused."""
     remedy = r"up to 2 rows of one person count; ask with hg\.per_person\('id'\)"

@@ -24,6 +24,7 @@ def test_sentences_are_wrapped_to_the_left() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.property
 @given(st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=4), st.integers(40, 100))
 def test_no_line_is_too_long_and_no_word_is_lost(

@@ -231,6 +231,7 @@ TLS = '[serve.tls]\ncertificate = "c"\nkey = "k"\n'
 PROXY = '[serve.proxy]\naddresses = ["10.0.0.1"]\n'
 
 
+@pytest.mark.slow
 def test_a_reload_keeps_what_the_service_was_started_with(tmp_path: Path) -> None:
     """Its socket stays, and browsers would drop a cookie for https that came by http."""
     for name in "ck":
@@ -248,6 +249,7 @@ def test_a_reload_keeps_what_the_service_was_started_with(tmp_path: Path) -> Non
     assert not after.secure
 
 
+@pytest.mark.slow
 def test_a_reload_exposes_nothing(tmp_path: Path) -> None:
     """Without its proxy, a service that listens everywhere would go on without encryption."""
     place = Place(tmp_path, str(tmp_path / "budget.db"))

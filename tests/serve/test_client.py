@@ -55,6 +55,7 @@ def _received(connection: socket.socket) -> bytes:
     return found
 
 
+@pytest.mark.slow
 def test_no_proxy_of_the_environment_sees_the_token(
     running: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def test_an_option_that_the_service_does_not_take_is_named(
             call("clinic", "minutes", epsilon=1, **options)
 
 
+@pytest.mark.slow
 def test_the_statement_of_a_served_answer_names_its_budget(running: Place) -> None:
     gateway = hg.connect(running.url, running.tokens["ana"])
     one = gateway.mean("clinic", "minutes", epsilon=0.1, request="stated")

@@ -85,6 +85,7 @@ def test_the_health_check_asks_the_service(running: Place) -> None:
     assert gone.returncode != 0
 
 
+@pytest.mark.slow
 def test_compose_tells_the_catalogue_and_the_command_that_it_needs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +123,7 @@ def test_compose_tells_the_catalogue_and_the_command_that_it_needs(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd-analyze: apt install systemd"
 )

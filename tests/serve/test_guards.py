@@ -65,6 +65,7 @@ HEADERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.enumeration
 def test_no_reply_is_kept_or_framed(running: Place) -> None:
     """Every route, also where it fails; browsers and proxies keep nothing but static files."""
@@ -82,6 +83,7 @@ def test_no_reply_is_kept_or_framed(running: Place) -> None:
 # --- who may what ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_dataset_for_nobody_is_for_nobody(running: Place) -> None:
     """An empty list of people is not a missing one."""
     text = running.text().replace('people = ["ben"]', "people = []")
@@ -123,6 +125,7 @@ def test_an_analyst_sees_nobody_elses_questions(running: Place) -> None:
         assert "of-ben-alone" not in ana.get("/history?who=all").text
 
 
+@pytest.mark.slow
 def test_an_owner_who_is_no_analyst_does_not_ask(tmp_path: Path) -> None:
     place = Place(tmp_path, f"{tmp_path}/budget.db", people={"olga": ["owner"], "ben": ["analyst"]})
     place.path.write_text(place.text().replace("zoe = 0", ""))
@@ -181,6 +184,7 @@ def test_the_forms_of_two_people_behind_a_proxy_differ() -> None:
 # --- how often, how long ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_strangers_have_a_rate(tmp_path: Path) -> None:
     """Sixty wrong tokens a minute from one address, and no more lines in the journal."""
     place = Place(tmp_path, f"{tmp_path}/budget.db")
@@ -198,6 +202,7 @@ def test_strangers_have_a_rate(tmp_path: Path) -> None:
     assert place.journal.count('"refused sign in"') == signed.count(401)
 
 
+@pytest.mark.slow
 def test_everybody_has_a_rate_of_their_own(tmp_path: Path) -> None:
     """Twenty requests for each question that may be asked; one person leaves the others theirs."""
     place = Place(tmp_path, f"{tmp_path}/budget.db", rate=1)
@@ -305,6 +310,7 @@ def test_what_is_left_is_never_negative() -> None:
     assert failure_of(error).facts == {"requested": "1", "remaining": "0"}
 
 
+@pytest.mark.slow
 def test_an_unexpected_error_is_logged_by_its_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -378,6 +384,7 @@ def test_a_catalogue_that_promises_another_budget_is_refused(running: Place, ter
     assert "never changes" in told
 
 
+@pytest.mark.slow
 def test_a_ledger_at_another_place_is_another_ledger(tmp_path: Path) -> None:
     """A new catalogue may move a budget of the same name; charges go to where it says."""
     place = Place(tmp_path, f"{tmp_path}/budget.db")
@@ -405,6 +412,7 @@ def test_a_preview_assumes_no_more_records_than_can_be(running: Place) -> None:
             _records(records)
 
 
+@pytest.mark.slow
 def test_the_slot_of_an_answer_is_for_all_groups_there_can_be(running: Place) -> None:
     """Not for as many as there are, or about as many: both would be seen in its length."""
     holding = running.service().state.holdings["clinic"]
@@ -416,6 +424,7 @@ def test_the_slot_of_an_answer_is_for_all_groups_there_can_be(running: Place) ->
     assert slots == sorted(set(slots))
 
 
+@pytest.mark.slow
 def test_a_charge_that_was_taken_back_is_in_no_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -539,6 +548,7 @@ def test_the_options_of_a_column_are_those_of_its_questions(running: Place) -> N
 # --- proxies and the client -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_header_changes_where_a_connection_comes_from(tmp_path: Path) -> None:
     """A proxy adds X-Forwarded-For, and so can everybody; the cookie is bound to https."""
     place = Place(tmp_path, f"{tmp_path}/budget.db")

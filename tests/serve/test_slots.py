@@ -121,6 +121,7 @@ def test_a_filter_is_shown_and_an_allowance_within_it_is_kept(place: Place) -> N
         assert "of the Renyi filter for epsilon 1 and delta 1e-9 used" in olga.get("/owner").text
 
 
+@pytest.mark.slow
 def test_the_catalogue_and_the_ledger_must_have_one_rule(tmp_path: Path) -> None:
     """A filter with the same epsilon and delta is not the plain budget that a catalogue names."""
     place = placed(tmp_path)
@@ -139,6 +140,7 @@ def test_the_catalogue_and_the_ledger_must_have_one_rule(tmp_path: Path) -> None
             load(read_catalogue(place.path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
@@ -160,6 +162,7 @@ def test_a_catalogue_that_cannot_work_is_refused(
         read_catalogue(place.path)
 
 
+@pytest.mark.slow
 def test_a_missing_budget_is_named_with_its_command(tmp_path: Path) -> None:
     place = placed(tmp_path, create=False)
     with pytest.raises(CatalogueError) as refused:
