@@ -363,7 +363,7 @@ class Engine(Protocol):
 
     @staticmethod
     def claims(data: Any) -> bool:
-        """Whether the data is for this engine; a path comes as a :class:`..files.FileSet`."""
+        """Whether the data is for this engine; a path comes as a :class:`.open.FileSet`."""
 
     @staticmethod
     def open(data: Any, wanted: tuple[str, ...]) -> Source:

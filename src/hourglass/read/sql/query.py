@@ -297,7 +297,7 @@ class Query:
 
         "huge" for a 128-bit integer (DuckDB), "numeric" for a number of any length (PostgreSQL),
         otherwise "halves": SUM could overflow, so high and low halves are summed separately;
-        "doubles" (Spark) does so in doubles where it can: see :func:`.steps.halves`.
+        "doubles" (Spark) does so in doubles where it can: see :func:`.cells.halves`.
         """
         rest = self._person_steps(sums) if self.person else self._complete_steps(sums)
         steps = [*self.first_steps(words), *self._quantised(sums), *rest]

@@ -45,7 +45,7 @@ TERM: Final = 1234567
 _BASE: Final = 103
 
 
-# --- filters and expressions --------------------------------------------------------------------
+# --- inputs of filters and expressions --------------------------------------------------------
 
 
 def plain_input(field: Field) -> str:
