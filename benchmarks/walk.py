@@ -10,6 +10,8 @@ recorded. What is counted:
 * closures: functions among them that are written inside another one, lambdas included;
 * turns back: calls from a file into one that is already waiting further up the stack, with
   another file in between. A value that goes one way makes none.
+
+What runs as a module is imported is not counted: it would run for any question that comes first.
 """
 
 from __future__ import annotations
@@ -42,13 +44,15 @@ class Walk:
             return
         if code.co_name in ("<module>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>"):
             return
-        self.functions.add(code)
         callers = []
         above = frame.f_back
         while above is not None:
             if above.f_code.co_filename.startswith(SOURCE):
+                if above.f_code.co_name == "<module>":
+                    return
                 callers.append(above.f_code.co_filename)
             above = above.f_back
+        self.functions.add(code)
         if callers and code.co_filename != callers[0] and code.co_filename in callers:
             self.turns.add((callers[0], code.co_qualname))
 

@@ -102,7 +102,7 @@ def test_modules_stay_short() -> None:
 
 
 #: Each question of the walk, and the most files, closures and turns back of it.
-WALKS = [(0, (26, 0, 0)), (1, (31, 1, 3)), (2, (22, 1, 2)), (3, (51, 1, 4))]
+WALKS = [(0, (25, 0, 0)), (1, (30, 1, 3)), (2, (21, 1, 2)), (3, (44, 1, 4))]
 
 
 @pytest.mark.slow

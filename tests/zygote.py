@@ -22,7 +22,7 @@ from typing import Any
 
 #: What most programs import, and what takes them most of a second of their own.
 IMPORTED = [
-    "hourglass", "hourglass.cli", "hourglass.cli.mean", "hourglass.cli.serve", "hourglass.ask.mean",
+    "hourglass", "hourglass.cli", "hourglass.cli.mean", "hourglass.cli.serve", "hourglass.ask.run",
     "duckdb", "numpy", "pyarrow", "pyarrow.parquet", "rich.console", "rich.table", "rich.progress",
     "sqlglot", "sqlglot.optimizer", "sqlite3", "typer", "typer.rich_utils", "psycopg",
     "typer._adapters",

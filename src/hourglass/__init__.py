@@ -9,10 +9,8 @@ Data flows through the packages in one direction:
     answer     release/     mean, sum and count with intervals, computed by estimate/
 """
 
-from .ask.bounds import find_bounds
-from .ask.count import count
-from .ask.mean import mean
-from .ask.sum import sum_ as sum
+from .ask.run import count, find_bounds, mean
+from .ask.run import sum_ as sum
 from .core.grid import Bounds
 from .core.keys import public
 from .core.unit import per_person, per_row

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.ask.bounds import _Options as FindKeywords
-from hourglass.ask.keywords import CountKeywords, MeanKeywords, SumKeywords
+from hourglass.ask.keywords import CountKeywords, FindKeywords, MeanKeywords, SumKeywords
 from hourglass.ask.options import check_algorithm
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
@@ -177,7 +176,7 @@ def texts(*asks: dict[str, Any]) -> list[str]:
 
 ASKED_IN_TURN = """
 import sys, json, pyarrow as pa, hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.noise.bits import SeededBits
 
 kinds = {
@@ -240,7 +239,7 @@ def test_a_set_of_keys_is_one_question_in_every_process() -> None:
     """Two processes order a set of 26 texts in the same way with a probability of 1e-26."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     program = (
-        "import pyarrow as pa; from hourglass.ask.mean import mean_question\n"
+        "import pyarrow as pa; from hourglass.ask.question import mean_question\n"
         "t, keys = pa.table({'x': [1.0], 'g': ['a']}), set('" + letters + "')\n"
         "print(mean_question(t, 'x', bounds=(0, 10), epsilon=1, by='g', keys=keys).text)\n"
     )

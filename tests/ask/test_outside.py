@@ -357,7 +357,10 @@ def test_the_story_of_the_flights(tmp_path: Path) -> None:
     flights = departures()
     true, clamped = flights["dep_delay"].mean(), flights["dep_delay"].clip(-60, 60).mean()
     assert true - clamped > 10
-    found = hg.mean(flights, "dep_delay", bounds=(-60, 60), epsilon=1, outside="1/10")
+    # No value lies below, and in 1 of 40 answers the noise makes it look as if some did.
+    found = hg.mean(
+        flights, "dep_delay", bounds=(-60, 60), epsilon=1, outside="1/10", bits=hg.SeededBits(1)
+    )
     low, high = found.interval(0.999999)
     assert low <= clamped <= high < true - 10  # misses with a probability below 1e-6
     told = " ".join(str(found).split())

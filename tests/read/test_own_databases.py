@@ -199,7 +199,7 @@ FORKED = """
 import gc, os, sys
 import pyarrow as pa
 import hourglass as hg
-from hourglass.ask.mean import mean_question
+from hourglass.ask.question import mean_question
 from hourglass.read.engines import duckdb_scans
 table = pa.table({"x": [0.5] * 1000})
 ask = lambda: hg.mean(table, "x", bounds=(0, 1), epsilon=1)

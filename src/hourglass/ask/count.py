@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, overload
+from typing import Any, Final
 
 from ..core.exact import exact_epsilon
 from ..core.grid import Bounds
@@ -13,20 +13,15 @@ from ..errors import DataError, OptionError
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
 from ..mechanisms.threshold import threshold
-from ..noise.bits import SECURE, Bits
 from ..read.open import is_table, place_of, public_keys
 from ..read.rows import open_rows
 from ..read.sql.query import Query
 from ..release.counts import Count, Counts
-from .keywords import CountKeywords, MeanKeywords, with_options
+from .keywords import CountKeywords, MeanKeywords
 from .options import Conditions, epsilon_per_record, exact_delta_of, names_of
 from .question import TotalsQuestion
-from .run import explained, run
 
-if TYPE_CHECKING:
-    from ..ledger import Budget
-
-__all__ = ["CountQuestion", "count", "count_question"]
+__all__ = ["CountQuestion", "check_rows_only", "count_question"]
 
 #: No value is read, so nothing is clamped.
 _NO_BOUNDS: Final = Bounds(0, 1)
@@ -128,79 +123,7 @@ def count_question(
 count_question.__qualname__ = "count"  # which is what an error about a keyword should name
 
 
-@overload
-def count(
-    data: Any, *, by: None = None, explain: Literal[False] = False, **options: Unpack[CountKeywords]
-) -> Count: ...
-@overload
-def count(
-    data: Any, *, by: Any, explain: Literal[False] = False, **options: Unpack[CountKeywords]
-) -> Counts: ...
-@overload
-def count(
-    data: Any, *, by: Any = None, explain: Literal[True], **options: Unpack[CountKeywords]
-) -> str: ...
-@with_options(count_question)
-def count(
-    data: Any,
-    *column: Any,
-    by: Any = None,
-    budget: Budget | None = None,
-    request: str | None = None,
-    explain: bool = False,
-    bits: Bits = SECURE,
-    **options: Any,
-) -> Count | Counts | str:
-    """The differentially private number of rows or persons, optionally by group.
-
-    Every row counts, whatever its cells contain. The noise has a discrete Laplace distribution,
-    which is optimal for a count.
-
-    Parameters
-    ----------
-    data
-        A table as for :func:`mean`, or rows in memory: a list, an array, an iterator. Each element
-        of a list is a row, also if it is an array.
-    epsilon
-        The privacy parameter; smaller is more private. There is no default.
-    where
-        A filter on the rows, as for :func:`mean`.
-    by
-        One or more columns to group by, with one of ``keys`` and ``delta``.
-    keys
-        The public names of the groups; each of them gets an answer. A list, a file, or
-        ``hg.public(...)`` around a public frame, Series or array.
-    delta
-        Set this if the names of the groups are secret: a group is published only if its noisy count
-        reaches a threshold.
-    unit
-        Whose presence is hidden: ``hg.per_row()`` (the default) counts rows,
-        ``hg.per_person("id")`` counts persons, each once, and ``hg.per_person("id", rows=k)`` up
-        to k rows of each person.
-    engine
-        The engine for files: "duckdb" (the default), "spark" or "datafusion".
-    budget
-        An :class:`hourglass.Budget`, charged before the data is read; it refuses a charge that
-        exceeds what remains.
-    request
-        A key for the question in the budget; asking it again under the same key returns the stored
-        answer at no charge.
-    explain
-        Return the SQL without running it.
-    bits
-        The source of randomness, for tests: an answer made with seeded bits has ``private=False``.
-
-    Returns
-    -------
-    Count
-        Or :class:`Counts` with ``by``.
-    """
-    _check_rows_only(column, options)
-    question = count_question(data, by=by, **options)
-    return explained(question) if explain else run(question, budget, request, bits=bits)
-
-
-def _check_rows_only(columns: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+def check_rows_only(columns: tuple[Any, ...], options: Mapping[str, Any]) -> None:
     """Refuse a column, and options for the values of one: a count is of rows."""
     if columns:
         raise DataError(

@@ -1,7 +1,7 @@
-"""The types of the keyword arguments that ``count``, ``sum`` and ``mean`` share.
+"""The types of the keyword arguments of the public calls.
 
-Each class extends the one before. The arguments that affect the type of the result are left out;
-the overloads of each function have them.
+Those of ``count``, ``sum`` and ``mean`` extend each other. The arguments that affect the type of
+the result are left out; the overloads of each function have them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..read.sql.expression.given import Expression
 if TYPE_CHECKING:
     from ..ledger import Budget
 
-__all__ = ["CountKeywords", "MeanKeywords", "SumKeywords", "with_options"]
+__all__ = ["CountKeywords", "FindKeywords", "MeanKeywords", "SumKeywords", "with_options"]
 
 
 class CountKeywords(TypedDict, total=False):
@@ -50,6 +50,18 @@ class MeanKeywords(SumKeywords, total=False):
     algorithm: str
     estimator: str
     spread: bool
+
+
+class FindKeywords(TypedDict, total=False):
+    """The arguments of a search for bounds."""
+
+    epsilon: Any
+    where: str | Expression | None
+    scale: Any
+    share: Any
+    unit: Unit | None
+    parse: str | None
+    engine: str | None
 
 
 Call = TypeVar("Call", bound=Callable[..., Any])

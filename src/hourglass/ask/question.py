@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, wraps
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -61,11 +61,6 @@ from .options import (
     outside_share,
     written_options,
 )
-
-if TYPE_CHECKING:
-    pass
-    pass
-
 
 __all__ = ["ColumnsQuestion", "MeanQuestion", "TotalsQuestion", "mean_question"]
 

@@ -1,23 +1,365 @@
-""":func:`run` answers a question: charge, read, add noise, estimate, store, in this order.
+"""What users call, and :func:`run`, which answers every question.
 
-Every public call goes through it. A :class:`Question` was checked in full when it was constructed,
-and has not read a row.
+    mean, sum, count, find_bounds   ask      a question is checked; no row has been read
+    run                             charge   its price is charged to a budget
+                                    read     exact, secret totals
+                                    noise    which makes them safe to publish
+                                    answer   estimated, stored and returned
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar, Unpack, overload
 
 from ..errors import BudgetError, OptionError, SourceError, shown
 from ..noise.bits import SECURE, Bits
+from ..read.sql.expression.given import Expression
+from ..release.columns import Columns
+from ..release.counts import Count, Counts
+from ..release.found import FoundBounds
+from ..release.release import Release
+from ..release.releases import Releases
+from .count import check_rows_only, count_question
+from .keywords import CountKeywords, FindKeywords, MeanKeywords, SumKeywords, with_options
+from .question import mean_question
+from .search import bounds_question
+from .sum import sum_question
 
 if TYPE_CHECKING:
     from ..ledger import Budget, Reservation
 
 
-__all__ = ["Answer", "Question", "explained", "is_failure", "run"]
+__all__ = [
+    "Answer", "Question", "count", "explained", "find_bounds", "is_failure", "mean", "run", "sum_",
+]  # fmt: skip
+
+
+# --- the public calls ----------------------------------------------------------------------------
+
+
+@overload
+def mean(
+    data: Any,
+    column: str | Expression | None = None,
+    *,
+    by: None = None,
+    explain: Literal[False] = False,
+    **options: Unpack[MeanKeywords],
+) -> Release: ...
+@overload
+def mean(
+    data: Any,
+    column: str | Expression | None = None,
+    *,
+    by: Any,
+    explain: Literal[False] = False,
+    **options: Unpack[MeanKeywords],
+) -> Releases: ...
+@overload
+def mean(
+    data: Any,
+    column: Sequence[str | Expression],
+    *,
+    by: Any = None,
+    explain: Literal[False] = False,
+    **options: Unpack[MeanKeywords],
+) -> Columns: ...
+@overload
+def mean(
+    data: Any,
+    column: str | Expression | Sequence[str | Expression] | None = None,
+    *,
+    by: Any = None,
+    explain: Literal[True],
+    **options: Unpack[MeanKeywords],
+) -> str: ...
+@with_options(mean_question)
+def mean(
+    data: Any,
+    column: str | Expression | Sequence[str | Expression] | None = None,
+    *,
+    by: Any = None,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: bool = False,
+    bits: Bits = SECURE,
+    **options: Any,
+) -> Release | Releases | Columns | str:
+    """The differentially private means of one or several columns, with sums and a count.
+
+    Parameters
+    ----------
+    data
+        A column of numbers (list, NumPy array, Series, Arrow array, iterator), several of them (an
+        array with two dimensions, a list of arrays), or a table: a pandas, Polars or PyArrow frame,
+        a DuckDB relation, a Spark DataFrame, a path or glob (Parquet, CSV, TSV, JSON lines, Arrow),
+        or ``hg.sql(url, table)``. The engine that holds the table computes the totals.
+    column
+        If ``data`` is a table, the name of the column to average, or a list of names: several
+        columns then share one epsilon and one count. ``hg.expression("dep_delay > 15")`` in place
+        of a name is a computed column. The columns of a two-dimensional array, or of a list of
+        arrays, are named "0", "1", ...; by default all are averaged.
+    bounds
+        The public range of the values, to which they are clamped. There is no default. For
+        several columns, a pair for all of them, or a dict with a pair for each.
+    epsilon
+        The privacy parameter; smaller is more private. There is no default.
+    where
+        A filter on the rows of a table: ``where="month = 12 AND origin = 'JFK'"``. It is applied
+        before anything else. The language is that of :func:`hourglass.expression`.
+    by
+        One or more columns to group by, with one of ``keys`` and ``delta``.
+    keys
+        The public names of the groups; each of them gets an answer. A list, a file, or
+        ``hg.public(...)`` around a public frame, Series or array.
+    delta
+        Set this if the names of the groups are secret: a group is published only if its noisy count
+        reaches a threshold.
+    unit
+        Whose presence is hidden: ``hg.per_row()`` (the default) or ``hg.per_person("id")``.
+    algorithm
+        "hourglass", the optimal one; for comparison "staircase", "laplace", "shifted",
+        "independent" or "swap".
+    estimator
+        "projected", "ratio" or, for small groups, "jeffreys" (if means may lie close to a bound) or
+        "posterior" (if they lie well inside).
+    grid
+        The number of cells that the range is divided into. By default a column of integers with
+        integer bounds has its own grid, and everything else gets 2^32 cells (2^23 with ``spread``).
+        For several columns, a number for all of them, or a dict.
+    missing
+        "drop", or the value that replaces a missing one. For several columns, one of these for
+        all of them, or a dict. A row is left out of all columns if a value is missing in one
+        that has no replacement.
+    parse
+        How a column of text is read: "real" or "integer". Text that is not such a number is
+        missing. It is refused for a column of another type. For several columns, one value for
+        those of text, or a dict.
+    spread
+        Also estimate the variance and the standard deviation of the values, from the same epsilon;
+        this raises the squared error of the mean by about a fifth. One column only.
+    outside
+        A share of epsilon, such as "1/10", to spend on how many values lie outside the bounds:
+        ``r.outside.below`` and ``r.outside.above``, each with an interval. A person who counts once
+        is counted on the side where more of their rows lie. With several columns the share is
+        divided between them.
+    engine
+        The engine for files: "duckdb" (the default), "spark" or "datafusion".
+    budget
+        An :class:`hourglass.Budget`, charged before the data is read; it refuses a charge that
+        exceeds what remains.
+    request
+        A key for the question in the budget; asking it again under the same key returns the stored
+        answer at no charge.
+    explain
+        Return the SQL without running it.
+    bits
+        The source of randomness, for tests: a release made with seeded bits has ``private=False``.
+
+    Returns
+    -------
+    Release
+        Or :class:`Releases` with ``by``, or :class:`Columns` for several columns.
+    """
+    question = mean_question(data, column, by=by, **options)
+    return explained(question) if explain else run(question, budget, request, bits=bits)
+
+
+@overload
+def sum_(
+    data: Any,
+    column: str | Expression | None = None,
+    *,
+    by: None = None,
+    explain: Literal[False] = False,
+    **options: Unpack[SumKeywords],
+) -> Release: ...
+@overload
+def sum_(
+    data: Any,
+    column: str | Expression | None = None,
+    *,
+    by: Any,
+    explain: Literal[False] = False,
+    **options: Unpack[SumKeywords],
+) -> Releases: ...
+@overload
+def sum_(
+    data: Any,
+    column: str | Expression | None = None,
+    *,
+    by: Any = None,
+    explain: Literal[True],
+    **options: Unpack[SumKeywords],
+) -> str: ...
+@with_options(sum_question)
+def sum_(
+    data: Any,
+    column: str | Expression | None = None,
+    *,
+    by: Any = None,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: bool = False,
+    bits: Bits = SECURE,
+    **options: Any,
+) -> Release | Releases | str:
+    """The differentially private sum of a column, with its mean and count.
+
+    Values are clamped to the bounds before they are added up, and missing values add nothing. The
+    parameters are those of :func:`mean`: ``data``, ``column``, ``bounds``, ``epsilon``, ``where``,
+    ``by``, ``keys``, ``delta``, ``unit``, ``grid``, ``missing``, ``parse``, ``outside``,
+    ``engine``, ``budget``, ``request``, ``explain`` and ``bits``.
+
+    ``hg.per_person("id")`` without ``rows`` is refused, because a person would count with the mean
+    of their rows. ``hg.per_person("id", rows=k)`` uses up to k rows of each person.
+
+    Returns
+    -------
+    Release
+        Or :class:`Releases` with ``by``. Its table, its chart and ``interval()`` show the sum.
+    """
+    question = sum_question(data, column, by=by, **options)
+    return explained(question) if explain else run(question, budget, request, bits=bits)
+
+
+@overload
+def count(
+    data: Any, *, by: None = None, explain: Literal[False] = False, **options: Unpack[CountKeywords]
+) -> Count: ...
+@overload
+def count(
+    data: Any, *, by: Any, explain: Literal[False] = False, **options: Unpack[CountKeywords]
+) -> Counts: ...
+@overload
+def count(
+    data: Any, *, by: Any = None, explain: Literal[True], **options: Unpack[CountKeywords]
+) -> str: ...
+@with_options(count_question)
+def count(
+    data: Any,
+    *column: Any,
+    by: Any = None,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: bool = False,
+    bits: Bits = SECURE,
+    **options: Any,
+) -> Count | Counts | str:
+    """The differentially private number of rows or persons, optionally by group.
+
+    Every row counts, whatever its cells contain. The noise has a discrete Laplace distribution,
+    which is optimal for a count.
+
+    Parameters
+    ----------
+    data
+        A table as for :func:`mean`, or rows in memory: a list, an array, an iterator. Each element
+        of a list is a row, also if it is an array.
+    epsilon
+        The privacy parameter; smaller is more private. There is no default.
+    where
+        A filter on the rows, as for :func:`mean`.
+    by
+        One or more columns to group by, with one of ``keys`` and ``delta``.
+    keys
+        The public names of the groups; each of them gets an answer. A list, a file, or
+        ``hg.public(...)`` around a public frame, Series or array.
+    delta
+        Set this if the names of the groups are secret: a group is published only if its noisy count
+        reaches a threshold.
+    unit
+        Whose presence is hidden: ``hg.per_row()`` (the default) counts rows,
+        ``hg.per_person("id")`` counts persons, each once, and ``hg.per_person("id", rows=k)`` up
+        to k rows of each person.
+    engine
+        The engine for files: "duckdb" (the default), "spark" or "datafusion".
+    budget
+        An :class:`hourglass.Budget`, charged before the data is read; it refuses a charge that
+        exceeds what remains.
+    request
+        A key for the question in the budget; asking it again under the same key returns the stored
+        answer at no charge.
+    explain
+        Return the SQL without running it.
+    bits
+        The source of randomness, for tests: an answer made with seeded bits has ``private=False``.
+
+    Returns
+    -------
+    Count
+        Or :class:`Counts` with ``by``.
+    """
+    check_rows_only(column, options)
+    question = count_question(data, by=by, **options)
+    return explained(question) if explain else run(question, budget, request, bits=bits)
+
+
+@overload
+def find_bounds(
+    data: Any,
+    column: str | Expression | None = None,
+    *,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: Literal[False] = False,
+    bits: Bits = SECURE,
+    **options: Unpack[FindKeywords],
+) -> FoundBounds: ...
+@overload
+def find_bounds(
+    data: Any,
+    column: str | Expression | None = None,
+    *,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: Literal[True],
+    bits: Bits = SECURE,
+    **options: Unpack[FindKeywords],
+) -> str: ...
+@with_options(bounds_question)
+def find_bounds(
+    data: Any,
+    column: str | Expression | None = None,
+    *,
+    budget: Budget | None = None,
+    request: str | None = None,
+    explain: bool = False,
+    bits: Bits = SECURE,
+    **options: Unpack[FindKeywords],
+) -> FoundBounds | str:
+    """Find bounds for a column of numbers with epsilon-DP (one unit added or removed).
+
+    Pass the result to :func:`hourglass.mean` as ``bounds=``; the two epsilons add up. Bounds
+    known from the domain cost nothing and are better.
+
+    Parameters
+    ----------
+    data, column
+        What :func:`hourglass.mean` takes: a column of numbers, or a table and the name of its
+        column (or an ``hg.expression``).
+    epsilon
+        The price. There is no default.
+    scale
+        A public list of candidate bounds in increasing order. By default 0 and ±2^(k/4) from
+        2^-64 to 2^64, rounded for a column of integers.
+    share
+        The share of epsilon reserved for the end nearer to zero, which matters if all values lie on
+        one side of it.
+    unit
+        Whose presence is hidden: ``hg.per_row()`` (the default), or ``hg.per_person("id")``,
+        where one row of each person counts, chosen by a hash of the person's id; with
+        ``rows=k`` up to k of them count, and epsilon is divided by k.
+    where, parse, engine, budget, request, explain, bits
+        As in :func:`hourglass.mean`.
+    """
+    question = bounds_question(data, column, **options)
+    return explained(question) if explain else run(question, budget, request, bits=bits)
+
+
+# --- the spine ------------------------------------------------------------------------------------
 
 #: Stored in place of an answer that could not be completed.
 _FAILED: Final = "failed"
@@ -169,6 +511,3 @@ def _reserved(
         request=request,
         description=short_text(question.subject),
     )
-
-
-# --- questions about totals -----------------------------------------------------------------------

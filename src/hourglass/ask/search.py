@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..core.exact import exact_epsilon, exact_number
 from ..core.grid import Bounds
@@ -29,9 +29,6 @@ from .options import (
     check_tables,
     epsilon_per_record,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["BoundsQuestion", "bounds_question"]
 

@@ -7,23 +7,15 @@ mean, presented as a sum; the mean and the count come with it at no further cost
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import Any
 
 from ..core.unit import Unit, as_unit
 from ..errors import DataError, OptionError
-from ..noise.bits import SECURE, Bits
 from ..read.open import columns_in_memory
 from ..read.sql.expression.given import Expression
-from ..release.release import Release
-from ..release.releases import Releases
-from .keywords import SumKeywords, with_options
 from .question import MeanQuestion, mean_question
-from .run import explained, run
 
-if TYPE_CHECKING:
-    from ..ledger import Budget
-
-__all__ = ["sum_", "sum_question"]
+__all__ = ["sum_question"]
 
 
 def sum_question(
@@ -63,61 +55,3 @@ def sum_question(
 
 
 sum_question.__qualname__ = "sum"  # which is what an error about a keyword should name
-
-
-@overload
-def sum_(
-    data: Any,
-    column: str | Expression | None = None,
-    *,
-    by: None = None,
-    explain: Literal[False] = False,
-    **options: Unpack[SumKeywords],
-) -> Release: ...
-@overload
-def sum_(
-    data: Any,
-    column: str | Expression | None = None,
-    *,
-    by: Any,
-    explain: Literal[False] = False,
-    **options: Unpack[SumKeywords],
-) -> Releases: ...
-@overload
-def sum_(
-    data: Any,
-    column: str | Expression | None = None,
-    *,
-    by: Any = None,
-    explain: Literal[True],
-    **options: Unpack[SumKeywords],
-) -> str: ...
-@with_options(sum_question)
-def sum_(
-    data: Any,
-    column: str | Expression | None = None,
-    *,
-    by: Any = None,
-    budget: Budget | None = None,
-    request: str | None = None,
-    explain: bool = False,
-    bits: Bits = SECURE,
-    **options: Any,
-) -> Release | Releases | str:
-    """The differentially private sum of a column, with its mean and count.
-
-    Values are clamped to the bounds before they are added up, and missing values add nothing. The
-    parameters are those of :func:`mean`: ``data``, ``column``, ``bounds``, ``epsilon``, ``where``,
-    ``by``, ``keys``, ``delta``, ``unit``, ``grid``, ``missing``, ``parse``, ``outside``,
-    ``engine``, ``budget``, ``request``, ``explain`` and ``bits``.
-
-    ``hg.per_person("id")`` without ``rows`` is refused, because a person would count with the mean
-    of their rows. ``hg.per_person("id", rows=k)`` uses up to k rows of each person.
-
-    Returns
-    -------
-    Release
-        Or :class:`Releases` with ``by``. Its table, its chart and ``interval()`` show the sum.
-    """
-    question = sum_question(data, column, by=by, **options)
-    return explained(question) if explain else run(question, budget, request, bits=bits)

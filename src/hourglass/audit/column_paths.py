@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ask.mean import mean
+from ..ask.run import mean
 from ..core.totals import NoisyColumns, Totals
 from ..core.unit import Unit
 from ..mechanisms.columns import HourglassColumns

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ask.mean import mean
+from ..ask.run import mean
 from ..core.grid import Bounds, Grid
 from ..core.unit import Unit, per_person
 from ..mechanisms.base import make

@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path as Folder
 from typing import Any, Final
 
-from ..ask.mean import mean
+from ..ask.run import mean
 from ..noise.bits import Bits
 from ..read.sql.expression.given import expression
 from .finding import Finding

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ask.count import count
-from ..ask.mean import mean
+from ..ask.run import count, mean
 from ..core.grid import Bounds, Grid
 from ..core.totals import NoisyTotals, Totals
 from ..mechanisms.base import make

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from ..ask.mean import mean
+from ..ask.run import mean
 from ..core.unit import Unit, per_person, per_row
 from ..noise.bits import Bits
 from .finding import Finding

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from ..ask.mean import mean
+from ..ask.run import mean
 from ..noise.bits import Bits
 from .finding import Finding
 from .greybox import Path as AuditPath

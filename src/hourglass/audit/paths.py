@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ask.mean import mean
+from ..ask.run import mean
 from ..core.totals import Totals
 from ..core.unit import Unit
 from ..mechanisms.base import MeanMechanism

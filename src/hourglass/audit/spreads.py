@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ask.mean import mean
+from ..ask.run import mean
 from ..core.grid import Bounds, Grid
 from ..core.totals import Totals
 from ..mechanisms.base import make

@@ -22,8 +22,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ask.mean import mean
 from ..ask.question import mean_question
+from ..ask.run import mean
 from ..core.exact import exact_epsilon
 from ..core.grid import Bounds
 from ..errors import OptionError
