@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
 from hourglass.estimate.interval import mean_ends
 from hourglass.estimate.point import _reaches_of

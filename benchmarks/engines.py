@@ -23,7 +23,7 @@ import duckdb
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question as checked_bounds
-from hourglass.core.grid import Bounds
+from hourglass.core.limits import Bounds
 from hourglass.read.open import open_source, public_keys
 from hourglass.read.sql.query import Query, Value
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Final
 
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.estimate.accuracy import sigma2
 from hourglass.mechanisms.hourglass import COARSE, HourglassMean
 from hourglass.noise import Hourglass

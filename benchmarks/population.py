@@ -19,7 +19,7 @@ import numpy.typing as npt
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.core.exact import to_double
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
 from hourglass.data import PENGUINS
 from hourglass.estimate.population import population

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.estimate import point as estimate
 from hourglass.mechanisms.hourglass import HourglassMean

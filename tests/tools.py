@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hourglass.cli import main
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.noise.bits import SECURE, Bits
 from hourglass.read.column import Column

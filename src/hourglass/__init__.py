@@ -11,9 +11,8 @@ Data flows through the packages in one direction:
 
 from .ask.run import count, find_bounds, mean
 from .ask.run import sum_ as sum
-from .core.grid import Bounds
 from .core.keys import public
-from .core.unit import per_person, per_row
+from .core.limits import Bounds, per_person, per_row
 from .errors import (
     BoundsError,
     BudgetError,

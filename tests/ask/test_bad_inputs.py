@@ -30,8 +30,8 @@ import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.cli.output import as_options
 from hourglass.core.exact import exact_delta, exact_epsilon, exact_number
-from hourglass.core.grid import Bounds, Grid
 from hourglass.core.keys import key_value
+from hourglass.core.limits import Bounds, Grid
 from hourglass.ledger import Budget, create_budget
 from hourglass.noise.bits import SECURE, SeededBits
 from tests.tools import command
@@ -575,10 +575,10 @@ FUZZ = """
 import sys, atheris
 with atheris.instrument_imports(include=["hourglass"]):
     import hourglass as hg
-    from hourglass.core.grid import Bounds, Grid
+    from hourglass.core.limits import Bounds, Grid
     from hourglass.core.keys import key_value
     from hourglass.core.exact import exact_delta, exact_epsilon
-    from hourglass.core.scale import Scale
+    from hourglass.core.limits import Scale
 from pathlib import Path
 
 FILE = Path(sys.argv.pop(1))

@@ -23,7 +23,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.audit import RecordingBits
-from hourglass.core.unit import Unit
+from hourglass.core.limits import Unit
 from hourglass.ledger import Budget, create_budget
 from hourglass.noise import SeededBits
 from tests.tools import command, everything

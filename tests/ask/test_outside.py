@@ -23,7 +23,7 @@ import pytest
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.audit.exact import exact_audit, exact_finding
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
 from hourglass.estimate.outside import share_of, side_interval
 from hourglass.mechanisms.base import make

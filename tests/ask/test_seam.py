@@ -14,7 +14,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.run import explained, run
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Groups, Sum, Totals
 from hourglass.noise import DiscreteLaplace
 from hourglass.noise.bits import Bits

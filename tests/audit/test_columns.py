@@ -21,7 +21,7 @@ from hourglass.audit.column_paths import array_paths, complete, row_neighbours, 
 from hourglass.audit.columns import empirical_columns, greybox_columns, public_columns
 from hourglass.audit.exact import enumerate_losses, exact_finding
 from hourglass.audit.greybox import compare
-from hourglass.core.grid import DEFAULT_GRID
+from hourglass.core.limits import DEFAULT_GRID
 from hourglass.mechanisms.columns import box_lattice
 from hourglass.mechanisms.lattice import some_cells
 from tests.tools import long

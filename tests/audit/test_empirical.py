@@ -15,7 +15,7 @@ import pytest
 import hourglass as hg
 from hourglass.audit import audit_empirical, empirical_finding, lower_bound, one_by_one
 from hourglass.audit.events import features, learn_binning, lowest_bit
-from hourglass.core.grid import DEFAULT_GRID
+from hourglass.core.limits import DEFAULT_GRID
 from hourglass.noise.bits import SECURE
 
 SIZES = [400_000, pytest.param(10_000_000, marks=pytest.mark.long)]

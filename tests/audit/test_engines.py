@@ -26,7 +26,7 @@ from hourglass.audit.searches import (
     bounds_finding,
     group_pairs,
 )
-from hourglass.core.scale import Scale, counts_from_histogram
+from hourglass.core.limits import Scale, counts_from_histogram
 from hourglass.mechanisms.scan import Search
 from hourglass.read.database import SqlSource
 from hourglass.release.found import FoundBounds

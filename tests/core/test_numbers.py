@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hourglass.core.exact import exact_epsilon, exact_number
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.errors import GridError
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from hourglass.core.scale import Counts, Scale
+from hourglass.core.limits import Counts, Scale
 
 pytestmark = pytest.mark.property
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.estimate.interval import _records
 from hourglass.estimate.lines import tabled

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.estimate import point as estimate
 from hourglass.estimate.posterior import posterior_shares

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.estimate import point
 from hourglass.estimate.point import sum_reach

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.estimate import point as estimate
 from hourglass.estimate.interval import _records as records

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.mechanisms import body_tails, hourglass, tails
 from hourglass.mechanisms.base import ALGORITHMS, make

@@ -15,7 +15,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
-from hourglass.core.grid import Bounds
+from hourglass.core.limits import Bounds
 from hourglass.mechanisms.base import ALGORITHMS
 
 FOUND = "found privately, for an epsilon of 1 charged separately"

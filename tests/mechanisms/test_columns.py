@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.audit.exact import enumerate_losses, exact_audit, exact_finding
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.mechanisms.base import make
 from hourglass.mechanisms.box_tails import BoxTails

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.estimate import accuracy
 from hourglass.estimate import point as estimate

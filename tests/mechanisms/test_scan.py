@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from hourglass.core.exact import Enclosure, exp_minus
-from hourglass.core.scale import Scale, counts_from_histogram
+from hourglass.core.limits import Scale, counts_from_histogram
 from hourglass.mechanisms import scan as private_bounds
 from hourglass.mechanisms.scan import Scan, Search
 from hourglass.noise import SeededBits

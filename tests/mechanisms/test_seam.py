@@ -15,7 +15,7 @@ import hourglass as hg
 from hourglass.audit import exact_audit
 from hourglass.audit.suite import audit_empirical, audit_exact
 from hourglass.core.exact import DEFAULT_BITS, Enclosure, exp_minus
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.mechanisms import base
 from hourglass.mechanisms.base import (

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.mechanisms.base import ALGORITHMS, make
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.mechanisms.box_tails import BoxTails
 from hourglass.mechanisms.columns import HourglassColumns
 from hourglass.mechanisms.count import LaplaceCount

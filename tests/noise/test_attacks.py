@@ -22,7 +22,7 @@ from scipy import stats
 import hourglass as hg
 from hourglass.audit import lower_bound
 from hourglass.audit.events import lowest_bit
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.mechanisms.base import make
 from hourglass.mechanisms.hourglass import HourglassMean

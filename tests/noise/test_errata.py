@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hourglass.core.exact import exp_minus
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.errors import GridError
 from hourglass.estimate.accuracy import expected_error, gamma, leading_error, sigma2
 from hourglass.mechanisms.base import make

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hourglass.paper
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.errors import OptionError
 from hourglass.mechanisms.base import make

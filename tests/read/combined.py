@@ -20,8 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
-from hourglass.core.unit import Unit
+from hourglass.core.limits import Bounds, Grid, Unit
 from hourglass.read.sql.expression.parsing import parsed
 from tests.read.corpus import MINUS_NAN, start_of
 from tests.read.expressions import judged

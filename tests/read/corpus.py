@@ -1,6 +1,6 @@
 """The conformance corpus: difficult values, and the totals that they must give.
 
-The reference is plain Python: the rule of hourglass.core.grid one value at a time, integers and
+The reference is plain Python: the rule of hourglass.core.limits one value at a time, integers and
 Fractions for the rest. An engine that does not agree with it, bit for bit, is not offered.
 """
 
@@ -17,9 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from hourglass.ask.question import mean_question
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid, Unit
 from hourglass.core.totals import Groups
-from hourglass.core.unit import Unit
 
 Row = tuple[Any, Any, Any]  # (value, group, person)
 Totals = dict[Any, tuple[int, int]]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import hourglass as hg
-from hourglass.core.unit import Unit
+from hourglass.core.limits import Unit
 from hourglass.read.database import SqlSource
 from tests.tools import command
 

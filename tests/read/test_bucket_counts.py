@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourglass.core.scale import Counts, Scale, counts_from_histogram
+from hourglass.core.limits import Counts, Scale, counts_from_histogram
 from hourglass.read import bucket_counts
 from hourglass.read.bucket_counts import buckets_of, histogram_of_chunks
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hourglass.core.scale import Scale
+from hourglass.core.limits import Scale
 from hourglass.read.sql.buckets import Thresholds, halving, of_doubles, of_integers, tree
 from hourglass.read.sql.cells import with_steps
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
-from hourglass.core.grid import Bounds, Grid
 from hourglass.core.keys import KeyColumn, Keys, Places
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Sum
 from hourglass.read import by_group
 from hourglass.read.open import LISTED, open_source, public_keys

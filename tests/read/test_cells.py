@@ -16,7 +16,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import HALF, Groups, Sum
 from hourglass.errors import HourglassError
 from hourglass.read.engines import spark

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.read.sql.cells import identifier
 from tests.read import corpus
 from tests.read.corpus import ALIKE, GROUP, PERSON, VALUE, Row, totals

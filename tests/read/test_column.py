@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.read import kernel
 from hourglass.read.column import column

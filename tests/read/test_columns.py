@@ -19,9 +19,8 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid, Unit, per_row
 from hourglass.core.totals import Sum
-from hourglass.core.unit import Unit, per_row
 from hourglass.read.open import open_source, public_keys
 from hourglass.read.source import value_field
 from hourglass.read.sql.query import Query, Value

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
-from hourglass.core.scale import Scale
+from hourglass.core.limits import Bounds, Grid, Scale
 from hourglass.core.totals import Sum
 from hourglass.read import kernel, several
 from hourglass.read.column import Column

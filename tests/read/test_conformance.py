@@ -18,10 +18,9 @@ from scipy import stats
 
 import hourglass as hg
 from hourglass.ask.search import bounds_question
-from hourglass.core.grid import Bounds, Grid
 from hourglass.core.keys import NAMELESS
+from hourglass.core.limits import Bounds, Grid, Unit
 from hourglass.core.totals import Groups
-from hourglass.core.unit import Unit
 from hourglass.read.column import column as memory_column
 from hourglass.read.sql.cells import identifier
 from tests.conftest import IN_MEMORY, PLACES, in_places

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.read.sql.expression import nodes as n
 from hourglass.read.sql.expression.parsing import parsed
 from tests.read import expressions, places

@@ -11,7 +11,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.read.sql.expression.checking import type_of
 from hourglass.read.sql.expression.parsing import parsed
 from tests.read import expressions as given

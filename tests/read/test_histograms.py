@@ -19,8 +19,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.search import bounds_question
-from hourglass.core.scale import Counts, Scale, counts_from_histogram
-from hourglass.core.unit import Unit
+from hourglass.core.limits import Counts, Scale, Unit, counts_from_histogram
 from hourglass.noise import SeededBits
 from tests.conftest import FRAMES, PLACES, in_places
 from tests.read.corpus import IDS, MINUS_NAN, NUMBERED, PERSON, VALUE, Row, _of_person, table

@@ -13,7 +13,7 @@ import pytest
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 
 ENDS = [0, 2**31, 2**53, 2**63, 2**64, 2**65, 2**70, 10**30, 10**38, 10**39, 10**60]
 NUMBERS = [sign * (end + d) for end in ENDS for sign in (1, -1) for d in range(-3, 4)]

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.read import blocks, lines
 from hourglass.read.engines import spark_files
 from tests.read import reference

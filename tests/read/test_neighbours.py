@@ -13,8 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
-from hourglass.core.unit import Unit
+from hourglass.core.limits import Bounds, Grid, Unit
 from tests.read.corpus import (
     ALIKE,
     GROUP,

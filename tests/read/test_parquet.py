@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
-from hourglass.core.scale import Counts
+from hourglass.core.limits import Counts
 from hourglass.core.totals import HALF, Groups
 from hourglass.read import parquet
 from hourglass.read.engines import duckdb as engine

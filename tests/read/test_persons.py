@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.ask.search import bounds_question
-from hourglass.core.scale import Scale, counts_from_histogram
+from hourglass.core.limits import Scale, counts_from_histogram
 from hourglass.read import persons as module
 from hourglass.read.persons import (
     _UNMIX,

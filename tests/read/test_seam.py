@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import hourglass as hg
-from hourglass.core.grid import Bounds
+from hourglass.core.limits import Bounds
 from hourglass.core.totals import Groups
 from hourglass.read import source
 from hourglass.read.engines.sqlite import _DIALECT

@@ -32,7 +32,7 @@ warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from tests.read import corpus, places
 from tests.read.attacking import DEAR, SEEN, run
 from tests.read.corpus import PERSON, table, totals

@@ -13,7 +13,7 @@ import pytest
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Groups
 
 GRID = Grid.choose(Bounds(0, 120))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hourglass.core.grid import NEAREST, Bounds, Grid
+from hourglass.core.limits import NEAREST, Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.errors import GridError
 from hourglass.read import kernel

@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
-from hourglass.core.grid import Bounds, Grid
-from hourglass.core.unit import Unit
+from hourglass.core.limits import Bounds, Grid, Unit
 from hourglass.read.sql.cells import identifier
 from tests.read import corpus
 from tests.read.corpus import BYTES, GROUP, PERSON, VALUE, Row, name_of, texts, totals

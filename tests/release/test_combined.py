@@ -19,7 +19,7 @@ import pytest
 from scipy import stats
 
 import hourglass as hg
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.errors import OptionError
 from hourglass.estimate import differences, pairs

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 import hourglass as hg
-from hourglass.core.unit import hidden, per_person
+from hourglass.core.limits import per_person
+from hourglass.release.hidden import hidden
 from hourglass.release.outside import _cell
 from hourglass.release.rendering import bound, clamped, decimal, grouped, listed, named, paragraphs
 

@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.cli.output import rendered
-from hourglass.core.grid import Bounds, Grid
+from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
-from hourglass.core.unit import limited
 from hourglass.estimate import point
 from hourglass.estimate.point import BAYESIAN
 from hourglass.mechanisms.base import ALGORITHMS, make
 from hourglass.release.answer import figure_names
+from hourglass.release.hidden import limited
 
 OLD = Path(__file__).parent / "old"
 FIGURES = ("mean", "sum", "count", "mean_low", "mean_high", "expected_error", "few")

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..core.exact import exact_epsilon
-from ..core.grid import Bounds
-from ..core.unit import Unit, as_unit
+from ..core.limits import Bounds, Unit, as_unit
 from ..errors import DataError, OptionError
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
-from ..core.unit import Unit
+from ..core.limits import Unit
 from ..noise.bits import Bits
 from ..read.sql.expression.given import Expression
 

@@ -13,8 +13,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from ..core.exact import MIN_EPSILON, exact_delta, exact_number
-from ..core.grid import Bounds, Grid
-from ..core.unit import Unit
+from ..core.limits import Bounds, Grid, Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
 from ..noise.box import MOST_COLUMNS

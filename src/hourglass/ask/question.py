@@ -16,10 +16,9 @@ from typing import Any, Self
 import numpy as np
 
 from ..core.exact import exact_epsilon
-from ..core.grid import DEFAULT_GRID, Grid
 from ..core.keys import NAMELESS, Keys
+from ..core.limits import DEFAULT_GRID, Grid, Unit, as_unit
 from ..core.totals import Groups, Sum, Totals, Wide, joined
-from ..core.unit import Unit, as_unit
 from ..estimate.point import check_estimator
 from ..mechanisms.base import make
 from ..mechanisms.outside import OutsideCounts

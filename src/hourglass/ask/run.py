@@ -1,10 +1,10 @@
 """What users call, and :func:`run`, which answers every question.
 
-    mean, sum, count, find_bounds   ask      a question is checked; no row has been read
-    run                             charge   its price is charged to a budget
-                                    read     exact, secret totals
-                                    noise    which makes them safe to publish
-                                    answer   estimated, stored and returned
+mean, sum, count, find_bounds   ask      a question is checked; no row has been read
+run                             charge   its price is charged to a budget
+                                read     exact, secret totals
+                                noise    which makes them safe to publish
+                                answer   estimated, stored and returned
 """
 
 from __future__ import annotations

@@ -10,9 +10,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from ..core.exact import exact_epsilon, exact_number
-from ..core.grid import Bounds
-from ..core.scale import Counts, Scale
-from ..core.unit import Unit, as_unit
+from ..core.limits import Bounds, Counts, Scale, Unit, as_unit
 from ..errors import BoundsError, DataError, OptionError, shown
 from ..mechanisms.scan import RETURN_PART, Ends, Search
 from ..noise.bits import Bits, SeededBits

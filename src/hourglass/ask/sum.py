@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ..core.unit import Unit, as_unit
+from ..core.limits import Unit, as_unit
 from ..errors import DataError, OptionError
 from ..read.open import columns_in_memory
 from ..read.sql.expression.given import Expression

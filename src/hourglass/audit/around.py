@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ask.question import MeanQuestion, mean_question
 from ..core.exact import PRECISIONS
-from ..core.unit import Unit
+from ..core.limits import Unit
 from ..errors import BudgetError
 from ..ledger import Budget, create_budget
 from ..noise import Hourglass

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from ..core.grid import Bounds, Grid
+from ..core.limits import Bounds, Grid
 from ..core.totals import Totals
 from ..mechanisms.hourglass import HourglassMean
 from ..noise import Hourglass

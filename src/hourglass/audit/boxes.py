@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from ..core.grid import Bounds, Grid
+from ..core.limits import Bounds, Grid
 from ..mechanisms.base import make
 from ..mechanisms.columns import box_lattice
 from ..mechanisms.lattice import Lattice

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.grid import Bounds, Grid
+from ..core.limits import Bounds, Grid, per_row
 from ..core.totals import NoisyColumns, Totals
-from ..core.unit import per_row
 from ..mechanisms.columns import HourglassColumns, box_lattice
 from ..mechanisms.lattice import Lattice, Part, Point, span
 from ..noise import Hourglass, HourglassBox

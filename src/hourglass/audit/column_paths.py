@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..ask.run import mean
+from ..core.limits import Unit
 from ..core.totals import NoisyColumns, Totals
-from ..core.unit import Unit
 from ..mechanisms.columns import HourglassColumns
 from ..noise.bits import SECURE, Bits
 from ..read.database import sql

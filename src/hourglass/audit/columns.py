@@ -12,8 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..ask.run import mean
-from ..core.grid import Bounds, Grid
-from ..core.unit import Unit, per_person
+from ..core.limits import Bounds, Grid, Unit, per_person
 from ..mechanisms.base import make
 from .column_paths import (
     NAMES,

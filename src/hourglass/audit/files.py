@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from ..ask.run import mean
-from ..core.unit import Unit, per_person, per_row
+from ..core.limits import Unit, per_person, per_row
 from ..noise.bits import Bits
 from .finding import Finding
 from .greybox import Path as AuditPath

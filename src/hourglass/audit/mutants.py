@@ -16,8 +16,8 @@ import numpy as np
 
 from ..ask.question import MeanQuestion
 from ..ask.run import run
+from ..core.limits import per_row
 from ..core.totals import Totals
-from ..core.unit import per_row
 from ..ledger import Budget
 from ..mechanisms.hourglass import hourglass_lattice
 from ..mechanisms.threshold import threshold

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..ask.run import mean
+from ..core.limits import Unit
 from ..core.totals import Totals
-from ..core.unit import Unit
 from ..mechanisms.base import MeanMechanism
 from ..noise.bits import SECURE, Bits
 from ..read.database import sql

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..ask.search import BoundsQuestion, bounds_question
-from ..core.scale import Counts, Scale, counts_from_histogram
+from ..core.limits import Counts, Scale, counts_from_histogram
 from .finding import Finding
 from .greybox import greybox_finding, neighbours
 from .paths import grouped_path

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..ask.run import mean
-from ..core.grid import Bounds, Grid
+from ..core.limits import Bounds, Grid
 from ..core.totals import Totals
 from ..mechanisms.base import make
 from ..mechanisms.lattice import Point

@@ -9,8 +9,7 @@ from itertools import product
 
 from ..ask.run import run
 from ..core.exact import Enclosure
-from ..core.grid import DEFAULT_GRID, Bounds, Grid
-from ..core.unit import per_person
+from ..core.limits import DEFAULT_GRID, Bounds, Grid, per_person
 from ..mechanisms.base import make
 from ..mechanisms.threshold import threshold
 from ..noise import Hourglass

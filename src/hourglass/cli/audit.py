@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from ..core.exact import exact_epsilon
-from ..core.grid import DEFAULT_GRID, check_grid
+from ..core.limits import DEFAULT_GRID, check_grid
 from ..errors import OptionError
 from ..mechanisms.base import ALGORITHMS
 from ..release.rendering import text_table

@@ -20,8 +20,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
-from ..core.grid import Bounds
-from ..core.unit import Unit, per_person, per_row
+from ..core.limits import Bounds, Unit, per_person, per_row
 from ..core.urls import scheme_of
 from ..errors import BudgetError, DataError, OptionError, RequestError, SourceError
 from ..estimate.interval import check_confidence

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..core.exact import exact_epsilon
-from ..core.grid import Bounds
+from ..core.limits import Bounds
 from ..errors import OptionError
 from ..estimate.accuracy import Plan, compare, expected_error
 from ..estimate.accuracy import plan as planned

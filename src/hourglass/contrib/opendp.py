@@ -25,7 +25,7 @@ import numpy as np
 from ..ask.question import mean_question
 from ..ask.run import mean
 from ..core.exact import exact_epsilon
-from ..core.grid import Bounds
+from ..core.limits import Bounds
 from ..errors import OptionError
 
 try:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from ..core.exact import MAX_EPSILON, MIN_EPSILON, exact_epsilon, exact_number, to_double
-from ..core.grid import DEFAULT_GRID, Bounds, Grid
+from ..core.limits import DEFAULT_GRID, Bounds, Grid
 from ..errors import OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
 from ..mechanisms.spread import FINEST

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import to_double
-from ..core.grid import Grid
+from ..core.limits import Grid
 from ..core.totals import NoisyTotals
 from ..errors import OptionError, shown
 from ..mechanisms.base import MeanMechanism

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import ratio_to_double, to_double
-from ..core.grid import Grid
+from ..core.limits import Grid
 from ..core.totals import NoisyTotals
 from ..errors import OptionError, not_one_of, shown
 from ..mechanisms.base import MeanMechanism, find, names_with

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import to_double
-from ..core.grid import Grid
+from ..core.limits import Grid
 from ..core.totals import NoisyTotals
 from ..mechanisms.spread import HourglassSpread
 from ..noise import HourglassTriangle, SeededBits

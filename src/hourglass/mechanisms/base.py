@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar, overload
 import numpy as np
 
 from ..core.exact import Enclosure
-from ..core.grid import Grid
+from ..core.limits import Grid
 from ..core.totals import NoisyTotals, Totals, Wide
 from ..errors import not_one_of
 from ..noise.bits import SECURE, Bits

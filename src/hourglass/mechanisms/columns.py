@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import DEFAULT_BITS, Enclosure
-from ..core.grid import Grid
+from ..core.limits import Grid
 from ..core.totals import NoisyColumns, NoisyTotals, Totals
 from ..noise import HourglassBox
 from ..noise.bits import SECURE, Bits

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ..core.exact import DEFAULT_BITS, Enclosure
-from ..core.grid import Grid
+from ..core.limits import Grid
 from ..core.totals import NoisyTotals, Totals
 from ..noise import Hourglass
 from ..noise.bits import SECURE, Bits

@@ -1,6 +1,6 @@
 """Find bounds privately for a column whose range is unknown.
 
-Up to three scans are made over a public scale of candidates (:mod:`hourglass.core.scale`), each a
+Up to three scans are made over a public scale of candidates (:mod:`hourglass.core.limits`), each a
 sequence of noisy questions "do only a few records lie beyond this candidate?" that ends at the
 first yes. Two start at the pivot, the candidate nearest to zero: one goes up and asks about the
 records above, one goes down and asks about those below. A record is above the pivot or below it,
@@ -42,7 +42,7 @@ from typing import Final
 import numpy as np
 
 from ..core.exact import DEFAULT_BITS, Enclosure
-from ..core.scale import Counts, Scale
+from ..core.limits import Counts, Scale
 from ..noise.bits import Bits
 from ..noise.ladder import LOG2_UP, Ladder
 

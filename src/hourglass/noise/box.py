@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, whole_number
-from ..core.grid import check_grid
+from ..core.limits import check_grid
 from ..errors import GridError, OptionError, shown
 from .bits import MAX_INT64_BOUND, SECURE, Bits, Filled, blocks, sample_scaled
 from .least import least_ratio

@@ -25,7 +25,7 @@ from ..core.exact import (
     exp_minus,
     whole_number,
 )
-from ..core.grid import check_centre, check_grid
+from ..core.limits import check_centre, check_grid
 from .bits import ONE_WORD, SECURE, Bits, Filled, blocks, sample_scaled, sample_scaled_one
 from .ladder import Ladder
 from .radial import Radial, in_beta

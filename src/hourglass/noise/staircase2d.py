@@ -21,7 +21,7 @@ from ..core.exact import (
     exp_minus,
     whole_number,
 )
-from ..core.grid import check_centre, check_grid
+from ..core.limits import check_centre, check_grid
 from .bernoulli import Bernoulli
 from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ..core.grid import Bounds, Grid
+from ..core.limits import Bounds, Grid
 from ..core.totals import NoisyTotals
 from ..estimate.point import share
 from ..noise import Hourglass

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.grid import DEFAULT_GRID, Bounds, Grid
+from ..core.limits import DEFAULT_GRID, Bounds, Grid
 from ..core.totals import Totals
 from ..noise.bits import Bits
 

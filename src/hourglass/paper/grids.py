@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from ..core.grid import Bounds, Grid
+from ..core.limits import Bounds, Grid
 from ..estimate.accuracy import leading_error, sigma2
 from ..mechanisms.base import make
 from . import charts

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..core.grid import Grid
+from ..core.limits import Grid
 from ..core.totals import NoisyTotals, Totals
 from ..errors import OptionError
 from ..estimate.point import leading_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ..core.grid import Bounds, Grid
+from ..core.limits import Bounds, Grid
 from ..core.totals import Totals
 from .exhibit import Claim, Exhibit, Point, Settings, Table, Tick
 from .style import INK, LOOKS, figure

@@ -1,4 +1,4 @@
-"""How many numbers in memory fall into each bucket of a :class:`~hourglass.core.scale.Scale`.
+"""How many numbers in memory fall into each bucket of a :class:`~hourglass.core.limits.Scale`.
 
 The first 16 bits of a double (its sign, its exponent and four digits) say between which two numbers
 it lies: in which of 65,536 cells. If no cell contains more than one candidate, a table has the
@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.scale import Scale, doubles_around
+from ..core.limits import Scale, doubles_around
 
 __all__ = ["buckets_of", "histogram_of_chunks"]
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.grid import Bounds
 from ..core.keys import numbers_of
+from ..core.limits import Bounds
 from ..core.totals import Groups
 from ..errors import DataError, OptionError
 from .arrow_cells import plain_array

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.grid import Bounds
 from ..core.keys import Keys
+from ..core.limits import Bounds
 from ..core.totals import Groups
 from ..errors import OptionError
 from .source import Schema, Source

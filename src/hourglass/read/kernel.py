@@ -1,9 +1,9 @@
 """Exact totals of numbers in memory: clamp, quantise, sum, in chunks.
 
-Quantising is bit-identical to the rule of :mod:`hourglass.core.grid`. A chunk of 2^18 cells sums to
-at most 2^50, which a double represents exactly, so the fast float sum is exact; chunks are added as
-Python integers. Memory use is one chunk-sized buffer per column and thread, whatever the number of
-rows.
+Quantising is bit-identical to the rule of :mod:`hourglass.core.limits`. A chunk of 2^18 cells sums
+to at most 2^50, which a double represents exactly, so the fast float sum is exact; chunks are added
+as Python integers. Memory use is one chunk-sized buffer per column and thread, whatever the number
+of rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.grid import Grid
+from ..core.limits import Grid
 from ..core.totals import CELLS, Sum, Totals
 from .sides import filled, powers_of, side_names, sides_of
 from .threads import HEAD_START, in_threads, threads_for

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.scale import Scale
+from ..core.limits import Scale
 from .bucket_counts import buckets_of
 from .sql.steps import FACTOR, PRIME, TERM
 from .threads import in_threads, threads_for

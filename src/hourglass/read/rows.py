@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ..core.grid import Bounds
+from ..core.limits import Bounds
 from ..core.totals import Groups, Totals
 from ..errors import DataError
 from .column import arrow_later

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..core.grid import Grid
+from ..core.limits import Grid
 from .kernel import (
     CHUNK,
     Array,

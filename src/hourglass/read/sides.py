@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..core.grid import Grid
+from ..core.limits import Grid
 from ..core.totals import Sum
 
 __all__ = ["filled", "powers_of", "side_names", "sides_of"]

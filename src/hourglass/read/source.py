@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Protocol, TypeVar
 
-from ..core.grid import DEFAULT_GRID, Bounds, Grid
+from ..core.limits import DEFAULT_GRID, Bounds, Grid
 from ..core.totals import Groups
 from ..errors import BoundsError, DataError, HourglassError, OptionError, SourceError, shown
 

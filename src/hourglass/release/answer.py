@@ -21,10 +21,9 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from ..core.exact import to_double
-from ..core.grid import Bounds, Grid
 from ..core.keys import NAMELESS, KeyColumn, Keys
+from ..core.limits import Bounds, Grid
 from ..core.totals import NoisyTotals
-from ..core.unit import counts_persons
 from ..errors import OptionError, shown
 from ..estimate import point
 from ..estimate.interval import mean_ends, sum_ends
@@ -32,6 +31,7 @@ from ..estimate.outside import count_ends
 from ..estimate.point import error_at, least_count, sum_error
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism, remade
+from .hidden import counts_persons
 from .ranges import Range, replaced, rounded
 from .rendering import clamped, grouped, named
 from .sampled import Sampled, population_figures

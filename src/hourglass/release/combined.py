@@ -15,7 +15,6 @@ import numpy as np
 
 from ..core.exact import to_double
 from ..core.totals import NoisyTotals
-from ..core.unit import check_sampled, in_several_groups
 from ..errors import OptionError, shown
 from ..estimate import point
 from ..estimate.interval import (
@@ -30,6 +29,7 @@ from ..estimate.lines import count_reach, sums_reach
 from ..estimate.population import Seen, population, records_mean
 from ..mechanisms.base import MeanMechanism
 from .derived import IN_EACH, Derived, chosen_of, places_of, plain_key, stored
+from .hidden import check_sampled, in_several_groups
 from .presented import UNKNOWN
 from .rendering import counted, decimals_for, marked, number
 

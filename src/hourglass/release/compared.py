@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..core.exact import to_double
 from ..core.totals import NoisyTotals
-from ..core.unit import check_sampled
 from ..errors import OptionError, shown
 from ..estimate import pairs
 from ..estimate.differences import difference
@@ -23,6 +22,7 @@ from ..estimate.point import count, exact_sum
 from ..estimate.population import Seen
 from ..mechanisms.base import MeanMechanism
 from .derived import Derived, finite, key_name, pair_of, plain_key, stored
+from .hidden import check_sampled
 from .presented import UNKNOWN
 from .rendering import decimals_for, marked, number
 from .sampled import BELOW

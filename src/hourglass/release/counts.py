@@ -14,13 +14,13 @@ import numpy.typing as npt
 from ..core.exact import to_double
 from ..core.keys import NAMELESS, Keys
 from ..core.totals import NoisyCounts
-from ..core.unit import counts_persons, hidden, limited
 from ..errors import OptionError, shown
 from ..estimate.interval import Interval
 from ..estimate.outside import count_ends
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
 from .answer import check_stored, figure_names, keys_from, named_keys, stored_rows
+from .hidden import counts_persons, hidden, limited
 from .presented import TOO_FEW, Presented, group_names, no_such_key
 from .rendering import group_label, grouped, label, number
 from .statement import Statement, stated

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from ..core.grid import Bounds
-from ..core.scale import Scale
+from ..core.limits import Bounds, Scale
 from ..errors import BoundsError, OptionError, shown
 from ..mechanisms.scan import Ends, Scan
 from .answer import check_stored

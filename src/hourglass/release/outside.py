@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ..core.totals import NoisyTotals
-from ..core.unit import counts_persons
 from ..estimate.interval import Interval
 from ..estimate.outside import share_of, side_interval
 from ..mechanisms.base import MeanMechanism
+from .hidden import counts_persons
 from .presented import UNKNOWN
 from .rendering import bound, decimals_for, number
 

@@ -8,8 +8,8 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from ..core.unit import hidden
 from ..errors import OptionError, shown
+from .hidden import hidden
 from .rendering import (
     NONE_PUBLISHED,
     NOT_PRIVATE,

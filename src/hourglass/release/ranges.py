@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.grid import Bounds
+from ..core.limits import Bounds
 from .rendering import bound, clamped, listed, named
 
 __all__ = ["Range", "replaced", "rounded"]

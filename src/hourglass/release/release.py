@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Final
 
 from ..core.exact import to_double
 from ..core.totals import NoisyTotals
-from ..core.unit import check_sampled
 from ..estimate.interval import Interval, interval
 from ..estimate.point import error_at
 from ..estimate.population import population, population_kind, studentised
 from ..mechanisms.base import MeanMechanism
 from .answer import Answer, stored_terms
+from .hidden import check_sampled
 from .outside import Outside, outside_notes
 from .presented import TOO_FEW, UNKNOWN
 from .rendering import counted, decimals_for, number

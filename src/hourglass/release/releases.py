@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..core.unit import limited
 from ..errors import one_of
 from .answer import Answer
 from .combined import Total, total_of
 from .compared import Difference, Ratio, SumDifference, compared
+from .hidden import limited
 from .outside import share_cells, shares_notes
 from .presented import TOO_FEW, group_names, no_such_key
 from .release import Release

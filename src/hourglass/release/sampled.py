@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..core.unit import counts_persons
 from ..errors import OptionError
+from .hidden import counts_persons
 from .presented import Presented
 from .rendering import WIDTH, group_label, paragraphs
 

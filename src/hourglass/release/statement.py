@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from ..core.unit import limited
 from ..errors import OptionError
 from ..mechanisms.base import Mechanism
 from ..mechanisms.outside import OutsideCounts
+from .hidden import limited
 from .ranges import Range, replaced
 from .rendering import clamped, decimal, html_paragraphs, label, listed, named, yaml_text
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..core.unit import in_several_groups
 from ..estimate.interval import Interval, check_confidence
 from ..estimate.lines import count_reach
 from ..estimate.outside import count_ends
 from ..mechanisms.count import LaplaceCount
 from .derived import IN_EACH, Derived, chosen_of, key_name, pair_of, places_of, plain_key, stored
+from .hidden import in_several_groups
 from .rendering import NOT_PRIVATE, counted, marked, number
 
 if TYPE_CHECKING:

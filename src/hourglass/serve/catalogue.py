@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from ..core.unit import Unit
+from ..core.limits import Unit
 from ..ledger import Amount, Rule, Sum
 
 __all__ = [

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from ..ask.options import Conditions
 from ..core.exact import exact_delta, exact_epsilon
-from ..core.grid import Bounds
-from ..core.unit import Unit, per_person
+from ..core.limits import Bounds, Unit, per_person
 from ..errors import HourglassError
 from .catalogue import EPSILONS, MOST, Column, Dataset, Filter, Grouping
 from .sections import Section

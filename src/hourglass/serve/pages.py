@@ -12,10 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from ..ask.options import Conditions
-from ..core.unit import hidden
 from ..ledger import Amount
 from ..ledger.entries import shown_number
 from ..release.columns import Columns
+from ..release.hidden import hidden
 from ..release.rendering import decimals_for, number
 from .accounts import owner_of
 from .catalogue import Dataset

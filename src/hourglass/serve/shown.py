@@ -11,10 +11,10 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, Final
 
-from ..core.unit import is_sampled
 from ..ledger import Amount
 from ..ledger.entries import shown_number
 from ..release.columns import Columns
+from ..release.hidden import is_sampled
 from ..release.release import Release
 from ..release.rendering import label
 from .charts import Mark, Whiskers

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...core.grid import Bounds
 from ...core.keys import LONGEST
+from ...core.limits import Bounds
 from ...core.totals import Groups
 from ...errors import OptionError, SourceError
 from ..arrow_types import LONG_DECIMALS, file_format, long_decimals, unified_dataset

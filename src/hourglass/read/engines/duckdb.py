@@ -20,8 +20,8 @@ from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
-from ...core.grid import Bounds
 from ...core.keys import LONGEST
+from ...core.limits import Bounds
 from ...core.totals import Groups
 from ...errors import DataError, SourceError
 from ..database import SqlSource

@@ -7,8 +7,8 @@ import sys
 from decimal import Decimal, localcontext
 from typing import Any, Final
 
-from ...core.grid import Bounds
 from ...core.keys import LONGEST
+from ...core.limits import Bounds
 from ...core.totals import Groups
 from ...core.urls import shown_url
 from ...errors import DataError, SourceError

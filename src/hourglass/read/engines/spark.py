@@ -9,8 +9,8 @@ from collections.abc import Container
 from dataclasses import replace
 from typing import Any, Final
 
-from ...core.grid import Bounds
 from ...core.keys import LONGEST
+from ...core.limits import Bounds
 from ...core.totals import Groups
 from ..open import FileSet
 from ..source import (

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...core.grid import Bounds
 from ...core.keys import LONGEST, KeyColumn, Keys
+from ...core.limits import Bounds
 from ...core.totals import Groups
 from ...errors import BoundsError, DataError, SourceError
 from ..database import SqlSource, has_magic

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ...core.scale import Scale, doubles_around
+from ...core.limits import Scale, doubles_around
 from .cells import double, whole
 
 __all__ = ["Thresholds", "halving", "of_doubles", "of_integers", "tree", "width_bucket"]

@@ -1,6 +1,6 @@
 """SQL for the columns of a query: cells of values on the grid, the clamp, keys, and halves of sums.
 
-The rule for cells is that of :mod:`hourglass.core.grid`. A column of text is first parsed by a
+The rule for cells is that of :mod:`hourglass.core.limits`. A column of text is first parsed by a
 declared rule; what is not a number by that rule is missing.
 """
 
@@ -13,7 +13,7 @@ from datetime import date
 from decimal import Context, Decimal
 from typing import Any, Final
 
-from ...core.grid import NEAREST, Grid
+from ...core.limits import NEAREST, Grid
 from ...core.totals import HALF, MOST, MOST_SQUARE
 from ...errors import GridError
 from ..source import INT64, TEXT_REACH, Field

@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...core.keys import KeyColumn, Keys
-from ...core.scale import Counts, Scale, counts_from_histogram
+from ...core.limits import Counts, Scale, Unit, counts_from_histogram
 from ...core.totals import CELLS, Groups, Sum
-from ...core.unit import Unit
 from ...errors import BoundsError
 from ..bucket_counts import histogram_of_chunks
 from ..persons import histogram_in_any_order, histogram_of_persons

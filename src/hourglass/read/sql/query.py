@@ -5,7 +5,7 @@ Written in DuckDB's dialect as flat common table expressions over a table named 
 on, so every engine returns the same totals, bit for bit.
 
     asked       the rows that a filter keeps, and what expressions compute
-    quantised   the keys, the person and the cell t of every row (the rule of hourglass.core.grid)
+    quantised   the keys, the person and the cell t of every row (the rule of hourglass.core.limits)
     complete    several columns: no cells in rows that lack one, if those could not be left out yet
     persons     each person once: the nearest cell to the mean of their cells
     ranked      or: the person's rows in order, and their groups in the order of a hash
@@ -27,8 +27,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from ...core.keys import Places
+from ...core.limits import Unit
 from ...core.totals import Groups, Sum, Totals
-from ...core.unit import Unit
 from ..kernel import total_of_array, total_of_chunks
 from ..several import Target, totals_of_columns
 from ..source import Field

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from ...core.grid import Grid
+from ...core.limits import Grid
 from ..source import Field
 from .cells import as_double, as_integer, double, is_number, whole, widened
 

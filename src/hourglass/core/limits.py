@@ -1,9 +1,14 @@
-"""Bounds and grid: from a value to an integer cell, and back.
+"""What limits the influence of a record, as a question states it: unit, bounds, grid and scale.
 
-A value x in [lower, upper] becomes a cell: the integer q in 0..G that is nearest to
-G (x - lower) / (upper - lower). This is the only place where floats become integers, and the
-expression is written so that every engine evaluates it to the same integer, bit for bit
-(docs/how-it-works.md):
+A unit says whose presence is hidden: a row's, or a person's with all of their rows. It is enforced
+in the query, never assumed of the data: however many rows a person has, no more of them count than
+the unit allows. Which ones depends on the person's id and own rows alone, so one person's rows
+never affect which rows of another are kept.
+
+Bounds clamp a value, and the grid makes it an integer. A value x in [lower, upper] becomes a cell:
+the integer q in 0..G that is nearest to G (x - lower) / (upper - lower). This is the only place
+where floats become integers, and the expression is written so that every engine evaluates it to the
+same integer, bit for bit (docs/how-it-works.md):
 
     s  = G / (upper - lower)
     l0 = lower + 0.25 / s              below it the cell is 0 (and nothing underflows)
@@ -17,22 +22,122 @@ Halfway between two cells the even one is nearest, which is how doubles round: (
 NEAREST is the integer nearest to y, by the rules of IEEE 754, on every engine.
 
 An integer column on its own grid (G = upper - lower) needs no floats: q = clamp(x) - lower.
+
+A scale has public candidates for bounds, chosen before the data is seen. A record falls into one of
+2m + 1 buckets, m the number of candidates c_0 < c_1 < ...: bucket 2i + 1 holds the values equal to
+c_i, the even ones those strictly between. The rule is made of comparisons alone, so every engine
+puts every value into the same bucket:
+
+    bucket(x) = (how many c_i < x) + (how many c_i <= x);  missing, NaN: none
+
+:mod:`hourglass.mechanisms.scan` needs the number of records strictly beyond each candidate on
+either side, which follows from a histogram of the buckets.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise
 from typing import Any, Final
 
 import numpy as np
 
-from ..errors import BoundsError, GridError, shown
+from ..errors import BoundsError, GridError, OptionError, shown
+from .keys import Public, is_column
 
-__all__ = ["DEFAULT_GRID", "MAX_GRID", "NEAREST", "Bounds", "Grid", "check_centre", "check_grid"]
+__all__ = [
+    "DEFAULT_GRID", "MAX_GRID", "NEAREST", "Bounds", "Counts", "Grid", "Scale", "Unit", "as_unit",
+    "check_centre", "check_grid", "counts_from_histogram", "doubles_around", "per_person",
+    "per_row",
+]  # fmt: skip
+
+# --- the unit -------------------------------------------------------------------------------------
+
+#: The largest rows times groups; with more, an epsilon of 1 leaves too little for a record.
+MAX_SHARES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A row (``person`` is None), or a person identified by a column.
+
+    ``rows`` is the most rows of a person that count in a group; None means that the person counts
+    once, with the mean of their rows. ``groups`` is the most groups in which a person counts.
+    """
+
+    person: str | None = None
+    rows: int | None = None
+    groups: int = 1
+
+    @property
+    def records(self) -> int:
+        """The most records of a group that one unit can have."""
+        return self.rows or 1
+
+    @property
+    def shares(self) -> int:
+        """How many equal parts epsilon is divided into: records per group, times groups."""
+        return self.records * self.groups
+
+    def __str__(self) -> str:
+        if self.person is None:
+            return "row"
+        limits = [f"up to {self.rows} rows" if self.rows else "counted once"]
+        if self.groups > 1:
+            limits.append(f"in up to {self.groups} groups")
+        return f"person ({self.person}: {' '.join(limits)})"
+
+
+def per_row() -> Unit:
+    """Protect each row; suitable if a person has at most one row."""
+    return Unit()
+
+
+def per_person(column: str, *, rows: int | None = None, groups: int = 1) -> Unit:
+    """Protect each person, identified by ``column``, with all of their rows.
+
+    Without ``rows`` a person counts once in a group, with the mean of their own rows, at the full
+    epsilon. With ``rows=k`` up to k rows of a person count, and with ``groups=m`` a person counts
+    in up to m groups; epsilon is divided by k * m. Rows whose person is NULL are left out.
+    """
+    if not isinstance(column, str) or not column:
+        raise OptionError(
+            f"per_person({shown(column)}): give the name of the column that identifies persons"
+        )
+    if rows is not None:
+        _whole("rows", rows)
+    _whole("groups", groups)
+    shares = (rows or 1) * groups
+    if shares > MAX_SHARES:
+        raise OptionError(
+            f"rows * groups = {shown(shares)} is above {MAX_SHARES}; lower one of them"
+        )
+    return Unit(column, rows, groups)
+
+
+def as_unit(unit: Any) -> Unit:
+    """The given unit; rows by default."""
+    if unit is None:
+        return per_row()
+    if not isinstance(unit, Unit):
+        raise OptionError(
+            f"unit={shown(unit)} is not a unit; give hg.per_row() or hg.per_person('id')"
+        )
+    return unit
+
+
+def _whole(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise OptionError(f"{name}={shown(value)} is not a whole number of 1 or more")
+
+
+# --- bounds and grid ------------------------------------------------------------------------------
 
 #: The grid of real-valued columns: rounding to it moves a value by at most 2^-33 of the range.
 DEFAULT_GRID: Final = 1 << 32
@@ -286,3 +391,125 @@ class Grid:
         if x <= self.last_below:
             return int(self._cell(float(x)))
         return self.cells if x <= math.inf else None
+
+
+# --- the scale of candidates for bounds -----------------------------------------------------------
+
+#: 2^(0/4) to 2^(3/4) as the nearest doubles: four candidates per doubling.
+_QUARTERS: Final = (1.0, 1.189207115002721, 1.4142135623730951, 1.681792830507429)
+#: The default scale spans 2^-64 to 2^64 on either side of zero.
+_OCTAVES: Final = 64
+_MOST: Final = 100_000
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Candidates in increasing order; ``pivot`` is the index of the one nearest to zero."""
+
+    candidates: tuple[int | float, ...]
+
+    def __post_init__(self) -> None:
+        given = self.candidates
+        if not 2 <= len(given) <= _MOST:
+            raise BoundsError(
+                f"scale takes from 2 to {_MOST} candidates in increasing order; {len(given)} given"
+            )
+        try:  # each neighbouring pair must be valid bounds: finite, increasing numbers
+            pairs = [Bounds(low, high) for low, high in pairwise(given)]
+        except BoundsError:
+            pairs = []
+        if not pairs:
+            raise BoundsError(
+                "scale is not a list of finite numbers in increasing order; sort the candidates, "
+                "each once, as in scale=[0, 10, 100]"
+            )
+        ends = (*(pair.lower for pair in pairs), pairs[-1].upper)
+        object.__setattr__(self, "candidates", ends)
+
+    @classmethod
+    def of(cls, scale: Any, *, integers: bool = False) -> Scale:
+        """A scale from a scale, from candidates, or the default one."""
+        if isinstance(scale, Scale):
+            return scale
+        if scale is None:
+            return _default(integers)
+        if isinstance(scale, Public):
+            scale = scale.values
+        elif is_column(scale):
+            raise BoundsError(
+                f"scale={shown(scale)} may be a column of the data; if its candidates come from a "
+                "public source, declare that with scale=hg.public(...)"
+            )
+        if isinstance(scale, str | bytes | Mapping | set | frozenset) or not isinstance(
+            scale, Iterable
+        ):
+            raise BoundsError(
+                f"scale of type {type(scale).__name__} is not a list of candidates; give public "
+                "numbers in increasing order, such as range(0, 121, 5), or leave it out"
+            )
+        return cls(tuple(islice(scale, _MOST + 1)))
+
+    @cached_property
+    def pivot(self) -> int:
+        """Where the scans start: the candidate nearest to zero, the lower of two in a tie."""
+        return min((abs(candidate), place) for place, candidate in enumerate(self.candidates))[1]
+
+    def bucket(self, x: int | float) -> int | None:
+        """The bucket of one value, None if it is missing; the reference for all engines."""
+        if not -math.inf <= x <= math.inf:
+            return None
+        return bisect_left(self.candidates, x) + bisect_right(self.candidates, x)
+
+
+@lru_cache(maxsize=2)
+def _default(integers: bool) -> Scale:
+    """0 and ±2^(k/4): from 2^-64 to 2^64, or for integers rounded and from 1."""
+    first = 0 if integers else -_OCTAVES
+    sizes = [
+        math.ldexp(quarter, octave) for octave in range(first, _OCTAVES) for quarter in _QUARTERS
+    ]
+    sizes.append(math.ldexp(1.0, _OCTAVES))
+    positive: list[int] | list[float] = sorted({round(s) for s in sizes}) if integers else sizes
+    return Scale((*(-size for size in reversed(positive)), 0 if integers else 0.0, *positive))
+
+
+@dataclass(frozen=True, repr=False)
+class Counts:
+    """How many records lie strictly below and strictly above each candidate. Secret."""
+
+    below: tuple[int, ...]
+    above: tuple[int, ...]
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            tuple(a + b for a, b in zip(self.below, other.below, strict=True)),
+            tuple(a + b for a, b in zip(self.above, other.above, strict=True)),
+        )
+
+    def __repr__(self) -> str:
+        return "Counts(secret)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("counts are secret and cannot be pickled or copied")
+
+
+def counts_from_histogram(scale: Scale, records: Mapping[int, int]) -> Counts:
+    """The counts from a histogram of the buckets; buckets that are left out are empty."""
+    buckets = 2 * len(scale.candidates) + 1
+    cumulated = [0]
+    for bucket in range(buckets):
+        cumulated.append(cumulated[-1] + int(records.get(bucket, 0)))
+    # The buckets before 2i + 1 are below c_i, those after it above.
+    return Counts(
+        tuple(cumulated[1:buckets:2]),
+        tuple(cumulated[-1] - part for part in cumulated[2:buckets:2]),
+    )
+
+
+def doubles_around(c: int | float) -> tuple[float, float]:
+    """The last double at or below c and the first at or above it; Python compares exactly."""
+    nearest = float(c)
+    return (
+        nearest if nearest <= c else math.nextafter(nearest, -math.inf),
+        nearest if nearest >= c else math.nextafter(nearest, math.inf),
+    )
