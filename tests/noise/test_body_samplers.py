@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import hourglass as hg
-from hourglass.core.exact import Enclosure, exp_minus
+from hourglass.core.exact import Enclosure, differences, exp_minus, value_at
 from hourglass.noise import bits as inversion
-from hourglass.noise import radial
+from hourglass.noise import hourglass
 from hourglass.noise.bits import BLOCK, sample_scaled, sample_scaled_one
-from hourglass.noise.radial import Radial, differences, value_at
+from hourglass.noise.hourglass import Radial
 from tests.conftest import ScriptedBits, ScriptEndedError, outcomes
 from tests.noise.test_samplers import agrees
 
@@ -224,7 +224,7 @@ def test_thresholds_agree_with_the_slow_exact_ones() -> None:
     ]
     for law in laws:
         for width in (4, 64):
-            table = radial._plan(law, width).table
+            table = hourglass._plan(law, width).table
             assert table is not None
             for n in {0, len(table) // 3, len(table) // 2, len(table) - 1}:
                 assert int(table[n]) == law.threshold(n, width)

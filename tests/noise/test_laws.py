@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 import hourglass as hg
-from hourglass.noise import radial
+from hourglass.noise import hourglass
 from hourglass.noise.ladder import Ladder
 
 pytestmark = pytest.mark.statistical
@@ -87,7 +87,7 @@ def test_the_joint_law_by_parts(size: int, monkeypatch: pytest.MonkeyPatch) -> N
 
     Caught: the sign of X and that of T from the same digit, which both have the right law.
     """
-    monkeypatch.setattr(radial, "TABLE_LIMIT", 0)
+    monkeypatch.setattr(hourglass, "TABLE_LIMIT", 0)
     law = hg.Hourglass("0.875", 3)  # which no other test has a table of
     assert not law._levels.is_short(64)
     x, k = law.sample(size)

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hourglass as hg
+from hourglass.core.exact import geometric_sum, in_beta
+from hourglass.noise.hourglass import Radial, _cumulated
 from hourglass.noise.pieces import Pieces
-from hourglass.noise.radial import Radial, _cumulated, geometric_sum, in_beta
 
 coefficients = st.lists(st.integers(-(2**70), 2**70), min_size=1, max_size=5)
 rates = st.fractions(Fraction(1, 10**4), 50, max_denominator=10**6)

@@ -19,7 +19,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.core.exact import Enclosure, exp_minus
-from hourglass.noise import ladder, radial
+from hourglass.noise import hourglass, ladder
 from hourglass.noise.bernoulli import Bernoulli
 from hourglass.noise.bits import BLOCK
 from hourglass.noise.ladder import Ladder
@@ -186,7 +186,7 @@ def in_an_array(law: hg.Hourglass, bits: ScriptedBits) -> tuple[tuple[int, int],
 @pytest.mark.slow
 def test_hourglass_by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a table of levels, as for a tiny epsilon: stair by stair, the same law."""
-    monkeypatch.setattr(radial, "TABLE_LIMIT", 0)
+    monkeypatch.setattr(hourglass, "TABLE_LIMIT", 0)
     law = hg.Hourglass("2.125", 2, 0)  # which no other test has a table of
     assert not law._levels.is_short(3)
 

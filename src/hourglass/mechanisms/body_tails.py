@@ -175,7 +175,7 @@ class GeometricSum:
 def _power_sums(degree: int, epsilon: float) -> list[float]:
     """The sums over n >= 0 of (2 e n)^r b^(2n), r = 0..degree, b = exp(-e).
 
-    By Newton's series (noise/radial.py): n^r has the differences k! S(r, k) at zero, S Stirling's
+    By Newton's series (core/exact.py): n^r has the differences k! S(r, k) at zero, S Stirling's
     numbers of the second kind.
     """
     beta = 1 / math.expm1(2 * epsilon)

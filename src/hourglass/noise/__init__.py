@@ -1,10 +1,9 @@
 """Exact laws on the integers: no floats, no rounding, one source of random bits.
 
-Read in this order: ``bits`` (the only source of randomness), ``bernoulli``, ``uniform`` and
-``inversion`` (exact sampling from words), ``ladder`` (the geometric staircase on which everything
-is built), then the laws: ``laplace``, ``staircase``, ``hourglass``, ``staircase2d``. The hourglass
-is sampled with ``radial`` (a polynomial times a geometric). The privacy proof is in
-``hourglass.proof.md``.
+Read in this order: ``bits`` (the only source of randomness, and draws by inversion), ``bernoulli``
+and ``uniform`` (exact draws from words), ``ladder`` (the geometric staircase on which everything is
+built), then the laws: ``laplace``, ``hourglass`` (with the law of a level and the staircase) and
+``staircase2d``. The privacy proof is in ``hourglass.proof.md``.
 
 The laws for several columns and for a column with its spread generalise the hourglass: ``box``
 and ``triangle``. They also use ``regions`` (the law of the count), ``pieces`` (the triangle's

@@ -16,12 +16,21 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, whole_number
+from ..core.exact import (
+    DEFAULT_BITS,
+    Enclosure,
+    Exact,
+    choose,
+    exact_epsilon,
+    power,
+    product,
+    whole_number,
+)
 from ..core.limits import check_grid
 from ..errors import GridError, OptionError, shown
 from .bits import MAX_INT64_BOUND, SECURE, Bits, Filled, blocks, sample_scaled
+from .hourglass import Radial
 from .least import least_ratio
-from .radial import Radial, choose, power, product
 from .regions import Regions
 
 __all__ = ["MOST_COLUMNS", "HourglassBox", "best_centre"]

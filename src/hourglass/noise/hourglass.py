@@ -1,7 +1,17 @@
 """The staircase and the hourglass: the optimal noise for a sum, and for a sum and a count.
 
 Kulesza, Suresh, Wang, "Mean estimation in the add-remove model of differential privacy"
-(ICML 2024), on an integer lattice. Marks such as [H1] refer to ``hourglass.proof.md``.
+(ICML 2024), on an integer lattice. Marks such as [H1] refer to ``hourglass.proof.md``, marks such
+as [B3] to ``body.proof.md``.
+
+An hourglass is drawn by its level, and so are the bodies that generalise it. A level has the law
+P(n) = p(n) b^n / Z on n = 0, 1, 2, ..., b = exp(-rate), p a polynomial: a :class:`Radial`. It has
+two exact samplers, chosen by the law and the width of a word, never by a draw:
+
+* ``table``: one word per sample, looked up among the first digits of the cumulative
+  probabilities, for laws whose table is short;
+* ``mixture``: by Newton's series P is a mixture over k = 0..deg p of the laws of k plus k+1
+  independent geometrics, with weights D^k p(0) beta^k.  [B3]
 """
 
 from __future__ import annotations
@@ -11,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,17 +31,237 @@ from ..core.exact import (
     PRECISIONS,
     Enclosure,
     Exact,
+    differences,
     exact_epsilon,
     exp_minus,
+    floor_scaled,
+    geometric_sum,
+    in_beta,
+    outward,
+    power,
+    value_at,
     whole_number,
-)
+)  # fmt: skip
 from ..core.limits import check_centre, check_grid
-from .bits import ONE_WORD, SECURE, Bits, Filled, blocks, sample_scaled, sample_scaled_one
-from .ladder import Ladder
-from .radial import Radial, in_beta
+from .bits import (
+    ONE_WORD,
+    SECURE,
+    Bits,
+    Filled,
+    Words,
+    blocks,
+    invert,
+    invert_one,
+    sample_scaled,
+    sample_scaled_one,
+)  # fmt: skip
+from .ladder import WINDOWS, Ladder
 from .uniform import sample_below
 
-__all__ = ["Hourglass", "Staircase", "stair"]
+__all__ = ["Hourglass", "Radial", "Staircase", "stair"]
+
+#: Longest table of cumulative probabilities of a level.
+TABLE_LIMIT: Final = 8192
+
+
+# --- the law of a level ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Radial:
+    """P(n) = p(n) b^n / Z; ``coefficients`` are the differences D^k p(0), k = 0..deg p.
+
+    Contract: ``sample(size, bits)`` is distributed as ``size`` independent draws.
+    """
+
+    rate: Fraction
+    coefficients: tuple[int, ...]
+
+    @classmethod
+    def of(cls, rate: Fraction, values: list[int]) -> Radial:
+        """The law with p(0), p(1), ... as given, at least one more than the degree of p."""
+        found = differences(values)
+        while len(found) > 1 and found[-1] == 0:
+            found = found[:-1]
+        return cls(rate, found)
+
+    def total(self, bits: int = DEFAULT_BITS) -> Enclosure:
+        """Z, the sum of all weights."""
+        return geometric_sum(self.coefficients, self.rate, bits)
+
+    def total_from(self, start: int, bits: int = DEFAULT_BITS) -> Enclosure:
+        """The sum of the weights of start, start + 1, ..."""
+        values = [value_at(self.coefficients, start + n) for n in range(len(self.coefficients))]
+        rest = geometric_sum(differences(values), self.rate, bits)
+        return power(self.rate, start, bits) * rest
+
+    def pmf(self, n: int, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(n), enclosed."""
+        if n < 0:
+            return Enclosure.of(0)
+        return value_at(self.coefficients, n) * power(self.rate, n, bits) / self.total(bits)
+
+    def tail(self, n: int, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(at least n), enclosed."""
+        if n <= 0:
+            return Enclosure.of(1)
+        return self.total_from(n, bits) / self.total(bits)
+
+    # --- sampling ---------------------------------------------------------------------
+
+    def sample(self, size: int, bits: Bits) -> npt.NDArray[Any]:
+        """``size`` independent draws: int64, or Python integers where those could overflow."""
+        if self.is_short(bits.width):
+            return self.sample_by_table(size, bits)
+        return self.sample_by_mixture(size, bits)
+
+    def is_short(self, width: int) -> bool:
+        """Whether the table for words of this width has at most TABLE_LIMIT entries."""
+        return self._plan(width).table is not None
+
+    def reach(self, width: int) -> int:
+        """An upper bound on draws; a larger one has probability below 2^-400 and raises."""
+        return self._plan(width).reach
+
+    def _plan(self, width: int) -> _Plan:
+        if width not in self._plans:  # cached here as well, because hashing a law takes longer
+            self._plans[width] = _plan(self, width)
+        return self._plans[width]
+
+    @cached_property
+    def _plans(self) -> dict[int, _Plan]:
+        return {}
+
+    def sample_by_table(self, size: int, bits: Bits) -> npt.NDArray[np.int64]:
+        """Invert the CDF with one word; read more where the word does not decide."""
+        return self.at(bits.words(size), bits)
+
+    def at(self, words: Words, bits: Bits) -> npt.NDArray[np.int64]:
+        """The draws for these words, by table."""
+        plan = self._plan(bits.width)
+        return invert(plan.thresholds, words, bits, self.threshold, plan.reach)
+
+    def sample_one(self, bits: Bits) -> np.int64:
+        """One draw by table, the same of the next word as in an array."""
+        plan = self._plan(bits.width)
+        return invert_one(plan.thresholds, bits, self.threshold, plan.reach)
+
+    def threshold(self, n: int, digits: int) -> int:
+        """floor(2^digits F(n)), F the probability of at most n."""
+        if value_at(self.coefficients, n) == 0:
+            return 0  # p never falls, so all before it are zero as well
+        known = self._thresholds
+        if (n, digits) not in known:
+            enclosures = (1 - self.tail(n + 1, digits + more) for more in PRECISIONS)
+            known[n, digits] = floor_scaled(enclosures, digits)
+        return known[n, digits]
+
+    @cached_property
+    def _thresholds(self) -> dict[tuple[int, int], int]:
+        return {}
+
+    def sample_by_mixture(self, size: int, bits: Bits) -> npt.NDArray[Any]:
+        """k by one word, then k plus k+1 geometrics; the number drawn does not depend on k."""
+        order = self.order_at(bits.words(size), bits)
+        return self.add_geometrics(order, len(self.coefficients), bits)
+
+    def add_geometrics(
+        self, order: npt.NDArray[np.int64], most: int, bits: Bits
+    ) -> npt.NDArray[Any]:
+        """order + the sum of order + 1 independent geometrics, out of ``most`` drawn for each."""
+        total: npt.NDArray[Any] = order
+        for place in range(most):
+            drawn = self.geometric.sample(order.size, bits)
+            total = total + np.where(place <= order, drawn, 0)
+        return total
+
+    @cached_property
+    def geometric(self) -> Ladder:
+        """P(n) = (1-b) b^n."""
+        return Ladder(self.rate, 1, 1)
+
+    def order_at(self, words: Words, bits: Bits) -> npt.NDArray[np.int64]:
+        """The k of the mixture that each word picks: weights D^k p(0) beta^k."""
+        table = _order_table(self, bits.width)
+        return invert(table, words, bits, self.order_threshold, len(self.coefficients))
+
+    def order_threshold(self, k: int, digits: int) -> int:
+        """floor(2^digits P(order at most k))."""
+        if k >= len(self.coefficients) - 1:
+            return 1 << digits
+        enclosures = (self._order_cumulated(k, digits + more) for more in PRECISIONS)
+        return floor_scaled(enclosures, digits)
+
+    def _order_cumulated(self, k: int, precision: int) -> Enclosure:
+        """P(order at most k)."""
+        return geometric_sum(self.coefficients[: k + 1], self.rate, precision) / self.total(
+            precision
+        )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How to draw with words of one width: by table, or without one if it is too long."""
+
+    table: Words | None
+    reach: int
+
+    @property
+    def thresholds(self) -> Words:
+        """The table of a law that has one."""
+        if self.table is None:
+            raise ValueError("this law's table would be too long; use the mixture")
+        return self.table
+
+
+@lru_cache(maxsize=256)
+def _plan(law: Radial, width: int) -> _Plan:
+    if law.tail(TABLE_LIMIT).high < Fraction(1, 1 << width):
+        precision = 2 * width + 128
+        while (found := _cumulated(law, width, precision)) is None:
+            precision *= 2
+        return _Plan(_frozen(found), WINDOWS * (len(found) + 8))
+    terms = len(law.coefficients)
+    return _Plan(None, terms * (1 + (WINDOWS << law.geometric.digits_needed(width))))
+
+
+@lru_cache(maxsize=64)
+def _order_table(law: Radial, width: int) -> Words:
+    return _frozen([law.order_threshold(k, width) for k in range(len(law.coefficients) - 1)])
+
+
+def _frozen(thresholds: list[int]) -> Words:
+    table = np.array(thresholds, dtype=np.uint64)
+    table.flags.writeable = False
+    return table
+
+
+def _cumulated(law: Radial, width: int, precision: int) -> list[int] | None:
+    """floor(2^width F(n)) for n = 0, 1, ... up to the first that is 2^width - 1.
+
+    Uses integer enclosures of b^n by repeated products; None if they do not determine a floor.
+    """
+    b, total = exp_minus(law.rate, precision), law.total(precision)
+    b_low, b_high = outward(b, precision)
+    total_low, total_high = outward(total, precision)
+    row = list(law.coefficients)  # the differences of p at n
+    power_low = power_high = 1 << precision
+    low = high = 0
+    table: list[int] = []
+    while not table or table[-1] != (1 << width) - 1:
+        low, high = low + row[0] * power_low, high + row[0] * power_high
+        floor = (low << width) // total_high
+        if floor != (high << width) // total_low:
+            return None
+        table.append(floor)
+        for k in range(len(row) - 1):
+            row[k] += row[k + 1]
+        power_low = power_low * b_low >> precision
+        power_high = -(-power_high * b_high >> precision)
+    return table
+
+
+# --- the staircase --------------------------------------------------------------------------------
 
 
 def stair(x: int, grid: int, centre: int) -> int:
@@ -174,6 +404,9 @@ def _rises(epsilon: Fraction, grid: int, c: int) -> bool:
     )
     signs = (in_beta(slope, epsilon, bits).sign for bits in PRECISIONS)
     return next(sign for sign in signs if sign is not None) >= 0
+
+
+# --- the hourglass --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, init=False)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..core.exact import PRECISIONS, Enclosure, floor_scaled
 from .bits import MAX_INT64_BOUND, Bits, Words, invert, sample_scaled
-from .radial import Radial
+from .hourglass import Radial
 
 __all__ = ["Pieces"]
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..core.exact import DEFAULT_BITS, Enclosure
-from .radial import Radial, power
+from ..core.exact import DEFAULT_BITS, Enclosure, power
+from .hourglass import Radial
 
 __all__ = ["Regions"]
 

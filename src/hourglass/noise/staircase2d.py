@@ -17,6 +17,7 @@ from ..core.exact import (
     PRECISIONS,
     Enclosure,
     Exact,
+    differences,
     exact_epsilon,
     exp_minus,
     whole_number,
@@ -25,7 +26,6 @@ from ..core.limits import check_centre, check_grid
 from .bernoulli import Bernoulli
 from .bits import SECURE, Bits, Filled, blocks
 from .ladder import Ladder
-from .radial import differences
 from .uniform import MAX_BOUND, sample_below_each
 
 __all__ = ["Staircase2D", "optimal_centre_2d"]

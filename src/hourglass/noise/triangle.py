@@ -17,12 +17,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, whole_number
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, power, whole_number
 from ..errors import GridError, OptionError, shown
 from .bits import SECURE, Bits, Filled, blocks
 from .least import least_ratio, times
 from .pieces import Pieces
-from .radial import power
 from .regions import Regions
 
 __all__ = ["HourglassTriangle", "best_triangle_centre"]
