@@ -13,7 +13,7 @@ from typing import Final
 
 from hourglass.core.limits import Bounds, Grid
 from hourglass.estimate.accuracy import sigma2
-from hourglass.mechanisms.hourglass import COARSE, HourglassMean
+from hourglass.mechanisms.base import COARSE, HourglassMean
 from hourglass.noise import Hourglass
 
 CELLS: Final = (1, 2, 4, 6, 9, 10, 20, 100, 256)

@@ -11,7 +11,7 @@ from scipy import stats
 from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
 from hourglass.estimate import point as estimate
-from hourglass.mechanisms.hourglass import HourglassMean
+from hourglass.mechanisms.base import HourglassMean
 
 PLACES = [
     *[(n, 0.0) for n in (2, 4, 8, 32)],

@@ -116,7 +116,7 @@ def test_modules_stay_short() -> None:
 
 
 #: Each question of the walk, and the most files, closures and turns back of it.
-WALKS = [(0, (23, 0, 0)), (1, (28, 1, 3)), (2, (19, 1, 2)), (3, (43, 1, 4))]
+WALKS = [(0, (22, 0, 0)), (1, (28, 1, 3)), (2, (18, 1, 2)), (3, (42, 1, 4))]
 
 
 @pytest.mark.slow

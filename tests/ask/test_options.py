@@ -337,10 +337,10 @@ ASKS: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("ask", "broken"),
     [
-        ("mean", "mechanisms.hourglass.HourglassMean.noise"),
+        ("mean", "mechanisms.base.HourglassMean.noise"),
         ("mean", "estimate.point.sum_"),
         ("mean", "release.release.Release.to_dict"),
-        ("groups", "mechanisms.hourglass.HourglassMean.noise"),
+        ("groups", "mechanisms.base.HourglassMean.noise"),
         ("groups", "release.releases.Releases.to_dict"),
         ("bounds", "mechanisms.scan.Search.sample"),
     ],

@@ -14,8 +14,7 @@ from hourglass.audit.exact import enumerate_losses, exact_audit, exact_finding
 from hourglass.audit.suite import audit_exact
 from hourglass.core.exact import Enclosure
 from hourglass.core.limits import DEFAULT_GRID, Bounds, Grid
-from hourglass.mechanisms.base import ALGORITHMS, make
-from hourglass.mechanisms.hourglass import hourglass_lattice
+from hourglass.mechanisms.base import ALGORITHMS, hourglass_lattice, make
 from hourglass.mechanisms.lattice import Lattice, Part, some_cells
 from tests.tools import long
 

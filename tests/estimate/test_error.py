@@ -14,8 +14,7 @@ from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.estimate import point as estimate
 from hourglass.estimate.posterior import posterior_shares
-from hourglass.mechanisms.base import ALGORITHMS, make
-from hourglass.mechanisms.hourglass import HourglassMean
+from hourglass.mechanisms.base import ALGORITHMS, HourglassMean, make
 from tests.tools import long
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

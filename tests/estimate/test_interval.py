@@ -23,9 +23,8 @@ from hourglass.estimate.interval import _shares_of_one as shares_of_one
 from hourglass.estimate.interval import interval, mean_ends, sum_ends
 from hourglass.estimate.point import CELLS, RUNGS, Reaches, reaches_of
 from hourglass.mechanisms import tails
-from hourglass.mechanisms.base import ALGORITHMS, MeanMechanism, make
+from hourglass.mechanisms.base import ALGORITHMS, HourglassMean, HourglassTails, MeanMechanism, make
 from hourglass.mechanisms.columns import HourglassColumns
-from hourglass.mechanisms.hourglass import HourglassMean, HourglassTails
 from hourglass.mechanisms.spread import HourglassSpread
 from hourglass.mechanisms.tails import Line
 from hourglass.noise.bits import SeededBits

@@ -14,7 +14,7 @@ import hourglass as hg
 from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals
 from hourglass.estimate import point
-from hourglass.mechanisms.hourglass import HourglassMean
+from hourglass.mechanisms.base import HourglassMean
 
 pytestmark = pytest.mark.property
 

@@ -20,8 +20,7 @@ from hourglass.estimate.interval import interval
 from hourglass.estimate.lines import COUNT, count_reach, tail
 from hourglass.estimate.population import Seen, population, records_mean, studentised
 from hourglass.estimate.sampling import many_yes_no
-from hourglass.mechanisms.base import ALGORITHMS, make
-from hourglass.mechanisms.hourglass import HourglassMean
+from hourglass.mechanisms.base import ALGORITHMS, HourglassMean, make
 from hourglass.mechanisms.tails import Line
 from tests.tools import at_least
 

@@ -11,7 +11,7 @@ import pytest
 import hourglass as hg
 from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
-from hourglass.mechanisms import body_tails, hourglass, tails
+from hourglass.mechanisms import base, body_tails, tails
 from hourglass.mechanisms.base import ALGORITHMS, make
 from hourglass.mechanisms.tails import Line, above, merged
 
@@ -154,7 +154,7 @@ def test_a_block_allows_for_all_that_moving_the_count_costs(
         losses.append(loss)
         return merged(block, loss)
 
-    for module in (hourglass, body_tails):
+    for module in (base, body_tails):
         monkeypatch.setattr(module, "merged", seen_merging)
     law.miss(Line(1.0, slope), Line(1.0, slope), 3.0)
     if name == "hourglass" and abs(slope) > 1:  # without blocks here, and by stairs with them

@@ -17,10 +17,9 @@ import hourglass as hg
 from hourglass.audit.exact import enumerate_losses, exact_audit, exact_finding
 from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
-from hourglass.mechanisms.base import make
+from hourglass.mechanisms.base import HourglassTails, make
 from hourglass.mechanisms.box_tails import BoxTails
 from hourglass.mechanisms.columns import HourglassColumn, HourglassColumns, box_lattice
-from hourglass.mechanisms.hourglass import HourglassTails
 from hourglass.mechanisms.tails import SLACK, Line
 from hourglass.mechanisms.threshold import threshold
 from hourglass.noise import HourglassBox

@@ -12,8 +12,7 @@ from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import NoisyTotals, Totals
 from hourglass.estimate import accuracy
 from hourglass.estimate import point as estimate
-from hourglass.mechanisms.base import make
-from hourglass.mechanisms.hourglass import COARSE, MOST_PARTS, HourglassMean
+from hourglass.mechanisms.base import COARSE, MOST_PARTS, HourglassMean, make
 
 pytestmark = pytest.mark.enumeration
 

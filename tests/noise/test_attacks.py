@@ -24,8 +24,7 @@ from hourglass.audit import lower_bound
 from hourglass.audit.events import lowest_bit
 from hourglass.core.limits import Bounds, Grid
 from hourglass.core.totals import Totals
-from hourglass.mechanisms.base import make
-from hourglass.mechanisms.hourglass import HourglassMean
+from hourglass.mechanisms.base import HourglassMean, make
 from hourglass.noise.bits import SECURE
 from hourglass.read import kernel
 from hourglass.read.column import column

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..core.limits import Bounds, Grid
 from ..core.totals import Totals
-from ..mechanisms.hourglass import HourglassMean
+from ..mechanisms.base import HourglassMean
 from ..noise import Hourglass
 from .empirical import Sampler, empirical_finding, lower_bound
 from .finding import Finding

@@ -13,9 +13,8 @@ import numpy as np
 from ..ask.run import count, mean
 from ..core.limits import Bounds, Grid
 from ..core.totals import NoisyTotals, Totals
-from ..mechanisms.base import make
+from ..mechanisms.base import HourglassMean, make
 from ..mechanisms.count import LaplaceCount
-from ..mechanisms.hourglass import HourglassMean
 from ..mechanisms.outside import OutsideCounts
 from ..noise.bits import SECURE, Bits
 from ..release.counts import Count

@@ -19,7 +19,7 @@ from ..ask.run import run
 from ..core.limits import per_row
 from ..core.totals import Totals
 from ..ledger import Budget
-from ..mechanisms.hourglass import hourglass_lattice
+from ..mechanisms.base import hourglass_lattice
 from ..mechanisms.threshold import threshold
 from ..noise import Hourglass, SeededBits
 from ..noise.bits import SECURE, Bits

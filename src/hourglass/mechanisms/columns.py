@@ -17,9 +17,8 @@ from ..core.limits import Grid
 from ..core.totals import NoisyColumns, NoisyTotals, Totals
 from ..noise import HourglassBox
 from ..noise.bits import SECURE, Bits
-from .base import Moments, OnGrid, addable, draws, register
+from .base import COARSE, MOST_PARTS, Moments, OnGrid, addable, draws, register
 from .box_tails import BoxTails
-from .hourglass import COARSE, MOST_PARTS
 from .lattice import Lattice, Part, Point, outer_edges, some_cells, span
 
 __all__ = ["HourglassColumn", "HourglassColumns", "box_lattice"]

@@ -16,8 +16,7 @@ from ..core.limits import Grid
 from ..core.totals import MOST_SQUARE, NoisyTotals, Totals
 from ..noise import HourglassTriangle
 from ..noise.bits import SECURE, Bits
-from .base import Moments, OnGrid, addable, draws, make, register
-from .hourglass import COARSE, MOST_PARTS
+from .base import COARSE, MOST_PARTS, Moments, OnGrid, addable, draws, make, register
 from .lattice import Lattice, Part, Point, outer_edges, span
 from .triangle_tails import TriangleTails
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..estimate.point import share
 from ..estimate.posterior import posterior_shares
-from ..mechanisms.hourglass import HourglassMean
+from ..mechanisms.base import HourglassMean
 from . import charts
 from .data import UNIT, data_sets
 from .exhibit import Claim, Exhibit, Point, Settings, Table, Tick
