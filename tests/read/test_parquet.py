@@ -20,10 +20,10 @@ from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
 from hourglass.core.limits import Counts
 from hourglass.core.totals import HALF, Groups
-from hourglass.read import parquet
 from hourglass.read.engines import duckdb as engine
 from hourglass.read.engines import duckdb_answer
-from hourglass.read.parquet import stored_numbers
+from hourglass.read.engines import duckdb_answer as parquet
+from hourglass.read.engines.duckdb_answer import stored_numbers
 from hourglass.read.source import Field
 
 pytestmark = pytest.mark.engine("duckdb")

@@ -9,6 +9,7 @@ rationals, which can be made as tight as needed.
 from __future__ import annotations
 
 import operator
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,10 +26,10 @@ import numpy as np
 from ..errors import EpsilonError, OptionError, shown
 
 __all__ = [
-    "MAX_EPSILON", "MIN_EPSILON", "PRECISIONS", "Enclosure", "Exact", "choose", "differences",
-    "exact_delta", "exact_epsilon", "exact_number", "exact_rate", "exp_minus", "floor_scaled",
-    "geometric_sum", "in_beta", "log_of", "outward", "power", "product", "ratio_to_double",
-    "to_double", "value_at", "whole_number",
+    "MAX_EPSILON", "MIN_EPSILON", "PRECISIONS", "Enclosure", "Exact", "choose", "decimal",
+    "differences", "exact_delta", "exact_epsilon", "exact_number", "exact_rate", "exp_minus",
+    "floor_scaled", "geometric_sum", "in_beta", "log_of", "outward", "power", "product",
+    "ratio_to_double", "short_exponent", "to_double", "value_at", "whole_number",
 ]  # fmt: skip
 
 #: The default precision of an enclosure, in bits: three times that of a double.
@@ -248,6 +249,20 @@ def exact_number(value: Any) -> Fraction | None:
     except (ValueError, ArithmeticError, InvalidOperation):
         return None
     return None
+
+
+def decimal(value: Fraction) -> str:
+    """The exact number as a decimal if that is short, otherwise as a ratio."""
+    for digits in (12, 17):  # 17 are enough for every double
+        text = f"{float(value):.{digits}g}"
+        if Fraction(text) == value:
+            return short_exponent(text)
+    return str(value)
+
+
+def short_exponent(text: str) -> str:
+    """A number with a short exponent: 1e-6, not 1e-06."""
+    return re.sub("e[+]?(-?)0*(?=[0-9])", r"e\1", text)
 
 
 def whole_number(name: str, value: Any) -> int:

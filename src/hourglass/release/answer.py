@@ -32,8 +32,7 @@ from ..estimate.point import error_at, least_count, sum_error
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism, remade
 from .hidden import counts_persons
-from .ranges import Range, replaced, rounded
-from .rendering import clamped, grouped, named
+from .rendering import Range, clamped, grouped, named, replaced, rounded
 from .sampled import Sampled, population_figures
 from .statement import Statement, stated
 

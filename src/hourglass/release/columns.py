@@ -12,10 +12,9 @@ import numpy as np
 from ..estimate.interval import Interval
 from .answer import check_stored, figure_names, named_keys
 from .presented import SHOWN, TOO_FEW, no_such_key
-from .ranges import replaced, rounded
 from .release import Release
 from .releases import Releases
-from .rendering import clamped, group_label, grouped, label, listed, named
+from .rendering import clamped, group_label, grouped, label, listed, named, replaced, rounded
 from .sampled import Sampled
 from .statement import Statement, stated
 

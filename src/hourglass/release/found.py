@@ -8,20 +8,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
+from ..core.exact import decimal
 from ..core.limits import Bounds, Scale
 from ..errors import BoundsError, OptionError, shown
 from ..mechanisms.scan import Ends, Scan
 from .answer import check_stored
-from .rendering import (
-    NOT_PRIVATE,
-    bound,
-    counted,
-    decimal,
-    html_paragraphs,
-    label,
-    named,
-    paragraphs,
-)
+from .rendering import NOT_PRIVATE, bound, counted, html_paragraphs, label, named, paragraphs
 
 __all__ = ["FoundBounds"]
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from ..core.exact import decimal
 from ..errors import OptionError, shown
 from .hidden import hidden
 from .rendering import (
@@ -15,7 +16,6 @@ from .rendering import (
     NOT_PRIVATE,
     WIDTH,
     counted,
-    decimal,
     html_paragraphs,
     html_table,
     label,

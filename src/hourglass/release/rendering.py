@@ -1,4 +1,4 @@
-"""Tables for terminals and notebooks, and YAML."""
+"""Tables and sentences for terminals and notebooks, and YAML."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
+from dataclasses import dataclass
 from html import escape
 from itertools import chain, zip_longest
 from typing import Any, Final
 
+from ..core.exact import short_exponent
+from ..core.limits import Bounds
 from ..errors import OptionError, shown
 
 __all__ = [
-    "NONE_PUBLISHED", "NOT_PRIVATE", "WIDTH", "bound", "clamped", "counted", "decimal",
+    "NONE_PUBLISHED", "NOT_PRIVATE", "WIDTH", "Range", "bound", "clamped", "counted",
     "decimals_for", "grouped", "html_paragraphs", "html_table", "label", "listed", "marked",
-    "named", "number", "paragraphs", "sentence_table", "text_table", "unbroken", "yaml_text",
+    "named", "number", "paragraphs", "replaced", "rounded", "sentence_table", "text_table",
+    "unbroken", "yaml_text",
 ]  # fmt: skip
 
 #: Notes are wrapped to lines of this many characters, and tables unless there is more room.
@@ -43,20 +46,6 @@ def marked(private: bool) -> dict[str, bool]:
     return {} if private else {"private": False}
 
 
-def decimal(value: Fraction) -> str:
-    """The exact number as a decimal if that is short, otherwise as a ratio."""
-    for digits in (12, 17):  # 17 are enough for every double
-        text = f"{float(value):.{digits}g}"
-        if Fraction(text) == value:
-            return _exponent(text)
-    return str(value)
-
-
-def _exponent(text: str) -> str:
-    """A number with a short exponent: 1e-6, not 1e-06."""
-    return re.sub("e[+]?(-?)0*(?=[0-9])", r"e\1", text)
-
-
 def decimals_for(error: float) -> int:
     """The number of decimals that shows two digits of the error."""
     if not error > 0 or not math.isfinite(error):
@@ -76,7 +65,7 @@ def bound(end: float) -> str:
     """A bound with thousands separators: a whole number in full, another to six digits."""
     size = abs(end)
     if end and not 1e-4 <= size < 1e15:
-        return _exponent(f"{end:.6g}")
+        return short_exponent(f"{end:.6g}")
     if end == int(end):
         return f"{int(end):,}"
     text = number(end, max(0, 5 - math.floor(math.log10(size))))
@@ -262,3 +251,44 @@ def _word(key: str) -> str:
     """A key, quoted if a parser could read it as anything but that text."""
     plain = re.fullmatch("[A-Za-z][A-Za-z_]*", key) and key.lower() not in _RESERVED
     return key if plain else _scalar(key)
+
+
+# --- how the values of the columns were read ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Range:
+    """What the values of a column were clamped to, and how finely they were rounded."""
+
+    column: str | None
+    bounds: Bounds
+    cells: int
+    missing: int | float | None = None
+    as_real: bool = False
+
+
+def replaced(ranges: Sequence[Range]) -> list[str]:
+    """Sentences on the values that replaced missing ones."""
+    given = [each for each in ranges if each.missing is not None]
+    alone = len(ranges) == 1
+    return [
+        f"Missing values{'' if alone else f' of {named(str(each.column))}'} count as "
+        f"{bound(each.missing)}."
+        for each in given
+        if each.missing is not None
+    ]
+
+
+def rounded(ranges: Sequence[Range]) -> list[str]:
+    """A sentence on whole numbers that were treated as real ones, and how to avoid that."""
+    found = [each for each in ranges if each.as_real]
+    if not found:
+        return []
+    names = "" if len(ranges) == 1 else f" of {listed([named(str(each.column)) for each in found])}"
+    ends = clamped(found[0].bounds)[1:-1].replace(", ", " and ")
+    share = "a share in per cent and " if found[0].bounds.lower == 0 else ""
+    return [
+        f"The values{names} are whole numbers, but were treated as real ones, because the bounds "
+        f"were given with decimal points. Bounds of {ends} would give {share}a narrower interval "
+        "for the population."
+    ]

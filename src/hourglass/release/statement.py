@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from ..core.exact import decimal
 from ..errors import OptionError
 from ..mechanisms.base import Mechanism
 from ..mechanisms.outside import OutsideCounts
 from .hidden import limited
-from .ranges import Range, replaced
-from .rendering import clamped, decimal, html_paragraphs, label, listed, named, yaml_text
+from .rendering import Range, clamped, html_paragraphs, label, listed, named, replaced, yaml_text
 
 __all__ = ["Range", "Statement", "stated"]
 

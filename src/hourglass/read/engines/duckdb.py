@@ -4,7 +4,7 @@ In general it runs the query of :mod:`..sql.query`. If only one total of each co
 there are many groups whose public keys are integers, it hands the rows over in batches, and the
 kernel for arrays adds them up while DuckDB reads on, with fewer steps per row than SQL. That needs
 PyArrow; without it the query runs, and its result comes as NumPy arrays instead of Arrow. Plain
-numbers in Parquet files are read without DuckDB, see :mod:`..parquet`.
+numbers in Parquet files are read without DuckDB, see :mod:`.duckdb_answer`.
 
 Names compare as bytes, and text that is not UTF-8 is missing. Text from Arrow reaches DuckDB
 unchecked. Checking every row costs as much as counting it, so where possible groups and persons are
