@@ -58,7 +58,7 @@ from .bits import (
 from .ladder import WINDOWS, Ladder
 from .uniform import sample_below
 
-__all__ = ["Hourglass", "Radial", "Staircase", "stair"]
+__all__ = ["Hourglass", "Radial", "Staircase", "set_terms", "stair"]
 
 #: Longest table of cumulative probabilities of a level.
 TABLE_LIMIT: Final = 8192
@@ -264,6 +264,20 @@ def _cumulated(law: Radial, width: int, precision: int) -> list[int] | None:
 # --- the staircase --------------------------------------------------------------------------------
 
 
+def set_terms(
+    law: Any,
+    epsilon: Exact,
+    grid: int,
+    centre: int | None,
+    best: Callable[[Fraction, int], int],
+) -> None:
+    """Set epsilon, grid and centre of a law that is being constructed, all checked."""
+    object.__setattr__(law, "epsilon", exact_epsilon(epsilon))
+    object.__setattr__(law, "grid", check_grid(grid))
+    chosen = best(law.epsilon, law.grid) if centre is None else centre
+    object.__setattr__(law, "centre", check_centre(chosen, law.grid))
+
+
 def stair(x: int, grid: int, centre: int) -> int:
     """The signed stair of x: j(x) = sign(x) max(0, ceil((|x| - c) / G)).  [H1]"""
     steps = max(0, -((centre - abs(x)) // grid))
@@ -286,10 +300,7 @@ class Staircase:
     centre: int
 
     def __init__(self, epsilon: Exact, grid: int, centre: int | None = None) -> None:
-        object.__setattr__(self, "epsilon", exact_epsilon(epsilon))
-        object.__setattr__(self, "grid", check_grid(grid))
-        best = optimal_centre(self.epsilon, self.grid) if centre is None else centre
-        object.__setattr__(self, "centre", check_centre(best, self.grid))
+        set_terms(self, epsilon, grid, centre, optimal_centre)
 
     @property
     def c(self) -> int:
@@ -429,10 +440,7 @@ class Hourglass:
     centre: int
 
     def __init__(self, epsilon: Exact, grid: int, centre: int | None = None) -> None:
-        object.__setattr__(self, "epsilon", exact_epsilon(epsilon))
-        object.__setattr__(self, "grid", check_grid(grid))
-        best = optimal_centre(self.epsilon, self.grid) if centre is None else centre
-        object.__setattr__(self, "centre", check_centre(best, self.grid))
+        set_terms(self, epsilon, grid, centre, optimal_centre)
 
     def sample(self, size: int | None = None, *, bits: Bits = SECURE) -> tuple[Any, Any]:
         """``size`` independent pairs as two int64 arrays (X in cells, K), or two integers."""

@@ -18,13 +18,12 @@ from ..core.exact import (
     Enclosure,
     Exact,
     differences,
-    exact_epsilon,
     exp_minus,
     whole_number,
 )
-from ..core.limits import check_centre, check_grid
 from .bernoulli import Bernoulli
 from .bits import SECURE, Bits, Filled, blocks
+from .hourglass import set_terms
 from .ladder import Ladder
 from .uniform import MAX_BOUND, sample_below_each
 
@@ -61,10 +60,7 @@ class Staircase2D:
     centre: int
 
     def __init__(self, epsilon: Exact, grid: int, centre: int | None = None) -> None:
-        object.__setattr__(self, "epsilon", exact_epsilon(epsilon))
-        object.__setattr__(self, "grid", check_grid(grid))
-        best = optimal_centre_2d(self.epsilon, self.grid) if centre is None else centre
-        object.__setattr__(self, "centre", check_centre(best, self.grid))
+        set_terms(self, epsilon, grid, centre, optimal_centre_2d)
 
     @property
     def c(self) -> int:
