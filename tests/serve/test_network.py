@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from hourglass.serve import connections
-from hourglass.serve.connections import Listening
+from hourglass.serve.connections import Listening, PatientProtocol
 
 from .support import Place, process, serving
 
@@ -63,15 +64,28 @@ def test_a_client_that_takes_no_reply_is_dropped(
 def test_a_client_that_takes_its_time_is_not(
     running: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has taken some of the replies at every look."""
-    monkeypatch.setattr(connections, "_READ_SECONDS", 2.5)  # a busy machine may stop it for one
+    """It has taken some of the replies at every look: each waits for that, since a busy machine
+    may stop the client for longer than any patience."""
+    monkeypatch.setattr(connections, "_READ_SECONDS", 0.05)
+    look, looks = PatientProtocol._look, [(0, 0)]
+
+    def after_some(protocol: Any) -> None:
+        waiting = (id(protocol.cycle), protocol.transport.get_write_buffer_size())
+        if waiting[1] and waiting == looks[-1]:
+            asyncio.get_running_loop().call_later(0.01, protocol._look)
+        else:
+            looks.append(waiting)
+            look(protocol)
+
+    monkeypatch.setattr(PatientProtocol, "_look", after_some)
     with stalled(running, room=100_000) as slow:
         slow.settimeout(10)
-        end, got = time.monotonic() + 6, b""
-        while time.monotonic() < end:
+        end, got = time.monotonic() + 60, b""
+        while sum(size > 0 for _, size in looks) < 10 and time.monotonic() < end:
             got += slow.recv(100_000)
             time.sleep(0.05)
         assert running.open["127.0.0.1"] == 1
+        assert sum(size > 0 for _, size in looks) >= 10
         assert got.count(b"HTTP/1.1 200") > 50
 
 
