@@ -31,12 +31,29 @@ from .support import Place, asking, process, serving, spent, write_data
 pytestmark = pytest.mark.slow
 
 
+def _at_one_price(place: Place, price: str = "1") -> Place:
+    """Fewer questions: between two that are prepared, the service waits."""
+    four = 'epsilons = ["1/100", 0.1, 0.5, 1]'
+    assert four in place.text()
+    place.path.write_text(place.path.read_text().replace(four, f'epsilons = ["{price}"]'))
+    return place
+
+
+def _without_groups(place: Place) -> Place:
+    """Fewer still: of all records, by no filter."""
+    text = place.path.read_text()
+    start, end = text.index("[datasets.clinic.groups.ward]"), text.index("[datasets.secret]")
+    place.path.write_text(text[:start] + text[end:])
+    return place
+
+
 def test_killed_in_the_middle_and_started_again(tmp_path: Path) -> None:
     """Eight people ask without a pause while the process is killed, twice.
 
     What was answered stays as it was, bit for bit; what was charged is never charged again.
     """
     place = Place(tmp_path, str(tmp_path / "budget.db"), epsilon=1000, allowance=1000)
+    _without_groups(_at_one_price(place, "1/100"))
     seen: dict[str, str] = {}
 
     def ask(worker: int, stop: list[bool]) -> None:
@@ -143,8 +160,8 @@ def test_the_catalogue_is_read_again_and_kept_when_broken(tmp_path: Path) -> Non
 
 
 def test_totals_are_read_anew_on_the_owners_schedule(tmp_path: Path) -> None:
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
-    place.path.write_text(place.text().replace('title = "Test"', 'refresh = "1s"'))
+    place = _without_groups(_at_one_price(Place(tmp_path, str(tmp_path / "budget.db")), "0.1"))
+    place.path.write_text(place.path.read_text().replace('title = "Test"', 'refresh = "1s"'))
     with process(place), place.client("ana") as ana:
 
         def count(key: str) -> float:
@@ -161,14 +178,6 @@ def test_totals_are_read_anew_on_the_owners_schedule(tmp_path: Path) -> None:
         else:
             raise AssertionError("the totals stayed as they were")
         assert count("before") < 1000  # a stored answer stays
-
-
-def _at_one_price(place: Place) -> Place:
-    """Fewer questions: between two that are prepared, the service waits."""
-    four = 'epsilons = ["1/100", 0.1, 0.5, 1]'
-    assert four in place.text()
-    place.path.write_text(place.text().replace(four, "epsilons = [1]"))
-    return place
 
 
 def _prepared(service: Service) -> bool:
@@ -242,7 +251,7 @@ def test_questions_are_prepared_again_after_each_refresh(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the first to ask one would wait longer, and others could tell that they were."""
-    place = _at_one_price(Place(tmp_path, str(tmp_path / "budget.db")))
+    place = _without_groups(_at_one_price(Place(tmp_path, str(tmp_path / "budget.db"))))
     text = place.path.read_text()
     place.path.write_text(text.replace('title = "Test"', 'refresh = "1s"'))
     monkeypatch.delattr(signal, "SIGHUP")
@@ -321,7 +330,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     place = Place(tmp_path, str(tmp_path / "budget.db"))
     with serving(place):
         run = [sys.executable, "-m", "hourglass", "serve", str(place.path)]
-        done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+        done = apart.run(run, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert f"127.0.0.1:{place.port} cannot be used" in done.stderr
     assert "login" not in done.stdout
