@@ -222,7 +222,7 @@ def test_nobody_opens_sessions_without_end(running: Place) -> None:
 
 
 def test_signing_in_has_a_rate(tmp_path: Path) -> None:
-    place = Place(tmp_path, str(tmp_path / "budget.db"), rate=1)
+    place = Place(tmp_path, str(tmp_path / "budget.db"), rate=1, plain=True)
     codes = []
     with serving(place), place.client() as browser:
         for _ in range(23):
@@ -455,7 +455,7 @@ def test_too_fast_is_told(tmp_path: Path) -> None:
     rates.check("ana")
     with pytest.raises(Failure, match="too_fast"):
         rates.check("ana")
-    place = Place(tmp_path, str(tmp_path / "budget.db"), rate=2)
+    place = Place(tmp_path, str(tmp_path / "budget.db"), rate=2, plain=True)
     with serving(place), place.client("ana") as ana, place.client("ben") as ben:
         codes = [ana.post("/releases", json=asking(f"k{i}")).status_code for i in range(4)]
         assert ben.post("/releases", json=asking("k")).status_code == 200
@@ -468,7 +468,7 @@ def test_too_fast_is_told(tmp_path: Path) -> None:
 
 def test_together_they_never_spend_more_than_there_is(tmp_path: Path) -> None:
     """Three with allowances of 0.5 each collude against a budget of 1, all at once."""
-    place = Place(tmp_path, str(tmp_path / "budget.db"), epsilon=1, allowance="1/2")
+    place = Place(tmp_path, str(tmp_path / "budget.db"), epsilon=1, allowance="1/2", plain=True)
 
     def ask(number: int) -> int:
         with place.client(("ana", "ben", "olga")[number % 3]) as one:
@@ -484,7 +484,7 @@ def test_together_they_never_spend_more_than_there_is(tmp_path: Path) -> None:
 
 
 def test_a_declared_proxy_is_believed_and_nobody_else(tmp_path: Path) -> None:
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = Place(tmp_path, str(tmp_path / "budget.db"), plain=True)
     plain = place.text()
     for addresses, expected in (("127.0.0.1", 200), ("10.9.9.9", 403)):
         proxy = f'[serve.proxy]\naddresses = ["{addresses}"]\nuser_header = "X-User"\n'
@@ -513,7 +513,7 @@ def test_a_declared_proxy_is_believed_and_nobody_else(tmp_path: Path) -> None:
 
 
 def test_the_proxys_word_counts_more_than_a_cookie_left_behind(tmp_path: Path) -> None:
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = Place(tmp_path, str(tmp_path / "budget.db"), plain=True)
     proxy = '[serve.proxy]\naddresses = ["127.0.0.1"]\nuser_header = "X-User"\n'
     place.path.write_text(place.text() + proxy)
     with serving(place), place.client() as browser:

@@ -97,7 +97,7 @@ def test_a_handshake_that_never_ends_counts_as_a_connection(
         pytest.skip("there is no openssl to make a certificate with")
     make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout k -out c"
     subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = Place(tmp_path, str(tmp_path / "budget.db"), plain=True)
     place.path.write_text(f'{place.text()}\n[serve.tls]\ncertificate = "c"\nkey = "k"\n')
     monkeypatch.setattr(connections, "_MOST_FROM_ONE", 20)
     url = place.url.replace("http", "https")
@@ -171,7 +171,7 @@ GARBAGE = {
 
 def test_whatever_is_sent_the_log_is_lines_of_json(tmp_path: Path) -> None:
     """No stranger writes tracebacks, or words of their own, into the log of the service."""
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = Place(tmp_path, str(tmp_path / "budget.db"), plain=True)
     with process(place) as server:
         for parts in GARBAGE.values():
             with socket.create_connection(("127.0.0.1", place.port), timeout=20) as raw:
