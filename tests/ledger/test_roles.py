@@ -521,10 +521,11 @@ def test_grant_and_revoke_by_command(postgres: PostgresPlace, steward: PostgresP
     assert Budget(steward.location, "b").balance().charges == 1
 
 
-@pytest.mark.parametrize("role", ["", "public", "PUBLIC", "a\0b", 7, None])
-def test_bad_role(steward: PostgresPlace, role: Any) -> None:
-    with pytest.raises(OptionError, match="role"):
-        grant_role(steward.location, role)
+def test_bad_role(steward: PostgresPlace) -> None:
+    bad: list[Any] = ["", "public", "PUBLIC", "a\0b", 7, None]
+    for role in bad:
+        with pytest.raises(OptionError, match="role"):
+            grant_role(steward.location, role)
 
 
 def test_rights_are_changed_by_several_processes_at_once(
@@ -560,31 +561,31 @@ def test_only_the_owner_gives_rights(analyst: PostgresPlace, other: PostgresPlac
     Budget(other.location, "b").reserve(TENTH, question="q")
 
 
-@pytest.mark.parametrize(
-    "right",
-    [
-        "INSERT ON hourglass.entries",
-        "INSERT (budget, number, body, hash) ON hourglass.entries",
-        "UPDATE (answer) ON hourglass.entries",
-        "TRIGGER ON hourglass.entries",
-        "REFERENCES ON hourglass.entries",
-        "UPDATE ON hourglass.ledger",
-        "CREATE ON SCHEMA hourglass",
-    ],
-)
+RIGHTS = [
+    "INSERT ON hourglass.entries",
+    "INSERT (budget, number, body, hash) ON hourglass.entries",
+    "UPDATE (answer) ON hourglass.entries",
+    "TRIGGER ON hourglass.entries",
+    "REFERENCES ON hourglass.entries",
+    "UPDATE ON hourglass.ledger",
+    "CREATE ON SCHEMA hourglass",
+]
+
+
 def test_rights_past_the_functions_are_refused(
-    steward: PostgresPlace, analyst: PostgresPlace, right: str
+    steward: PostgresPlace, analyst: PostgresPlace
 ) -> None:
     """As for a file that others can write to."""
     budget = Budget(analyst.location, "b")
-    steward.execute(f"GRANT {right} TO {analyst.user}")
-    for place in (analyst, steward):
+    for right in RIGHTS:
+        steward.execute(f"GRANT {right} TO {analyst.user}")
+        for place in (analyst, steward):
+            with pytest.raises(LedgerUnsafeError, match="directly"):
+                Budget(place.location, "b")
         with pytest.raises(LedgerUnsafeError, match="directly"):
-            Budget(place.location, "b")
-    with pytest.raises(LedgerUnsafeError, match="directly"):
+            budget.reserve(TENTH, question="q")
+        steward.execute(f"REVOKE {right} FROM {analyst.user}")
         budget.reserve(TENTH, question="q")
-    steward.execute(f"REVOKE {right} FROM {analyst.user}")
-    budget.reserve(TENTH, question="q")
 
 
 def test_default_privileges_do_not_open_a_new_ledger(postgres: PostgresPlace) -> None:
