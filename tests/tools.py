@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +36,14 @@ def at_least(wanted: int, held: Iterator[bool], samples: int) -> bool:
         if wanted <= 0 or wanted > samples - number:
             return wanted <= 0
     raise AssertionError("there are fewer samples than said")
+
+
+def as_likely_as(chance: float, held: Iterable[bool], samples: int, alarm: float = 1e-6) -> bool:
+    """Whether so many of the samples hold as do, if each holds with that chance, in all but an
+    ``alarm`` of cases. The rest are not made once that is decided, either way."""
+    from scipy import stats
+
+    return at_least(int(stats.binom.ppf(alarm, samples, chance)), iter(held), samples)
 
 
 @dataclass(frozen=True)

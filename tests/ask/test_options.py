@@ -68,15 +68,14 @@ OPTIONS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("option", OPTIONS)
-def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
+def test_a_column_as_an_option_is_not_shown(option: str) -> None:
     """Of anything but a plain scalar, messages show only the type, for every option.
 
     This holds for short columns too: a column of two rows is not a pair of bounds, and one of one
     row is not a number.
     """
-    for rows in (1, 2, 3) if option == "bounds" else (1, 3):
+    for kind, rows in itertools.product(COLUMNS, (1, 2, 3) if option == "bounds" else (1, 3)):
         given = column(kind, rows)
         ask: dict[str, Any] = {**GOOD, option: given}
         if option in ("keys", "delta"):
@@ -85,34 +84,36 @@ def test_a_column_as_an_option_is_not_shown(option: str, kind: str) -> None:
             ask["delta"] = "1e-6"
         names = ("list", "tuple", "set", "dict", "iterator")
         if option == "keys" and kind.endswith("text") and kind.startswith(names):
-            assert list(hg.mean(TABLE, **ask))  # keys= takes a list of names
+            assert list(hg.mean(TABLE, **ask)), kind  # keys= takes a list of names
             continue
         if option == "bounds" and rows == 2 and kind in ("list of numbers", "tuple of numbers"):
             given = ask["bounds"] = given[::-1]
-            assert hg.mean(TABLE, **ask).bounds.upper == NUMBER  # bounds= takes a pair
+            assert hg.mean(TABLE, **ask).bounds.upper == NUMBER, kind  # bounds= takes a pair
             continue
-        _refused_without_showing_it(hg.mean, TABLE, **ask)
+        _refused_without_showing_it(kind, hg.mean, TABLE, **ask)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("option", ["epsilon", "scale", "share", "unit", "parse", "engine"])
-def test_a_column_as_an_option_of_bounds_is_not_shown(option: str, kind: str) -> None:
-    for rows in (1, 2, 3):  # numbers in no increasing order: as a scale they would be taken as such
+def test_a_column_as_an_option_of_bounds_is_not_shown(option: str) -> None:
+    # Numbers in no increasing order: as a scale they would be taken as such.
+    for kind, rows in itertools.product(COLUMNS, (1, 2, 3)):
         ask: dict[str, Any] = {"epsilon": 1, option: column(kind, rows)}
-        _refused_without_showing_it(hg.find_bounds, TABLE, "x", **ask)
+        _refused_without_showing_it(kind, hg.find_bounds, TABLE, "x", **ask)
 
 
-def _refused_without_showing_it(call: Callable[..., Any], *data: Any, **ask: Any) -> None:
+def _refused_without_showing_it(
+    kind: str, call: Callable[..., Any], *data: Any, **ask: Any
+) -> None:
     """The error is dropped at once, and with it the question: the next one has its database."""
     try:
         call(*data, **ask)
     except hg.HourglassError as error:
         shown = everything(error)
     else:
-        pytest.fail("it was not refused")
-    assert CANARY not in shown
-    assert "4711" not in shown
+        pytest.fail(f"{kind}: it was not refused")
+    assert CANARY not in shown, kind
+    assert "4711" not in shown, kind
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
@@ -300,7 +301,7 @@ def hard_questions() -> list[dict[str, Any]]:
     return [
         {"bounds": b, "epsilon": e, "algorithm": a}
         for b, e, a in itertools.product(bounds, epsilons, algorithms)
-        if a == "hourglass" or b in bounds[:5:2]  # a charge syncs the disk twice
+        if a == "hourglass" or (b in bounds[:5:2] and e in epsilons[::3])  # the extremes
     ]
 
 
@@ -324,7 +325,8 @@ def test_a_question_fails_before_the_charge_or_not_at_all(budget: hg.Budget) -> 
             json.dumps(found.to_dict(), allow_nan=False)
             str(found)
         assert budget.balance().spent.epsilon == spent, ask
-    assert min(answered) > 50
+    assert len(set(answered)) == 1  # whatever the rows
+    assert answered[0] > 40
 
 
 ASKS: dict[str, Any] = {

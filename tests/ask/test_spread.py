@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from scipy import stats
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.core.totals import MOST_SQUARE
 from hourglass.estimate import spread
 from tests.read.places import Place
-from tests.tools import command, long
+from tests.tools import as_likely_as, command, long
 
 RNG = np.random.default_rng(19)
 TABLE = pd.DataFrame({
@@ -218,15 +217,12 @@ def test_intervals_hold_the_mean_and_the_count(n: int, runs: int) -> None:
     """Releases at 90 %: below nominal with p < 1e-6 fails; of 120 a 50 % interval is rejected."""
     mean = 0.3
     found = answers(np.full(n, mean), (0.0, 1.0), "1", runs)
-    covered = sum(mean in release.interval(0.9) for release in found)
-    assert stats.binom.cdf(covered, runs, 0.9) > 1e-6
-    counted = sum(n in release.interval(0.9, of="count") for release in found)
-    assert stats.binom.cdf(counted, runs, 0.9) > 1e-6
-    summed = sum(n * mean in release.interval(0.9, of="sum") for release in found)
-    assert stats.binom.cdf(summed, runs, 0.9) > 1e-6
+    for of, truth in (("mean", mean), ("count", n), ("sum", n * mean)):
+        held = (truth in release.interval(0.9, of=of) for release in found)
+        assert as_likely_as(0.9, held, runs), of
     if n == 5000:
-        narrow = sum(mean in release.interval(0.5) for release in found)
-        assert stats.binom.cdf(narrow, runs, 0.9) < 1e-6
+        narrow = (mean in release.interval(0.5) for release in found)
+        assert not as_likely_as(0.9, narrow, runs)
 
 
 @pytest.mark.parametrize("miss", [1e-9, 0.05, 0.1, 1 / 3, 0.5])
@@ -258,11 +254,10 @@ def test_the_standard_deviation_of_real_columns(
     values = pd.read_csv(PENGUINS)[column].dropna().to_numpy()
     truth = values.clip(*bounds).std()
     found = answers(values, bounds, epsilon, runs)
-    covered = sum(truth in release.interval(0.9, of="std") for release in found)
-    assert stats.binom.cdf(covered, runs, 0.88) > 1e-6
+    assert as_likely_as(0.88, (truth in each.interval(0.9, of="std") for each in found), runs)
     if epsilon == "4":
-        narrow = sum(truth in release.interval(0.5, of="std") for release in found)
-        assert stats.binom.cdf(narrow, runs, 0.88) < 1e-6
+        narrow = (truth in each.interval(0.5, of="std") for each in found)
+        assert not as_likely_as(0.88, narrow, runs)
 
 
 @pytest.mark.slow

@@ -21,9 +21,9 @@ __all__ = ["ASK", "run", "spawn"]
 ASK = ["--bounds", "0", "9", "--epsilon", "1"]
 
 
-def run(*words: str | Path) -> CompletedProcess[str]:
+def run(*words: str | Path, encoding: str = "utf-8") -> CompletedProcess[str]:
     """The command in this process, its streams as real as those of a pipe."""
-    told = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
+    told = [io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2)]
     typed = ["hourglass", *map(str, words)]
     code: Any = 0
     with (

@@ -103,8 +103,8 @@ def test_a_hundred_slots_cost_less_than_their_sum(place: Place) -> None:
 
 def test_what_is_spent_is_never_more_than_promised(place: Place) -> None:
     """Sixty slots of 1/10 add up to more than all hundred promise."""
-    budget = slots(place, 100)
-    limit = budget.terms.limit
+    limit = slots(place, 100).terms.limit
+    budget = Budget(place.location, "b", keep_connection=True)
     for number in range(61):
         budget.reserve("0.1", question=f"q{number}")
         spent, total = budget.balance().spent, (number + 1) * TENTH
@@ -218,7 +218,8 @@ def test_both_stores_and_the_server_itself_accept_the_same(
     """The client in front of a file, in front of PostgreSQL, and bare calls of the functions."""
     name = "b-" + os.urandom(6).hex()
     file = create_budget(str(tmp_path / "budget.db"), name, **RULES[rule])
-    server = create_budget(postgres.location, name, **RULES[rule])
+    create_budget(postgres.location, name, **RULES[rule])
+    server = Budget(postgres.location, name, keep_connection=True)
     bare = create_budget(postgres.location, f"{name}-bare", **RULES[rule])
     statement = "SELECT hourglass.reserve(%s, %s, %s, '', %s, '0/1')"
     outcomes: list[list[bool]] = [[], [], []]

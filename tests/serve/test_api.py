@@ -262,7 +262,7 @@ def test_a_refusal_names_the_argument_and_what_is_offered(
 
 
 def test_a_standard_deviation_that_is_offered_for_another_column(tmp_path: object) -> None:
-    place = Place(tmp_path, f"{tmp_path}/budget.db")  # type: ignore[arg-type]
+    place = Place(tmp_path, f"{tmp_path}/budget.db", plain=True)  # type: ignore[arg-type]
     text = place.text().replace('measured_in = "minutes"', 'measured_in = "minutes"\nspread = true')
     place.path.write_text(text)
     with serving(place), place.client("ana") as ana:
@@ -328,7 +328,7 @@ def test_a_field_that_is_given_twice_is_refused(running: Place) -> None:
 
 def test_what_is_left_is_told_of_the_smaller_part(tmp_path: object) -> None:
     """Of a budget of 1 with an allowance of 0.6, of which 0.5 is spent, 0.1 is left."""
-    place = Place(tmp_path, f"{tmp_path}/budget.db", epsilon=1, allowance="0.6")  # type: ignore[arg-type]
+    place = Place(tmp_path, f"{tmp_path}/budget.db", epsilon=1, allowance="0.6", plain=True)  # type: ignore[arg-type]
     with serving(place), place.client("ana") as ana:
         assert ana.post("/releases", json=asking("half", epsilon="0.5")).status_code == 200
         error = ana.post("/releases", json=asking("more", epsilon="1")).json()["error"]
@@ -388,7 +388,7 @@ def test_readers_read_and_do_not_ask(running: Place) -> None:
 
 def test_a_reader_reads_nothing_of_what_is_closed_to_them(tmp_path: object) -> None:
     """Two datasets share a budget, and one of them is for Ben alone."""
-    place = Place(tmp_path, f"{tmp_path}/budget.db")  # type: ignore[arg-type]
+    place = Place(tmp_path, f"{tmp_path}/budget.db", plain=True)  # type: ignore[arg-type]
     place.path.write_text(place.text().replace('budget = "other"', 'budget = "main"'))
     with serving(place), place.client("rita") as rita, place.client("ben") as ben:
         assert ben.post("/releases", json=asking("open")).status_code == 200
@@ -509,7 +509,7 @@ def test_nothing_is_asked_that_cannot_be_written_down(tmp_path: object, running:
 
 
 def test_the_whole_way_on_postgres(postgres: object, tmp_path: object) -> None:
-    place = Place(tmp_path, postgres.location, epsilon=1, allowance="0.5")  # type: ignore[arg-type, attr-defined]
+    place = Place(tmp_path, postgres.location, epsilon=1, allowance="0.5", plain=True)  # type: ignore[arg-type, attr-defined]
     with serving(place), place.client("ana") as ana, place.client("ben") as ben:
         for number in range(5):
             assert ana.post("/releases", json=asking(f"k{number}")).status_code == 200
@@ -524,7 +524,7 @@ def test_a_question_that_failed_is_told_as_such_ever_after(
     tmp_path: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error after the noise was drawn: charged once, never answered, and never noised again."""
-    place = Place(tmp_path, f"{tmp_path}/budget.db")  # type: ignore[arg-type]
+    place = Place(tmp_path, f"{tmp_path}/budget.db", plain=True)  # type: ignore[arg-type]
 
     def fails(*_: object, **__: object) -> None:
         raise ZeroDivisionError

@@ -127,7 +127,12 @@ def test_an_analyst_sees_nobody_elses_questions(running: Place) -> None:
 
 @pytest.mark.slow
 def test_an_owner_who_is_no_analyst_does_not_ask(tmp_path: Path) -> None:
-    place = Place(tmp_path, f"{tmp_path}/budget.db", people={"olga": ["owner"], "ben": ["analyst"]})
+    place = Place(
+        tmp_path,
+        f"{tmp_path}/budget.db",
+        people={"olga": ["owner"], "ben": ["analyst"]},
+        plain=True,
+    )
     place.path.write_text(place.text().replace("zoe = 0", ""))
     service = place.service()
     person = service.state.catalogue.people["olga"]
@@ -187,7 +192,7 @@ def test_the_forms_of_two_people_behind_a_proxy_differ() -> None:
 @pytest.mark.slow
 def test_strangers_have_a_rate(tmp_path: Path) -> None:
     """Sixty wrong tokens a minute from one address, and no more lines in the journal."""
-    place = Place(tmp_path, f"{tmp_path}/budget.db")
+    place = Place(tmp_path, f"{tmp_path}/budget.db", plain=True)
     wrong = {"Authorization": "Bearer hg_wrong"}
     with serving(place), place.client() as stranger:
         began = time.monotonic()
@@ -205,7 +210,7 @@ def test_strangers_have_a_rate(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_everybody_has_a_rate_of_their_own(tmp_path: Path) -> None:
     """Twenty requests for each question that may be asked; one person leaves the others theirs."""
-    place = Place(tmp_path, f"{tmp_path}/budget.db", rate=1)
+    place = Place(tmp_path, f"{tmp_path}/budget.db", rate=1, plain=True)
     with serving(place), place.client("ana") as ana, place.client("ben") as ben:
         codes = [ana.get("/healthz").status_code for _ in range(30)]  # open to all, and not counted
         assert codes == [200] * 30
@@ -319,7 +324,7 @@ def test_an_unexpected_error_is_logged_by_its_type(
     def fails(*_: object, **__: object) -> None:
         raise ZeroDivisionError(CANARY)
 
-    place = Place(tmp_path, f"{tmp_path}/budget.db")
+    place = Place(tmp_path, f"{tmp_path}/budget.db", plain=True)
     with serving(place) as (service, _), caplog.at_level(logging.INFO, "hourglass.serve"):
         monkeypatch.setattr(server, "load", fails)
         assert _Reloading(service, place.path)._reload("schedule") is False
@@ -387,7 +392,7 @@ def test_a_catalogue_that_promises_another_budget_is_refused(running: Place, ter
 @pytest.mark.slow
 def test_a_ledger_at_another_place_is_another_ledger(tmp_path: Path) -> None:
     """A new catalogue may move a budget of the same name; charges go to where it says."""
-    place = Place(tmp_path, f"{tmp_path}/budget.db")
+    place = Place(tmp_path, f"{tmp_path}/budget.db", plain=True)
     service = place.service()
     place.ledger = f"{tmp_path}/moved.db"
     create_budget(place.ledger, "main", epsilon=place.epsilon, delta=place.delta)
@@ -428,7 +433,7 @@ def test_the_slot_of_an_answer_is_for_all_groups_there_can_be(running: Place) ->
 def test_a_charge_that_was_taken_back_is_in_no_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = Place(tmp_path, f"{tmp_path}/budget.db")
+    place = Place(tmp_path, f"{tmp_path}/budget.db", plain=True)
     service = place.service()
     state, person = service.state, service.state.catalogue.people["ana"]
     asked = state.asked(person, "clinic", ["minutes"], "", "", False, "0.1")
@@ -551,7 +556,7 @@ def test_the_options_of_a_column_are_those_of_its_questions(running: Place) -> N
 @pytest.mark.slow
 def test_no_header_changes_where_a_connection_comes_from(tmp_path: Path) -> None:
     """A proxy adds X-Forwarded-For, and so can everybody; the cookie is bound to https."""
-    place = Place(tmp_path, f"{tmp_path}/budget.db")
+    place = Place(tmp_path, f"{tmp_path}/budget.db", plain=True)
     for address, code in (("10.9.9.9", 403), ("127.0.0.1", 401)):
         proxy = f'[serve.proxy]\naddresses = ["{address}"]\nuser_header = "X-User"\n'
         place.path.write_text(place.text() + proxy)

@@ -26,7 +26,14 @@ def test_everybody_is_answered_and_charged_once(
     if kind == "postgres":
         ledger = request.getfixturevalue("postgres").location
     people = {f"p{i}": ["analyst"] for i in range(10)} | {"olga": ["owner"]}
-    place = Place(tmp_path, ledger, epsilon=100, allowance=100, people=people | {"zoe": ["reader"]})
+    place = Place(
+        tmp_path,
+        ledger,
+        epsilon=100,
+        allowance=100,
+        people=people | {"zoe": ["reader"]},
+        plain=True,
+    )
     place.path.write_text(place.text().replace('people = ["ben"]', "people = []"))
 
     def analyst(number: int) -> list[Any]:

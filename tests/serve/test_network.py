@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from hourglass.serve import connections
-from hourglass.serve.connections import Listening
+from hourglass.serve.connections import Listening, PatientProtocol
 
 from .support import Place, process, serving
 
@@ -63,15 +64,28 @@ def test_a_client_that_takes_no_reply_is_dropped(
 def test_a_client_that_takes_its_time_is_not(
     running: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has taken some of the replies at every look."""
-    monkeypatch.setattr(connections, "_READ_SECONDS", 2.5)  # a busy machine may stop it for one
+    """It has taken some of the replies at every look: each waits for that, since a busy machine
+    may stop the client for longer than any patience."""
+    monkeypatch.setattr(connections, "_READ_SECONDS", 0.05)
+    look, looks = PatientProtocol._look, [(0, 0)]
+
+    def after_some(protocol: Any) -> None:
+        waiting = (id(protocol.cycle), protocol.transport.get_write_buffer_size())
+        if waiting[1] and waiting == looks[-1]:
+            asyncio.get_running_loop().call_later(0.01, protocol._look)
+        else:
+            looks.append(waiting)
+            look(protocol)
+
+    monkeypatch.setattr(PatientProtocol, "_look", after_some)
     with stalled(running, room=100_000) as slow:
         slow.settimeout(10)
-        end, got = time.monotonic() + 6, b""
-        while time.monotonic() < end:
+        end, got = time.monotonic() + 60, b""
+        while sum(size > 0 for _, size in looks) < 10 and time.monotonic() < end:
             got += slow.recv(100_000)
             time.sleep(0.05)
         assert running.open["127.0.0.1"] == 1
+        assert sum(size > 0 for _, size in looks) >= 10
         assert got.count(b"HTTP/1.1 200") > 50
 
 
@@ -83,7 +97,7 @@ def test_a_handshake_that_never_ends_counts_as_a_connection(
         pytest.skip("there is no openssl to make a certificate with")
     make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout k -out c"
     subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = Place(tmp_path, str(tmp_path / "budget.db"), plain=True)
     place.path.write_text(f'{place.text()}\n[serve.tls]\ncertificate = "c"\nkey = "k"\n')
     monkeypatch.setattr(connections, "_MOST_FROM_ONE", 20)
     url = place.url.replace("http", "https")
@@ -157,7 +171,7 @@ GARBAGE = {
 
 def test_whatever_is_sent_the_log_is_lines_of_json(tmp_path: Path) -> None:
     """No stranger writes tracebacks, or words of their own, into the log of the service."""
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = Place(tmp_path, str(tmp_path / "budget.db"), plain=True)
     with process(place) as server:
         for parts in GARBAGE.values():
             with socket.create_connection(("127.0.0.1", place.port), timeout=20) as raw:

@@ -31,12 +31,21 @@ from .support import Place, asking, process, serving, spent, write_data
 pytestmark = pytest.mark.slow
 
 
+def _at_one_price(place: Place, price: str = "1") -> Place:
+    """Fewer questions: between two that are prepared, the service waits."""
+    four = 'epsilons = ["1/100", 0.1, 0.5, 1]'
+    assert four in place.text()
+    place.path.write_text(place.path.read_text().replace(four, f'epsilons = ["{price}"]'))
+    return place
+
+
 def test_killed_in_the_middle_and_started_again(tmp_path: Path) -> None:
     """Eight people ask without a pause while the process is killed, twice.
 
     What was answered stays as it was, bit for bit; what was charged is never charged again.
     """
-    place = Place(tmp_path, str(tmp_path / "budget.db"), epsilon=1000, allowance=1000)
+    place = Place(tmp_path, str(tmp_path / "budget.db"), epsilon=1000, allowance=1000, plain=True)
+    _at_one_price(place, "1/100")
     seen: dict[str, str] = {}
 
     def ask(worker: int, stop: list[bool]) -> None:
@@ -83,7 +92,7 @@ def test_killed_in_the_middle_and_started_again(tmp_path: Path) -> None:
 
 
 def test_the_catalogue_is_read_again_and_kept_when_broken(tmp_path: Path) -> None:
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = Place(tmp_path, str(tmp_path / "budget.db"), plain=True)
     lines: list[str] = []
     with process(place) as server:
 
@@ -143,8 +152,8 @@ def test_the_catalogue_is_read_again_and_kept_when_broken(tmp_path: Path) -> Non
 
 
 def test_totals_are_read_anew_on_the_owners_schedule(tmp_path: Path) -> None:
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
-    place.path.write_text(place.text().replace('title = "Test"', 'refresh = "1s"'))
+    place = _at_one_price(Place(tmp_path, str(tmp_path / "budget.db"), plain=True), "0.1")
+    place.path.write_text(place.path.read_text().replace('title = "Test"', 'refresh = "1s"'))
     with process(place), place.client("ana") as ana:
 
         def count(key: str) -> float:
@@ -161,14 +170,6 @@ def test_totals_are_read_anew_on_the_owners_schedule(tmp_path: Path) -> None:
         else:
             raise AssertionError("the totals stayed as they were")
         assert count("before") < 1000  # a stored answer stays
-
-
-def _at_one_price(place: Place) -> Place:
-    """Fewer questions: between two that are prepared, the service waits."""
-    four = 'epsilons = ["1/100", 0.1, 0.5, 1]'
-    assert four in place.text()
-    place.path.write_text(place.text().replace(four, "epsilons = [1]"))
-    return place
 
 
 def _prepared(service: Service) -> bool:
@@ -242,7 +243,7 @@ def test_questions_are_prepared_again_after_each_refresh(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the first to ask one would wait longer, and others could tell that they were."""
-    place = _at_one_price(Place(tmp_path, str(tmp_path / "budget.db")))
+    place = _at_one_price(Place(tmp_path, str(tmp_path / "budget.db"), plain=True))
     text = place.path.read_text()
     place.path.write_text(text.replace('title = "Test"', 'refresh = "1s"'))
     monkeypatch.delattr(signal, "SIGHUP")
@@ -292,7 +293,7 @@ def test_beyond_this_machine_with_a_certificate(tmp_path: Path) -> None:
         pytest.skip("there is no openssl to make a certificate with")
     make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -keyout k -out c"
     subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = Place(tmp_path, str(tmp_path / "budget.db"), plain=True)
     text = place.text().replace("127.0.0.1", "0.0.0.0")
     place.path.write_text(text)
     with pytest.raises(CatalogueError, match="can be reached from other machines"):
@@ -318,10 +319,10 @@ def test_beyond_this_machine_with_a_certificate(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = Place(tmp_path, str(tmp_path / "budget.db"), plain=True)
     with serving(place):
         run = [sys.executable, "-m", "hourglass", "serve", str(place.path)]
-        done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+        done = apart.run(run, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert f"127.0.0.1:{place.port} cannot be used" in done.stderr
     assert "login" not in done.stdout
@@ -339,7 +340,7 @@ def test_without_the_extra_the_error_names_it(tmp_path: Path) -> None:
 
 def test_a_ledger_that_goes_back_between_two_catalogues_is_refused(tmp_path: Path) -> None:
     """What was seen of a ledger is not forgotten when the catalogue is read again."""
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = Place(tmp_path, str(tmp_path / "budget.db"), plain=True)
     service = place.service()
     shutil.copy2(place.ledger, tmp_path / "older")
     person = service.state.catalogue.people["ana"]
@@ -355,7 +356,7 @@ def test_a_ledger_that_goes_back_between_two_catalogues_is_refused(tmp_path: Pat
 
 
 def test_a_new_rate_counts_at_once(tmp_path: Path) -> None:
-    place = Place(tmp_path, str(tmp_path / "budget.db"), rate=1)
+    place = Place(tmp_path, str(tmp_path / "budget.db"), rate=1, plain=True)
     with serving(place) as (service, _), place.client("ana") as ana:
         codes = [ana.post("/releases", json=asking(f"a{i}")).status_code for i in range(2)]
         text = place.text().replace("questions_per_minute = 1\n", "questions_per_minute = 99\n")
@@ -367,7 +368,7 @@ def test_a_new_rate_counts_at_once(tmp_path: Path) -> None:
 
 def test_a_proxy_declared_later_counts_at_once(tmp_path: Path) -> None:
     """Also for the header that keeps browsers to https."""
-    place = Place(tmp_path, str(tmp_path / "budget.db"))
+    place = Place(tmp_path, str(tmp_path / "budget.db"), plain=True)
     with serving(place) as (service, _), place.client("ana") as ana:
         assert "strict-transport-security" not in ana.get("/budget").headers
         place.path.write_text(place.text() + '[serve.proxy]\naddresses = ["127.0.0.1"]\n')
