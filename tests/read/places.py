@@ -228,7 +228,8 @@ LARGE = 10_000
 def spark_rows(session: Any, folder: Path) -> Place:
     """A small table as rows that Spark is given, which is quicker than to find and open a file.
 
-    With Spark's own settings it is a file, as users have it.
+    They are one partition, which Spark adds up in one task, without a shuffle. With Spark's own
+    settings it is a file, as users have it, and partial sums are shuffled.
     """
     file = spark(session, folder)
 
@@ -236,6 +237,6 @@ def spark_rows(session: Any, folder: Path) -> Place:
         kept = all(str(kind) in KEPT or pa.types.is_decimal(kind) for kind in table.schema.types)
         if len(table) >= LARGE or not kept or not is_quick(session):
             return file(table)
-        return {"data": session.createDataFrame(table)}
+        return {"data": session.createDataFrame(table).coalesce(1)}
 
     return place

@@ -44,6 +44,7 @@ session = (
     SparkSession.builder.remote(cluster)
     .config("spark.executor.memory", "512m")
     .config("spark.sql.shuffle.partitions", "2")
+    .config("spark.ui.enabled", "false")
     .getOrCreate()
 )
 assert "connect" in type(session).__module__

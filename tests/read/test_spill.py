@@ -300,14 +300,19 @@ def test_old_time_is_not_waited_for(place: Path) -> None:
 @pytest.mark.engine("spark")
 @pytest.mark.xdist_group("spark processes")
 def test_a_session_of_our_own_spills_to_the_same_place(place: Path) -> None:
+    """It shuffles numbers without SQL, of which Spark loads several seconds of classes."""
     reason = places.java_17()
     if reason:
         pytest.skip(reason)
     program = (
         "from hourglass.read.engines.spark import session\n"
         "made = session('local[1]')\n"
-        "made.range(1000).repartition(3).count()\n"
-        "print(made.conf.get('spark.local.dir'), flush=True)\n"
+        "context = made.sparkContext\n"
+        "numbers = context._jvm.java.util.ArrayList()\n"
+        "for number in range(9):\n"
+        "    numbers.add(number)\n"
+        "context._jsc.parallelize(numbers).repartition(3).count()\n"
+        "print(context.getConf().get('spark.local.dir'), flush=True)\n"
         "made.stop()\n"
     )
     told = subprocess.run(
