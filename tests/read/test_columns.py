@@ -121,7 +121,8 @@ def agree(
     group.
     """
     made = table(rows, [one[0] for one in asked], kinds)
-    query, found = totals(place(made), asked, by=GROUP, **more)
+    placed = place(made)
+    query, found = totals(placed, asked, by=GROUP, **more)
     grids = [value.grid for value in query.values]
     powers = [(each.column, each.power) for each in query.sums]
     known: dict[str, Any] = {"missing": [v.missing for v in query.values], "powers": powers}
@@ -134,7 +135,9 @@ def agree(
     assert found == corpus.reference_of_columns(numbers, grids, unit, **known)
     if not whole:
         return
-    _, found = totals(place(made), asked, **more)
+    if isinstance(placed["data"], pa.RecordBatchReader):  # which is read once
+        placed = place(made)
+    _, found = totals(placed, asked, **more)
     numbers = [(values, "all", person) for values, _, person in numbers]
     none = ((0,) * len(query.sums), 0)
     assert found == corpus.reference_of_columns(numbers, grids, unit, **known).get("all", none)
