@@ -83,7 +83,8 @@ def forms(column: pa.Array, folder: Path) -> dict[str, dict[str, Any]]:
 def test_decimals_are_rounded_once(precision: int, scale: int, tmp_path: Path) -> None:
     """Of candidates that are the nearest doubles, each decimal is equal to its own.
 
-    On DataFusion, where a query of many candidates takes long to write, with half of them.
+    On DataFusion, where a query of many candidates takes long to write, with a third of them; with
+    all where doubles cease to hold every decimal, and one of two hundred is rounded twice.
     """
     dice, most = random.Random(precision), 10**precision - 1
     raw = [dice.randint(-most, most) // 10 ** dice.randrange(precision) for _ in range(200)]
@@ -93,7 +94,7 @@ def test_decimals_are_rounded_once(precision: int, scale: int, tmp_path: Path) -
     column = decimals([None, most, -most, 0, *raw], precision, scale)
     wrong = []
     for name, form in forms(column, tmp_path).items():
-        every = 2 if name == "datafusion" else 1
+        every = 3 if name == "datafusion" and precision not in (16, 18) else 1
         found = bounds_question(**form, epsilon=1, scale=scale_[::every]).read().below
         if found != below[::every]:
             wrong.append(name)
