@@ -34,7 +34,8 @@ ASK: dict[str, Any] = {"bounds": (0, 100), "epsilon": 1, "grid": 100}
 
 def decimals(raw: list[int], kind: Any, offset: int = 0) -> pa.Array:
     """An array with these raw integers, which nobody checks."""
-    data = b"".join(value.to_bytes(kind.byte_width, "little", signed=True) for value in raw)
+    known = {value: value.to_bytes(kind.byte_width, "little", signed=True) for value in {*raw}}
+    data = b"".join(map(known.__getitem__, raw))
     return pa.Array.from_buffers(kind, len(raw) - offset, [None, pa.py_buffer(data)], offset=offset)
 
 

@@ -199,12 +199,12 @@ def test_every_pair_of_encodings(tmp_path: Path, family: str, files: str) -> Non
                 paths = sorted(map(str, (tmp_path / f"{i} {size}").iterdir()))
                 format = "feather" if engine == "arrow" else "parquet"
                 placed = {"data": pyarrow.dataset.dataset(paths, format=format)}
-            if size:
-                assert count_question(**placed, epsilon=1).read().only.count == 100 + size
             try:
                 question = count_question(**placed, epsilon=1, by="g", delta=1e-6)
             except hg.DataError:
                 told.append("refused")
+                if size:  # what is answered can be read
+                    assert count_question(**placed, epsilon=1).read().only.count == 100 + size
                 continue
             named = sum(len(table) - table["g"].null_count for table in tables)
             assert question.read().count.sum() == named, (one, two)

@@ -162,7 +162,7 @@ def test_a_trusted_select_is_run_unchecked(database: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", ["mean", "bounds"])
 def test_the_command(database: str, asked: str, tmp_path: Path) -> None:
-    more = ["--bounds", 0, 100] if asked == "mean" else []
+    more = ["--bounds", 0, 100] if asked == "mean" else ["--scale", "0,50,100"]
     line = [asked, database, "x", "--epsilon", 1, "--table", "SELECT x FROM t LIMIT 5", *more]
     told = command(*line)
     assert told.code == 2

@@ -25,7 +25,7 @@ from tests.read import places
 
 CANARY = "CANARY8f31"
 #: More names than fit into the memory that the program below is given.
-ROWS = 400_000
+ROWS = 200_000
 
 
 @pytest.fixture

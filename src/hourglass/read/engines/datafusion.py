@@ -106,7 +106,7 @@ class DataFusion:
         columns = [_name(f) if f.name in texts else _present(f) for f in query.fields]
         columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
         native = f"SELECT {columns_of(columns)} FROM {_TABLE}"
-        return with_source(native, _DIALECT.write(query.text("halves", PLAIN)))
+        return with_source(native, _DIALECT.write_query(*query.steps("halves", PLAIN)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query; the result is an Arrow table.

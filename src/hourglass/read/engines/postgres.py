@@ -117,7 +117,7 @@ class Postgres:
         fields = [_name(f) if f.name in texts else _plain(f, ranges) for f in query.fields]
         fields += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
         native = f"SELECT {columns_of(fields)} FROM {self._relation}"
-        return with_source(native, _DIALECT.write(query.text("numeric", POSTGRES)))
+        return with_source(native, _DIALECT.write_query(*query.steps("numeric", POSTGRES)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query on the server."""

@@ -152,7 +152,7 @@ class Spark:
         )
         inputs = "".join(f", {_input(i.field)} AS {_quoted(i.alias)}" for i in asked.inputs)
         native = f"SELECT {(columns + inputs).removeprefix(', ')} FROM {self._view}"
-        return with_source(native, _DIALECT.write(asked.text(sums, SPARK)))
+        return with_source(native, _DIALECT.write_query(*asked.steps(sums, SPARK)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query, and drop the view."""

@@ -125,7 +125,7 @@ class SQLite:
         columns = [f"{_sound(read.get(f.name, f))} AS {identifier(f.name)}" for f in asked.fields]
         columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in asked.inputs]
         native = f"SELECT {columns_of(columns)} FROM {self._relation}"
-        found = with_source(native, _DIALECT.write(asked.text("halves", SQLITE)))
+        found = with_source(native, _DIALECT.write_query(*asked.steps("halves", SQLITE)))
         with guarded_schema(
             "table: SQLite cannot prepare the query; write the names of tables as in main.visits"
         ):

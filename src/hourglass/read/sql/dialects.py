@@ -10,7 +10,7 @@ see its ``sql``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -33,12 +33,17 @@ class Dialect:
         """Translate from DuckDB's dialect into this one."""
         return _written(text, self)
 
+    def write_query(self, steps: Sequence[tuple[str, str]], last: str) -> str:
+        """Translate a query step by step: many queries share steps, and some of them are long."""
+        clauses = ", ".join(f"{name} AS ({self.write(body)})" for name, body in steps)
+        return f"WITH {clauses} {self.write(last)}" if steps else self.write(last)
+
     def part(self, text: str) -> str:
         """Translate a part of a SELECT."""
         return self.write(f"SELECT {text}").removeprefix("SELECT ")
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _written(text: str, dialect: Dialect) -> str:
     import sqlglot
     from sqlglot import expressions

@@ -148,14 +148,16 @@ class Histogram:
 
     def text(self, sums: str = "huge", words: Words = DUCKDB) -> str:
         """The query; NaN is left out."""
+        return with_steps(*self.steps(sums, words))
+
+    def steps(self, sums: str = "huge", words: Words = DUCKDB) -> tuple[list[tuple[str, str]], str]:
+        """The common table expressions of the query, and its final SELECT."""
         self._check()
         steps = self._rows(sums, words)
         zero = whole(0)
         steps += words.bucket(self._thresholds, steps[-1][0])
-        return with_steps(
-            steps,
-            f"SELECT t AS k1, COUNT(t) AS n, {zero} AS hi1, {zero} AS lo1 FROM bucketed GROUP BY t",
-        )
+        counted = f"SELECT t AS k1, COUNT(t) AS n, {zero} AS hi1, {zero} AS lo1"
+        return steps, f"{counted} FROM bucketed GROUP BY t"
 
     def handed_over(self) -> str | None:
         """A DuckDB query that returns the number of each row that counts, for NumPy to count.

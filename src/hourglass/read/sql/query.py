@@ -299,9 +299,13 @@ class Query:
         otherwise "halves": SUM could overflow, so high and low halves are summed separately;
         "doubles" (Spark) does so in doubles where it can: see :func:`.cells.halves`.
         """
+        return with_steps(*self.steps(sums, words))
+
+    def steps(self, sums: str = "huge", words: Words = DUCKDB) -> tuple[list[tuple[str, str]], str]:
+        """The common table expressions of the query, and its final SELECT."""
         rest = self._person_steps(sums) if self.person else self._complete_steps(sums)
         steps = [*self.first_steps(words), *self._quantised(sums), *rest]
-        return with_steps(steps, self._aggregate(steps[-1][0], sums))
+        return steps, self._aggregate(steps[-1][0], sums)
 
     def of_columns(self, columns: Mapping[str, Column]) -> Groups:
         """The totals of columns in memory, by the kernel."""

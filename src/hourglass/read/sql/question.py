@@ -85,6 +85,9 @@ class Question(Protocol):
     def text(self, sums: str = "huge", words: Words = DUCKDB) -> str:
         """The query over a table named ``source``, in DuckDB's dialect."""
 
+    def steps(self, sums: str = "huge", words: Words = DUCKDB) -> tuple[list[tuple[str, str]], str]:
+        """The common table expressions of that query, by their names, and its final SELECT."""
+
     def handed_over(self) -> str | None:
         """A DuckDB query for the rows, which NumPy then adds up; None if ``text`` is to run."""
 
