@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import product, starmap
 from operator import add
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,8 @@ __all__ = ["Losses", "enumerate_losses", "exact_audit", "exact_finding", "table_
 
 #: How precisely the pmf must follow the level: enclosures of 160 bits are far tighter.
 _SLACK = Fraction(1, 10**30)
+#: Up to here, sums of coordinates fit int64.
+_MOST_INT64: Final = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,9 @@ def table_of(lattice: Lattice) -> _Table:
 def _levels(part: Part, axes: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
     """The levels of every point of a product of axes."""
     if part.levels is not None:
-        found: npt.NDArray[np.int64] = part.levels(*np.ix_(*(np.array(axis) for axis in axes)))
+        far = max(abs(end) for axis in axes for end in (axis[0], axis[-1]))
+        kind: Any = np.int64 if far < _MOST_INT64 else object
+        found: npt.NDArray[Any] = part.levels(*np.ix_(*(np.array(axis, kind) for axis in axes)))
         return found
     shape = [len(axis) for axis in axes]
     levels = np.fromiter(starmap(part.level, product(*axes)), np.int64, math.prod(shape))
@@ -234,10 +239,15 @@ def _pmf_follows(lattice: Lattice) -> bool:
         return True
     origin = _origin(lattice)
     top = lattice.pmf(*origin) / exp_minus(_exponent(lattice, origin))
+    right: dict[Fraction, Enclosure] = {}
     for point in _landmarks(lattice):
-        ratio = lattice.pmf(*point) / exp_minus(_exponent(lattice, point)) / top
+        exponent, mass = _exponent(lattice, point), lattice.pmf(*point)
+        if mass == right.get(exponent):
+            continue
+        ratio = mass / exp_minus(exponent) / top
         if 1 not in ratio or ratio.high - ratio.low > _SLACK:
             return False
+        right[exponent] = mass
     return True
 
 
