@@ -84,10 +84,17 @@ def holds_at(mechanism: MeanMechanism, noisy: NoisyTotals, mu: float, confidence
     )
 
 
-def point_coverage(
-    name: str, n: int, epsilon: str, samples: int, *, confidence: float = 0.95, seed: int = 1
-) -> float:
-    """How often the population's mean is not excluded: at most as often as the interval holds."""
-    mu, mechanism = POPULATIONS[name][0], mechanism_for(name, epsilon)
-    answers = noisy_samples(name, n, mechanism, samples, seed)
-    return sum(holds_at(mechanism, noisy, mu, confidence) for noisy in answers) / samples
+def not_excluded(
+    name: str,
+    n: int,
+    epsilon: str,
+    samples: int,
+    *,
+    algorithm: str = "hourglass",
+    confidence: float = 0.95,
+    seed: int = 1,
+) -> Iterator[bool]:
+    """Whether each sample does not exclude the population's mean: if so, its interval holds it."""
+    mu, mechanism = POPULATIONS[name][0], mechanism_for(name, epsilon, algorithm)
+    for noisy in noisy_samples(name, n, mechanism, samples, seed):
+        yield holds_at(mechanism, noisy, mu, confidence)

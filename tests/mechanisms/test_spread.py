@@ -99,17 +99,23 @@ def test_moments_are_those_of_the_sum_and_the_rest() -> None:
 
 
 def every_upper(law: hg.HourglassTriangle, k: int, x: Any) -> Any:
-    """P(K = k, U1 + 2 U2 >= x) for many x, point by point."""
+    """P(K = k, U1 + 2 U2 >= x) for many x, region by region.
+
+    U1 + 2 U2 is W k + d where d = U2 - U0: with a given d, the points of a region are a row, whose
+    length is counted.
+    """
     W, c, total = law.whole, law.centre, np.zeros(len(x))
     for L in range(abs(k), int(26 / float(law.epsilon)) + 6, 2):
         p, t = (L + k) // 2 * W + c, (L - k) // 2 * W + c
-        sides = np.arange(-t, p + 1)
-        u0, u2 = sides[:, None], sides[None, :]
-        u1 = W * k - u0 - u2
-        sums = (u1 + 2 * u2)[(u1 >= -t) & (u1 <= p)]
-        low, places = sums.min(), np.bincount(sums - sums.min())
-        above = np.append(np.cumsum(places[::-1])[::-1], 0)  # how many are at least low + i
-        total += math.exp(-float(law.epsilon) * L) * above[np.clip(x - low, 0, len(places))]
+        d = np.arange(-p - t, p + t + 1)
+        # -t <= u0 <= p, the same of u2 = u0 + d, and of u1 = W k - d - 2 u0.
+        first = np.maximum(np.maximum(-t, -t - d), -((p + d - W * k) // 2))
+        last = np.minimum(np.minimum(p, p - d), (W * k - d + t) // 2)
+        row = np.maximum(0, last - first + 1)
+        above = np.append(np.cumsum(row[::-1])[::-1], 0)  # how many are at least W k + d
+        assert above[0] == law.points((L + k) // 2, (L - k) // 2)
+        places = np.clip(x - W * k + p + t, 0, len(row))
+        total += math.exp(-float(law.epsilon) * L) * above[places]
     return total / float(law.normaliser())
 
 

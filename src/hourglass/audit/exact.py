@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import product, starmap
 from operator import add
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,11 @@ from .finding import Finding
 __all__ = ["Losses", "enumerate_losses", "exact_audit", "exact_finding", "table_of"]
 
 #: How precisely the pmf must follow the level: enclosures of 160 bits are far tighter.
-_SLACK = Fraction(1, 10**30)
+_SLACK: Final = Fraction(1, 10**30)
+#: Up to here, sums of coordinates fit int64.
+_MOST_INT64: Final = 1 << 60
+#: Farther out an enclosure of 160 bits would have no digits left.
+_FARTHEST: Final = 40
 
 
 @dataclass(frozen=True)
@@ -143,11 +148,16 @@ def table_of(lattice: Lattice) -> _Table:
 def _levels(part: Part, axes: Sequence[Sequence[int]]) -> npt.NDArray[np.int64]:
     """The levels of every point of a product of axes."""
     if part.levels is not None:
-        found: npt.NDArray[np.int64] = part.levels(*np.ix_(*(np.array(axis) for axis in axes)))
+        found: npt.NDArray[np.int64] = part.levels(*np.ix_(*map(_array, axes)))
         return found
     shape = [len(axis) for axis in axes]
     levels = np.fromiter(starmap(part.level, product(*axes)), np.int64, math.prod(shape))
     return levels.reshape(shape)
+
+
+def _array(values: Sequence[int]) -> npt.NDArray[Any]:
+    """As int64 if sums of such numbers fit it, else as Python integers."""
+    return np.array(values, np.int64 if max(map(abs, values)) < _MOST_INT64 else object)
 
 
 def _unit(lattice: Lattice) -> int:
@@ -232,17 +242,32 @@ def _pmf_follows(lattice: Lattice) -> bool:
     """Whether P(point) exp(exponent) is the same number everywhere, to thirty digits."""
     if lattice.pmf is None:
         return True
-    origin = _origin(lattice)
-    top = lattice.pmf(*origin) / exp_minus(_exponent(lattice, origin))
-    for point in _landmarks(lattice):
-        ratio = lattice.pmf(*point) / exp_minus(_exponent(lattice, point)) / top
+    points = [_origin(lattice), *_landmarks(lattice)]
+    exponents = _exponents(lattice, points)
+    top = lattice.pmf(*points[0]) / exp_minus(exponents[0])
+    right: dict[Fraction, Enclosure] = {}
+    for point, exponent in zip(points, exponents, strict=True):
+        if exponent >= _FARTHEST:
+            continue
+        mass = lattice.pmf(*point)
+        if mass == right.get(exponent):
+            continue
+        ratio = mass / exp_minus(exponent) / top
         if 1 not in ratio or ratio.high - ratio.low > _SLACK:
             return False
+        right[exponent] = mass
     return True
 
 
-def _exponent(lattice: Lattice, point: Point) -> Fraction:
-    return sum((part.level(*point) * part.rate for part in lattice.parts), Fraction(0))
+def _exponents(lattice: Lattice, points: Sequence[Point]) -> list[Fraction]:
+    """The exponent of each point."""
+    found = [Fraction(0)] * len(points)
+    for part in lattice.parts:
+        levels: Iterable[int] = starmap(part.level, points)
+        if part.levels is not None:
+            levels = part.levels(*map(_array, zip(*points, strict=True))).tolist()
+        found = [total + level * part.rate for total, level in zip(found, levels, strict=True)]
+    return found
 
 
 def _landmarks(lattice: Lattice) -> Iterable[Point]:
@@ -250,14 +275,12 @@ def _landmarks(lattice: Lattice) -> Iterable[Point]:
     axes = len(lattice.window)
     shown = (40, 8) if axes == 2 else (math.ceil(400 ** (1 / axes)),) * axes
     near = lattice.edges or [()] * len(shown)
-    points = product(
+    return product(
         *(
             sorted({*edges, *axis[:: len(axis) // most + 1]})
             for axis, edges, most in zip(lattice.window, near, shown, strict=True)
         )
     )
-    # Farther out an enclosure of 160 bits would have no digits left.
-    return (point for point in points if _exponent(lattice, point) < 40)
 
 
 def _tail(lattice: Lattice, table: _Table | None) -> Enclosure | None:

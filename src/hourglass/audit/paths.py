@@ -217,9 +217,7 @@ def _relation(values: Sequence[Any]) -> Any:
 
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t (x DOUBLE)")
-    if values:
-        rows = ", ".join(f"(CAST('{value}' AS DOUBLE))" for value in values)
-        connection.execute(f"INSERT INTO t VALUES {rows}")
+    connection.execute("INSERT INTO t SELECT unnest(CAST(? AS DOUBLE[]))", [list(values)])
     return connection.table("t")
 
 

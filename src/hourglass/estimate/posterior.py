@@ -72,16 +72,20 @@ def _batch(cells: Floats, sizes: Floats, epsilon: float, edge: float, prior: Pri
     for offset in range(-reach, reach + 1, merge):
         # This size represents centre+offset .. centre+offset+merge-1, except those below 1.
         first, last = np.maximum(centre + offset, 1.0), centre + offset + merge - 1.0
-        weight = np.log((np.maximum(last, first - 1.0) + 0.5) / (first - 0.5))
-        size = np.maximum(0.5 * (first + last), 1.0)
+        at = np.flatnonzero(last >= 1.0)  # the answers that this is a size for
+        if not len(at):
+            continue
+        first, last = first[at], last[at]
+        weight = np.log((last + 0.5) / (first - 0.5))
+        size = 0.5 * (first + last)
         log_top, part_mass, part_moment = _given_size(
-            cells, sizes, size, epsilon, edge, merge, reach, prior
+            cells[at], sizes[at], size, epsilon, edge, merge, reach, prior
         )
-        log_top = np.where(weight > 0.0, log_top, top)
-        new = np.maximum(top, log_top)
-        kept, scale = np.exp(top - new), np.exp(log_top - new) * weight
-        mass, moment = mass * kept + part_mass * scale, moment * kept + part_moment * scale
-        top = new
+        new = np.maximum(top[at], log_top)
+        kept, scale = np.exp(top[at] - new), np.exp(log_top - new) * weight
+        mass[at] = mass[at] * kept + part_mass * scale
+        moment[at] = moment[at] * kept + part_moment * scale
+        top[at] = new
     share = np.divide(moment, mass, out=np.full_like(mass, 0.5), where=mass > 0.0)
     return np.clip(share, 0.0, 1.0)
 

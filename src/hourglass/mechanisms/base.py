@@ -370,7 +370,7 @@ def hourglass_lattice(
     return Lattice(
         HourglassMean.name,
         law.epsilon,
-        (Part(level or law.level, law.epsilon),),
+        (Part(level, law.epsilon) if level else Part(law.level, law.epsilon, law.levels),),
         tuple(moves) if moves is not None else tuple((q, 1) for q in some_cells(G, c)),
         (() if fine else span(c + stairs * G + 1), span(stairs + 3)),
         law.pmf if level is None else None,

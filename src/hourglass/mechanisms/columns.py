@@ -198,7 +198,7 @@ def _part(law: HourglassBox) -> Part:
         return law.level(point[:-1], point[-1])
 
     def levels(*axes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        *x, k = np.broadcast_arrays(*axes)
-        return law.levels(np.stack(x, axis=-1), k)
+        *x, k = axes
+        return law.levels_at(x, k)
 
     return Part(level, law.epsilon, levels)

@@ -43,7 +43,7 @@ FULL_GRID = 128
 class Part:
     """A factor exp(-rate * level) of a law.
 
-    ``levels``, if a law has it, takes arrays of coordinates instead of numbers.
+    ``levels``, if a law has it, takes arrays of coordinates that broadcast instead of numbers.
     """
 
     level: Level
@@ -85,10 +85,17 @@ def product_lattice(
     """Independent noise on two coordinates; the only edge of |x| is at zero."""
     reach = max(abs(end) for move in moves for end in move) + 1
     tried = span(reach) if reach <= FULL_GRID else landmarks(reach - 1, 0)
+
+    def in_x(x: Any, _: Any) -> Any:
+        return abs(x)
+
+    def in_y(_: Any, y: Any) -> Any:
+        return abs(y)
+
     return Lattice(
         name,
         epsilon,
-        (Part(lambda x, _: abs(x), first.rate), Part(lambda _, y: abs(y), second.rate)),
+        (Part(in_x, first.rate, in_x), Part(in_y, second.rate, in_y)),
         tuple(moves),
         (tried, tried),
         lambda x, y: first.pmf(x) * second.pmf(y),

@@ -147,7 +147,7 @@ def triangle_lattice(
     return Lattice(
         f"{HourglassSpread.name} with spread",
         law.epsilon,
-        (Part(level or own, law.epsilon),),
+        (Part(level, law.epsilon) if level else Part(own, law.epsilon, law.levels_at),),
         tuple((u0, u2, (u0 + u1 + u2) // W) for u0, u1, u2 in moves),
         (
             span(c + 2 * W + 1) if small else (),

@@ -298,5 +298,9 @@ def _upper(rate_x: float, rate_y: float) -> Callable[[Floats, Floats], Floats]:
 
 def laplace_upper(x0: Floats, rate: float) -> Floats:
     """P(X >= x0) = a^x0 / (1+a) for x0 >= 1, and the complement of the mirror image below."""
-    far = np.exp(-rate * np.maximum(x0, 1.0 - x0)) / (1 + math.exp(-rate))
-    return np.where(x0 >= 1, far, 1.0 - far)
+    far = np.maximum(x0, 1.0 - x0)
+    far *= -rate
+    np.exp(far, out=far)
+    far /= 1 + math.exp(-rate)
+    near = x0 < 1
+    return np.where(near, 1.0 - far, far) if near.any() else far

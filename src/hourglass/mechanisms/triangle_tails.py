@@ -112,9 +112,9 @@ class TriangleTails(BodyTails):
         decay = np.exp(-place)
         found = []
         for j, power in enumerate(self._powers):
-            each = np.full_like(place, power.coefficients[j])
-            for coefficient in power.coefficients[:j][::-1]:
-                each *= place
+            *rest, each = power.coefficients[: j + 1]
+            for coefficient in reversed(rest):
+                each = each * place
                 each += coefficient
             found.append(decay * each)
         return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import Any, Final
 
 import numpy as np
@@ -136,10 +136,15 @@ class HourglassBox:
 
     def levels(self, x: npt.NDArray[Any], k: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The level of every row of x, of shape (..., d), with its count k."""
-        grids, centres = np.array(self.grids), np.array(self.centres)
-        up = np.maximum(0, -((centres - x) // grids)).max(axis=-1)
-        down = np.maximum(0, -((centres + x) // grids)).max(axis=-1)
-        found: npt.NDArray[Any] = np.maximum(np.abs(k), np.maximum(2 * up - k, 2 * down + k))
+        return self.levels_at([x[..., i] for i in range(self.columns)], k)
+
+    def levels_at(self, x: Sequence[npt.NDArray[Any]], k: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The same of columns of any shapes that broadcast, such as the axes of a window."""
+        sides = [*zip(self.grids, self.centres, x, strict=True)]
+        up = reduce(np.maximum, (-((c - values) // g) for g, c, values in sides))
+        down = reduce(np.maximum, (-((c + values) // g) for g, c, values in sides))
+        above, below = 2 * np.maximum(0, up), 2 * np.maximum(0, down)
+        found: npt.NDArray[Any] = np.maximum(np.abs(k), np.maximum(above - k, below + k))
         return found
 
     def _stairs(self, column: int, x: int) -> tuple[int, int]:
@@ -156,8 +161,18 @@ class HourglassBox:
                 "columns"
             )
         x, k = [whole_number("x", value) for value in values], whole_number("k", k)
-        twice = power(self.epsilon, 2, bits)
-        return power(self.epsilon, self.level(x, k), bits) / ((1 - twice) * self.normaliser(bits))
+        return power(self.epsilon, self.level(x, k), bits) * self._top(bits)
+
+    def _top(self, bits: int) -> Enclosure:
+        """P(X = 0, K = 0) = 1 / ((1 - b^2) Z)."""
+        if bits not in self._tops:
+            twice = power(self.epsilon, 2, bits)
+            self._tops[bits] = 1 / ((1 - twice) * self.normaliser(bits))
+        return self._tops[bits]
+
+    @cached_property
+    def _tops(self) -> dict[int, Enclosure]:
+        return {}
 
     def normaliser(self, bits: int = DEFAULT_BITS) -> Enclosure:
         """Z = sum over L of (L+1) b^L prod_i (2 c_i + 1 + G_i L)."""

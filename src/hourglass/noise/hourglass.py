@@ -510,6 +510,12 @@ class Hourglass:
         j = stair(x, self.grid, self.c)
         return abs(j) + abs(k - j)
 
+    def levels(self, x: npt.NDArray[Any], k: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The same of arrays that broadcast."""
+        j = np.sign(x) * np.maximum(0, -((self.c - np.abs(x)) // self.grid))
+        found: npt.NDArray[Any] = np.abs(j) + np.abs(k - j)
+        return found
+
     def pmf(self, x: int, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(X = x, K = k), enclosed."""
         x, k = whole_number("x", x), whole_number("k", k)

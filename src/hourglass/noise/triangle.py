@@ -103,9 +103,17 @@ class HourglassTriangle:
 
     def levels(self, u: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The level of every row of u, of shape (..., 3); their sums are multiples of W."""
-        k = u.sum(axis=-1) // self.whole
-        up = np.maximum(0, -((self.centre - u.max(axis=-1)) // self.whole))
-        down = np.maximum(0, -((self.centre + u.min(axis=-1)) // self.whole))
+        return self.levels_at(u[..., 0], u[..., 2], u.sum(axis=-1) // self.whole)
+
+    def levels_at(
+        self, u0: npt.NDArray[Any], u2: npt.NDArray[Any], k: npt.NDArray[Any]
+    ) -> npt.NDArray[Any]:
+        """The same of the first and the last coordinate and the count, which broadcast."""
+        u1 = self.whole * k - u0 - u2
+        most = np.maximum(np.maximum(u0, u2), u1)
+        least = np.minimum(np.minimum(u0, u2), u1)
+        up = np.maximum(0, -((self.centre - most) // self.whole))
+        down = np.maximum(0, -((self.centre + least) // self.whole))
         found: npt.NDArray[Any] = np.maximum(np.abs(k), np.maximum(2 * up - k, 2 * down + k))
         return found
 
@@ -117,8 +125,18 @@ class HourglassTriangle:
         u = [whole_number("u", value) for value in values]
         if sum(u) % self.whole:
             return Enclosure.of(0)
-        twice = power(self.epsilon, 2, bits)
-        return power(self.epsilon, self.level(u), bits) / ((1 - twice) * self.normaliser(bits))
+        return power(self.epsilon, self.level(u), bits) * self._top(bits)
+
+    def _top(self, bits: int) -> Enclosure:
+        """P(U = 0) = 1 / ((1 - b^2) Z)."""
+        if bits not in self._tops:
+            twice = power(self.epsilon, 2, bits)
+            self._tops[bits] = 1 / ((1 - twice) * self.normaliser(bits))
+        return self._tops[bits]
+
+    @cached_property
+    def _tops(self) -> dict[int, Enclosure]:
+        return {}
 
     def normaliser(self, bits: int = DEFAULT_BITS) -> Enclosure:
         """Z = sum over (a, m) of b^(a+m) |R(a, m)|."""
