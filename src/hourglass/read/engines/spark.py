@@ -34,7 +34,7 @@ __all__ = ["Spark", "SparkEngine", "new_reader", "session"]
 #: Spark replaces ${...} by the value of a setting, in names and in literals.
 _VARIABLE: Final = "${"
 #: A finite double. Spark plans a literal of it in less time than a cast of text.
-_FINITE: Final = re.compile(r"-?[0-9.]+(?:e[+-]?[0-9]+)?", re.ASCII)
+_FINITE: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?", re.ASCII)
 #: A literal that means the same whatever the session's settings are.
 _SAFE: Final = re.compile(r"[\w .,:;+|()\[\]*?^-]*", re.ASCII)
 
