@@ -96,9 +96,7 @@ class Scan:
         last = int(bits * LOG2_UP / self.threshold.rate) + 1
         digits = bits + 64  # products are rounded outward to so many
         one = 1 << digits
-        tail = lru_cache(maxsize=None)(
-            lambda rung: outward(self.question.tail(rung, bits), digits)
-        )
+        tail = lru_cache(maxsize=None)(lambda rung: outward(self.question.tail(rung, bits), digits))
         lows, highs = [0] * len(counts), [0] * len(counts)
         for g in range(last):
             low, high = outward(self.threshold.pmf(g, bits), digits)
