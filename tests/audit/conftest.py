@@ -15,7 +15,7 @@ from hourglass.cli import app
 def audited() -> dict[str, Any]:
     """All that ``hourglass audit all`` says, on one grid: test_exact.py has the others.
 
-    It takes more than a minute, so all tests that read it are in one group, "audit all".
+    It takes long, so all tests that read it are in one group, "audit all".
     """
     arguments = ["audit", "all", "--samples", "100000", "--grid", "5", "--format", "json"]
     result = CliRunner().invoke(app, arguments)

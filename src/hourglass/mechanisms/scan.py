@@ -41,7 +41,7 @@ from typing import Final
 
 import numpy as np
 
-from ..core.exact import DEFAULT_BITS, Enclosure
+from ..core.exact import DEFAULT_BITS, Enclosure, outward
 from ..core.limits import Counts, Scale
 from ..noise.bits import Bits
 from ..noise.ladder import LOG2_UP, Ladder
@@ -94,20 +94,25 @@ class Scan:
     def pmf(self, counts: Sequence[int], bits: int = DEFAULT_BITS) -> list[Enclosure]:
         """The probability of each index, enclosed; the width is the far tail of the threshold."""
         last = int(bits * LOG2_UP / self.threshold.rate) + 1
-        tail = lru_cache(maxsize=None)(lambda rung: self.question.tail(rung, bits))
-        law = [Enclosure.of(0)] * len(counts)
+        digits = bits + 64  # products are rounded outward to so many
+        one = 1 << digits
+        tail = lru_cache(maxsize=None)(lambda rung: outward(self.question.tail(rung, bits), digits))
+        lows, highs = [0] * len(counts), [0] * len(counts)
         for g in range(last):
-            here = self.threshold.pmf(g, bits)
-            for i, count in enumerate(counts):
-                stop = (
-                    Enclosure.of(1)
-                    if i == len(counts) - 1
-                    else tail(max(0, count - self.target + g))
-                )
-                law[i] = law[i] + here * stop
-                here = here * (1 - stop)
-        slack = Enclosure(Fraction(0), self.threshold.tail(last, bits).high)
-        return [part + slack for part in law]
+            low, high = outward(self.threshold.pmf(g, bits), digits)
+            for i, count in enumerate(counts[:-1]):
+                stop_low, stop_high = tail(max(0, count - self.target + g))
+                lows[i] += low * stop_low >> digits
+                highs[i] -= -high * stop_high >> digits
+                low = low * (one - stop_high) >> digits
+                high = -(-high * (one - stop_low) >> digits)
+            lows[-1] += low
+            highs[-1] += high
+        beyond = self.threshold.tail(last, bits).high
+        return [
+            Enclosure(Fraction(low, one), Fraction(high, one) + beyond)
+            for low, high in zip(lows, highs, strict=True)
+        ]
 
     def most_beyond(self, questions: int, confidence: float) -> int:
         """An upper bound on the records beyond the end found, with this confidence.
