@@ -7,6 +7,7 @@ import random
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -200,12 +201,18 @@ def _polars(table: pa.Table) -> Any:
     return polars.from_arrow(table)
 
 
-def _relation(table: pa.Table) -> Any:
+@cache
+def _connection() -> Any:
+    """The user's own, which takes longer to start than a question."""
     import duckdb
 
-    connection = duckdb.connect()
+    return duckdb.connect()
+
+
+def _relation(table: pa.Table) -> Any:
+    connection = _connection()
     connection.register("arrow_rows", table)
-    connection.execute("CREATE TABLE rows AS SELECT * FROM arrow_rows")
+    connection.execute("CREATE OR REPLACE TABLE rows AS SELECT * FROM arrow_rows")
     return connection.table("rows")
 
 
@@ -352,13 +359,10 @@ def served(rng: random.Random, run: Callable[[list[str]], Any], engine: str) -> 
 
 
 def relation(rng: random.Random, folder: Path) -> Target:
-    import duckdb
-
     def run(statements: list[str]) -> Any:
-        connection = duckdb.connect()
         for statement in statements:
-            connection.execute(statement)
-        return connection.table("t")
+            _connection().execute(statement)
+        return _connection().table("t")
 
     return served(rng, run, "duckdb")
 

@@ -10,6 +10,7 @@ import random
 import sqlite3
 import uuid
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ LARGE = "SET arrow_large_buffer_size = true"
 VIEWS = "SET arrow_output_version = '1.4'; SET produce_arrow_string_view = true"
 
 
+@cache
 def in_a_relation(settings: str = "") -> Place:
     connection = duckdb.connect()  # which takes longer than most queries
     if settings:
