@@ -312,12 +312,12 @@ def test_a_person_in_two_groups() -> None:
 
 @pytest.mark.slow
 def test_averaging_by_retry(tmp_path: Path) -> None:
-    """The same request a thousand times: one charge, one answer."""
+    """The same request two hundred times: one charge, one answer."""
     create_budget(str(tmp_path / "b.db"), "b", epsilon=1)
     budget = Budget(str(tmp_path / "b.db"), "b")
     answers = {
         hg.mean([0.5] * 9, bounds=(0, 1), epsilon="0.5", budget=budget, request="r").sum
-        for _ in range(1000)
+        for _ in range(200)
     }
     assert len(answers) == 1
     assert len(budget.history()) == 1

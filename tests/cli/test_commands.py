@@ -146,7 +146,7 @@ def test_a_terminal_that_lacks_characters(visits: Path) -> None:
     groups = ["--by", "g", "--keys", "zürich", "--format", "json"]
     told = run("mean", visits, "x", *ASK, *groups, encoding="ascii")
     assert json.loads(told.stdout)["groups"][0]["g"] == "zürich"
-    asked = ["mean", visits, "x", *ASK, "--by", "g", "--keys", "zürich"]
+    asked: list[str | Path] = ["mean", visits, "x", *ASK, "--by", "g", "--keys", "zürich"]
     whole = spawn(*asked, PYTHONIOENCODING="ascii", PYTHONUTF8="1")
     assert whole.returncode == 0, whole.stderr
     assert b"-----  " in whole.stdout
