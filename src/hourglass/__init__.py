@@ -46,8 +46,7 @@ from .read.sql.expression.given import Expression, expression
 from .release.columns import Columns
 from .release.counts import Count, Counts
 from .release.found import FoundBounds
-from .release.release import Release
-from .release.releases import Releases
+from .release.release import Release, Releases
 from .release.statement import Statement
 from .serve.client import Gateway, connect
 

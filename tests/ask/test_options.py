@@ -343,7 +343,7 @@ ASKS: dict[str, Any] = {
         ("mean", "estimate.point.sum_"),
         ("mean", "release.release.Release.to_dict"),
         ("groups", "mechanisms.base.HourglassMean.noise"),
-        ("groups", "release.releases.Releases.to_dict"),
+        ("groups", "release.release.Releases.to_dict"),
         ("bounds", "mechanisms.scan.Search.sample"),
     ],
 )

@@ -30,7 +30,7 @@ from hourglass.core.limits import Scale, counts_from_histogram
 from hourglass.mechanisms.scan import Search
 from hourglass.read.database import SqlSource
 from hourglass.release.found import FoundBounds
-from hourglass.release.releases import Releases
+from hourglass.release.release import Releases
 from tests.conftest import engines_of
 from tests.read import places
 from tests.tools import command

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from hourglass.cli.combined import Figures, Pair, _by_label, _compared
+from hourglass.cli.combined import _by_label, _compared, check_groups
 from hourglass.cli.files import write_file
 from hourglass.cli.output import _parquet, check_targets, origin_of
-from hourglass.cli.parts import each_bounds
+from hourglass.cli.parts import Figures, Pair, each_bounds
 from hourglass.errors import OptionError
 
 
@@ -99,7 +99,7 @@ def test_one_group_under_two_names_is_one_group(a: str, b: str, keys: list[Any])
     """Refused before the charge where the groups are public; else a sentence in its place."""
     figures = Figures(pairs=(Pair("difference", a, b),))
     with pytest.raises(OptionError, match="the same group twice"):
-        figures.check_groups(keys, "--keys")
+        check_groups(figures, keys, "--keys")
     part: Any = SimpleNamespace(groups=keys, difference=None)
     part = type("Part", (list,), vars(part))(keys)
     told = _compared(part, figures.pairs[0])

@@ -17,9 +17,8 @@ import pytest
 import hourglass as hg
 from hourglass.core.exact import decimal
 from hourglass.core.limits import per_person
-from hourglass.release.hidden import hidden
 from hourglass.release.outside import _cell
-from hourglass.release.rendering import bound, clamped, grouped, listed, named, paragraphs
+from hourglass.release.rendering import bound, clamped, grouped, hidden, listed, named, paragraphs
 
 DATA = pa.table({
     "g": ["a", "b"] * 500,

@@ -12,7 +12,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.cli.output import rendered
-from hourglass.release.hidden import hidden, limited
+from hourglass.release.rendering import hidden, limited
 
 TABLE = pd.DataFrame(
     {

@@ -28,7 +28,7 @@ from hourglass.estimate import point
 from hourglass.estimate.point import BAYESIAN
 from hourglass.mechanisms.base import ALGORITHMS, make
 from hourglass.release.answer import figure_names
-from hourglass.release.hidden import limited
+from hourglass.release.rendering import limited
 
 OLD = Path(__file__).parent / "old"
 FIGURES = ("mean", "sum", "count", "mean_low", "mean_high", "expected_error", "few")

@@ -38,8 +38,7 @@ from ..read.source import Source, value_field
 from ..read.sql.expression.given import Expression
 from ..read.sql.query import Query, Value
 from ..release.columns import Columns
-from ..release.release import Release
-from ..release.releases import Releases
+from ..release.release import Release, Releases
 from .options import (
     Conditions,
     WrittenOptions,

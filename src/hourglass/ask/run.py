@@ -19,8 +19,7 @@ from ..read.sql.expression.given import Expression
 from ..release.columns import Columns
 from ..release.counts import Count, Counts
 from ..release.found import FoundBounds
-from ..release.release import Release
-from ..release.releases import Releases
+from ..release.release import Release, Releases
 from .count import check_rows_only, count_question
 from .keywords import CountKeywords, FindKeywords, MeanKeywords, SumKeywords, with_options
 from .question import mean_question

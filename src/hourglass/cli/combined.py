@@ -1,4 +1,4 @@
-"""``--total``, ``--difference`` and ``--ratio``: figures derived from an answer by group."""
+"""The figures of ``--total``, ``--difference`` and ``--ratio``, below an answer by group."""
 
 from __future__ import annotations
 
@@ -7,97 +7,34 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final
 
 from ..errors import OptionError
 from ..release.columns import Columns
 from ..release.derived import text_of
 from ..release.rendering import WIDTH, label
-from .command import values_of
+from .parts import Figures, Pair
 
-if TYPE_CHECKING:
-    from .parts import Groups, Wanted
+__all__ = ["Combined", "check_groups"]
 
-__all__ = ["Combined", "Figures"]
-
-#: The formats that have a place for figures of several groups.
-_FORMATS: Final = ("table", "json", "yaml")
 #: The most groups among which the nearest to a wrong one is looked for, or listed.
 _SEARCHED: Final = 1_000
 _LISTED: Final = 12
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two groups to compare; ``kind`` is "difference" or "ratio"."""
-
-    kind: str
-    a: str
-    b: str
-
-    def __str__(self) -> str:
-        return f"--{self.kind} {self.a} {self.b}"
-
-
-@dataclass(frozen=True)
-class Figures:
-    """The figures that are printed below an answer by group."""
-
-    total: bool = False
-    pairs: tuple[Pair, ...] = ()
-
-    @classmethod
-    def of(cls, total: bool, **pairs: list[str] | None) -> Self:
-        """The figures that the options ask for; each comparison may be given several times."""
-        found = [Pair(kind, *two) for kind, texts in pairs.items() for two in values_of(texts)]
-        return cls(total, tuple(found))
-
-    def __bool__(self) -> bool:
-        return self.total or bool(self.pairs)
-
-    @property
-    def first(self) -> str:
-        """The first option that asks for a figure."""
-        return "--total" if self.total else f"--{self.pairs[0].kind}"
-
-    def check(self, groups: Groups, wanted: Wanted) -> None:
-        """Raise an error, before anything is charged, if the groups cannot be combined as asked."""
-        if not self:
-            return
-        option, by = self.first, groups.by
-        if not by:
-            raise OptionError(f"{option} needs groups; name the column to group by with --by")
-        if wanted.form not in _FORMATS:
-            given = "--format" if wanted.format_ else f"--output {str(wanted.output)!r}"
-            raise OptionError(
-                f"{option} has no place in a file of format {wanted.form}, which {given} asks "
-                f"for, since each of its rows is a group; write table, json or yaml, or leave out "
-                f"{option}"
-            )
-        for pair in self.pairs:
-            if pair.a.replace(", ", ",") == pair.b.replace(", ", ","):
-                raise OptionError(f"{pair} names the same group twice; name two groups")
-            if self.pairs.count(pair) > 1:
-                raise OptionError(f"{pair} is given twice; give it once")
-            if min(len(name.split(",")) for name in (pair.a, pair.b)) < len(by):
+def check_groups(figures: Figures, keys: Iterable[Any], option: str) -> None:
+    """Raise an error if a group to compare is not among public keys, which ``option`` gave."""
+    known = _by_label(keys) if figures.pairs else {}
+    for pair in figures.pairs:
+        places = [_place(word, known) for word in (pair.a, pair.b)]
+        for word, place in zip((pair.a, pair.b), places, strict=True):
+            if place is None:
                 raise OptionError(
-                    f"{pair}: --by names {len(by)} columns; write a group as one value of each, "
-                    "with commas between them"
+                    f"--{pair.kind}: {word!r} is not among the groups of {option}; "
+                    f"{_hint(word, known)}"
                 )
-
-    def check_groups(self, keys: Iterable[Any], option: str) -> None:
-        """Raise an error if a group to compare is not among public keys, which ``option`` gave."""
-        known = _by_label(keys) if self.pairs else {}
-        for pair in self.pairs:
-            places = [_place(word, known) for word in (pair.a, pair.b)]
-            for word, place in zip((pair.a, pair.b), places, strict=True):
-                if place is None:
-                    raise OptionError(
-                        f"--{pair.kind}: {word!r} is not among the groups of {option}; "
-                        f"{_hint(word, known)}"
-                    )
-            if places[0] == places[1]:
-                raise OptionError(f"{pair} names the same group twice; name two groups")
+        if places[0] == places[1]:
+            raise OptionError(f"{pair} names the same group twice; name two groups")
 
 
 def _hint(word: str, known: Collection[str]) -> str:

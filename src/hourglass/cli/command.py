@@ -1,7 +1,8 @@
 """What all commands share: parsing of options, and the layout of the help.
 
 Typer supports options with several values and options that may be repeated, but not both at once.
-So the values of such an option are joined into one before Typer sees them, and split afterwards.
+So the values of such an option are joined into one before Typer sees them; :func:`.parts.values_of`
+splits them again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..release.rendering import listed
 from .examples import EXAMPLES
 from .wording import not_a_number
 
-__all__ = ["Command", "Group", "spread_out", "values_of"]
+__all__ = ["Command", "Group", "spread_out"]
 
 #: The options that take several values and may be repeated, and how many values each takes.
 _VALUES: Final = {"--bounds-of": 3, "--missing-of": 2, "--difference": 2, "--ratio": 2}
@@ -252,11 +253,6 @@ def _pair(word: str, left: list[str]) -> list[str]:
     if len(values) != 2 or any(value.startswith("--") for value in values):
         raise OptionError("--bounds takes two numbers, as in --bounds -60 300")
     return [name, *values]
-
-
-def values_of(texts: list[str] | None) -> list[list[str]]:
-    """The values of each occurrence of the option."""
-    return [json.loads(text) for text in texts or ()]
 
 
 def spread_out(command: Callable[..., None]) -> Callable[..., None]:

@@ -9,10 +9,9 @@ import hourglass
 from ..ask.count import count_question
 from ..noise.bits import SECURE
 from . import options
-from .combined import Figures
 from .command import spread_out
 from .delivery import answered
-from .parts import Charge, Groups, Persons, Place, Wanted
+from .parts import Charge, Figures, Groups, Persons, Place, Wanted
 
 __all__ = ["count"]
 

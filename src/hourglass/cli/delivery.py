@@ -19,10 +19,10 @@ import typer
 
 from ..errors import HourglassError
 from ..noise.bits import Bits
-from .combined import Combined, Figures
+from .combined import Combined, check_groups
 from .files import write_file
 from .output import as_options, discard, encoded, origin_of, print_notes, say, statement_text, write
-from .parts import Account, Charge, Place, Wanted, typed_names
+from .parts import Account, Charge, Figures, Place, Wanted, typed_names
 
 __all__ = ["NOT_WRITTEN", "Delivery", "Tick", "answered", "answering", "progress"]
 
@@ -110,7 +110,7 @@ def answered(
         with typed_names(ask):
             public = question(**ask).keys
         option = "--keys" if isinstance(ask["keys"], list) else "--keys-from"
-        figures.check_groups(public.keys, option)
+        check_groups(figures, public.keys, option)
     if explain:
         with typed_names(ask):
             print(call(**ask, explain=True))

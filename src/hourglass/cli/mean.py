@@ -13,11 +13,11 @@ from ..errors import OptionError
 from ..mechanisms.base import ALGORITHMS
 from ..noise.bits import SECURE
 from . import options
-from .combined import Figures
-from .command import spread_out, values_of
+from .command import spread_out
 from .delivery import answered
 from .parts import (
     Charge,
+    Figures,
     Groups,
     Persons,
     Place,
@@ -26,6 +26,7 @@ from .parts import (
     each_bounds,
     each_missing,
     named,
+    values_of,
 )
 
 __all__ = ["mean"]

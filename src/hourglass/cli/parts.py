@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from ..core.limits import Bounds, Unit, per_person, per_row
 from ..core.urls import scheme_of
@@ -34,8 +34,8 @@ from .output import check_statement, check_targets, format_of
 from .wording import not_a_number
 
 __all__ = [
-    "Account", "Charge", "Groups", "Persons", "Place", "Wanted", "column_of", "columns_of",
-    "each_bounds", "each_missing", "named", "number_of", "typed_names",
+    "Account", "Charge", "Figures", "Groups", "Pair", "Persons", "Place", "Wanted", "column_of",
+    "columns_of", "each_bounds", "each_missing", "named", "number_of", "typed_names", "values_of",
 ]  # fmt: skip
 
 
@@ -270,12 +270,80 @@ class Wanted:
             raise OptionError(f"fewest={self.fewest} is not a whole number of 1 or more")
 
 
+#: The formats that have a place for figures of several groups.
+_FORMATS: Final = ("table", "json", "yaml")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two groups to compare; ``kind`` is "difference" or "ratio"."""
+
+    kind: str
+    a: str
+    b: str
+
+    def __str__(self) -> str:
+        return f"--{self.kind} {self.a} {self.b}"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures that are printed below an answer by group."""
+
+    total: bool = False
+    pairs: tuple[Pair, ...] = ()
+
+    @classmethod
+    def of(cls, total: bool, **pairs: list[str] | None) -> Self:
+        """The figures that the options ask for; each comparison may be given several times."""
+        found = [Pair(kind, *two) for kind, texts in pairs.items() for two in values_of(texts)]
+        return cls(total, tuple(found))
+
+    def __bool__(self) -> bool:
+        return self.total or bool(self.pairs)
+
+    @property
+    def first(self) -> str:
+        """The first option that asks for a figure."""
+        return "--total" if self.total else f"--{self.pairs[0].kind}"
+
+    def check(self, groups: Groups, wanted: Wanted) -> None:
+        """Raise an error, before anything is charged, if the groups cannot be combined as asked."""
+        if not self:
+            return
+        option, by = self.first, groups.by
+        if not by:
+            raise OptionError(f"{option} needs groups; name the column to group by with --by")
+        if wanted.form not in _FORMATS:
+            given = "--format" if wanted.format_ else f"--output {str(wanted.output)!r}"
+            raise OptionError(
+                f"{option} has no place in a file of format {wanted.form}, which {given} asks "
+                f"for, since each of its rows is a group; write table, json or yaml, or leave out "
+                f"{option}"
+            )
+        for pair in self.pairs:
+            if pair.a.replace(", ", ",") == pair.b.replace(", ", ","):
+                raise OptionError(f"{pair} names the same group twice; name two groups")
+            if self.pairs.count(pair) > 1:
+                raise OptionError(f"{pair} is given twice; give it once")
+            if min(len(name.split(",")) for name in (pair.a, pair.b)) < len(by):
+                raise OptionError(
+                    f"{pair}: --by names {len(by)} columns; write a group as one value of each, "
+                    "with commas between them"
+                )
+
+
 # --- columns --------------------------------------------------------------------------------------
 
 #: How the library tells which name of a list is wrong, without showing it.
 _OF_LIST: Final = re.compile(
     "(by|column): name ([0-9]+) of the list (is not a column of the table|repeats name [0-9]+); "
 )
+
+
+def values_of(texts: list[str] | None) -> list[list[str]]:
+    """The values of each occurrence of an option, which :mod:`.command` has joined."""
+    return [json.loads(text) for text in texts or ()]
 
 
 def columns_of(

@@ -12,10 +12,19 @@ from ..ask.sum import sum_question
 from ..errors import OptionError
 from ..noise.bits import SECURE
 from . import options
-from .combined import Figures
 from .command import spread_out
 from .delivery import answered
-from .parts import Charge, Groups, Persons, Place, Wanted, column_of, each_bounds, each_missing
+from .parts import (
+    Charge,
+    Figures,
+    Groups,
+    Persons,
+    Place,
+    Wanted,
+    column_of,
+    each_bounds,
+    each_missing,
+)
 
 __all__ = ["sum_"]
 

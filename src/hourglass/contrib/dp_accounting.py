@@ -16,8 +16,7 @@ from typing import Any
 
 from ..core.exact import exact_epsilon
 from ..errors import OptionError
-from ..release.release import Release
-from ..release.releases import Releases
+from ..release.release import Release, Releases
 
 try:
     from dp_accounting import dp_event as events

@@ -31,9 +31,8 @@ from ..estimate.outside import count_ends
 from ..estimate.point import error_at, least_count, sum_error
 from ..estimate.spread import variance
 from ..mechanisms.base import MeanMechanism, remade
-from .hidden import counts_persons
-from .rendering import Range, clamped, grouped, named, replaced, rounded
-from .sampled import Sampled, population_figures
+from .presented import Sampled, population_figures
+from .rendering import Range, clamped, counts_persons, grouped, named, replaced, rounded
 from .statement import Statement, stated
 
 __all__ = [

@@ -11,11 +11,9 @@ import numpy as np
 
 from ..estimate.interval import Interval
 from .answer import check_stored, figure_names, named_keys
-from .presented import SHOWN, TOO_FEW, no_such_key
-from .release import Release
-from .releases import Releases
+from .presented import SHOWN, TOO_FEW, Sampled, no_such_key
+from .release import Release, Releases
 from .rendering import clamped, group_label, grouped, label, listed, named, replaced, rounded
-from .sampled import Sampled
 from .statement import Statement, stated
 
 __all__ = ["Columns"]
@@ -270,7 +268,7 @@ class Columns(Sampled, Mapping[Any, Any]):
         return 2 if self.by else 1
 
     def _table(
-        self, confidence: float, fewest: int, every: bool = False
+        self, confidence: float, fewest: int, first: int = SHOWN
     ) -> tuple[list[str], list[list[str]]]:
         head = ["column", "mean", f"{100 * confidence:g} % from", "to", "sum"]
         if all(part._yes_or_no for part in self._parts.values()):
@@ -292,13 +290,13 @@ class Columns(Sampled, Mapping[Any, Any]):
             return head, rows
         head = [label(self.by), *head, self._first._counted]
         rows = []
-        for place, group in enumerate(self.groups[: self._groups_shown(every)]):
+        for place, group in enumerate(self.groups[:first]):
             for number, (name, part) in enumerate(self._parts.items()):
-                one, first = part._release(place), number == 0
+                one, top = part._release(place), number == 0
                 rows.append([
-                    group_label(group) if first else "", label([name]),
+                    group_label(group) if top else "", label([name]),
                     *one._printed(confidence, "mean", few[place]), one._number(one.sum, "sum"),
-                    one._number(one.count, "count") + (" *" if few[place] else "") if first else "",
+                    one._number(one.count, "count") + (" *" if few[place] else "") if top else "",
                 ])  # fmt: skip
         return head, rows
 

@@ -29,12 +29,11 @@ from ..estimate.lines import count_reach, sums_reach
 from ..estimate.population import Seen, population, records_mean
 from ..mechanisms.base import MeanMechanism
 from .derived import IN_EACH, Derived, chosen_of, places_of, plain_key, stored
-from .hidden import check_sampled, in_several_groups
 from .presented import UNKNOWN
-from .rendering import counted, decimals_for, marked, number
+from .rendering import check_sampled, counted, decimals_for, in_several_groups, marked, number
 
 if TYPE_CHECKING:
-    from .releases import Releases
+    from .release import Releases
 
 __all__ = ["Total", "total_of"]
 

@@ -22,13 +22,11 @@ from ..estimate.point import count, exact_sum
 from ..estimate.population import Seen
 from ..mechanisms.base import MeanMechanism
 from .derived import Derived, finite, key_name, pair_of, plain_key, stored
-from .hidden import check_sampled
-from .presented import UNKNOWN
-from .rendering import decimals_for, marked, number
-from .sampled import BELOW
+from .presented import BELOW, UNKNOWN
+from .rendering import check_sampled, decimals_for, marked, number
 
 if TYPE_CHECKING:
-    from .releases import Releases
+    from .release import Releases
 
 __all__ = ["Difference", "Ratio", "SumDifference", "compared"]
 

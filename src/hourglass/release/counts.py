@@ -20,9 +20,8 @@ from ..estimate.outside import count_ends
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
 from .answer import check_stored, figure_names, keys_from, named_keys, stored_rows
-from .hidden import counts_persons, hidden, limited
-from .presented import TOO_FEW, Presented, group_names, no_such_key
-from .rendering import group_label, grouped, label, number
+from .presented import SHOWN, TOO_FEW, Presented, group_names, no_such_key
+from .rendering import counts_persons, group_label, grouped, hidden, label, limited, number
 from .statement import Statement, stated
 from .tallies import CountDifference, CountTotal, count_difference, count_total
 
@@ -163,11 +162,11 @@ class _Counted(Presented):
         return stated(self, [], self._algorithm, budget, **details)
 
     def _table(
-        self, confidence: float, fewest: int, every: bool = False
+        self, confidence: float, fewest: int, first: int = SHOWN
     ) -> tuple[list[str], list[list[str]]]:
         head = ["", "estimate"] if not self.by else [label(self.by), self._what]
         head += [f"{100 * confidence:g} % from", "to"]
-        shown_ = slice(None, self._groups_shown(every))
+        shown_ = slice(None, first)
         names = [group_label(group) for group in self.groups[shown_]] if self.by else [self._what]
         columns = [_whole(c)[shown_] for c in (self._count, *self._ends(confidence))]
         rows = [

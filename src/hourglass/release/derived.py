@@ -22,7 +22,7 @@ from .rendering import (
 
 if TYPE_CHECKING:
     from .counts import Counts
-    from .releases import Releases
+    from .release import Releases
 
 __all__ = [
     "IN_EACH", "Derived", "chosen_of", "finite", "key_name", "pair_of", "places_of", "plain_key",

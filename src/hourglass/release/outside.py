@@ -12,13 +12,11 @@ from ..core.totals import NoisyTotals
 from ..estimate.interval import Interval
 from ..estimate.outside import share_of, side_interval
 from ..mechanisms.base import MeanMechanism
-from .hidden import counts_persons
 from .presented import UNKNOWN
-from .rendering import bound, decimals_for, number
+from .rendering import bound, counts_persons, decimals_for, number
 
 if TYPE_CHECKING:
-    from .release import Release
-    from .releases import Releases
+    from .release import Release, Releases
 
 __all__ = ["Outside", "Side", "outside_notes", "share_cells", "shares_notes"]
 
@@ -99,8 +97,6 @@ class Outside:
 
 def outside_notes(release: Release, confidence: float) -> list[str]:
     """The notes below a table: the shares, and the direction in which clamping moves the figure."""
-    if release.outside_epsilon is None:
-        return []
     lower, upper = map(bound, release.bounds)
     outside = release.outside
     notes = [
@@ -140,8 +136,6 @@ def _cell(low: float, high: float, places: int) -> str:
 
 def shares_notes(releases: Releases, confidence: float) -> list[str]:
     """The notes below a table by group: what the shares are, and how clamping moves the figure."""
-    if releases.outside_epsilon is None:
-        return []
     what = "the values that lie there"
     if counts_persons(releases.unit):
         what = "the persons who have more values there than beyond the other bound"

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import OptionError
+from .presented import population_figures
 from .rendering import NONE_PUBLISHED, number, unbroken
-from .sampled import population_figures
 
 __all__ = ["Panel", "check_picture", "plot_means"]
 

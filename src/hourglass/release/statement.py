@@ -16,8 +16,17 @@ from ..core.exact import decimal
 from ..errors import OptionError
 from ..mechanisms.base import Mechanism
 from ..mechanisms.outside import OutsideCounts
-from .hidden import limited
-from .rendering import Range, clamped, html_paragraphs, label, listed, named, replaced, yaml_text
+from .rendering import (
+    Range,
+    clamped,
+    html_paragraphs,
+    label,
+    limited,
+    listed,
+    named,
+    replaced,
+    yaml_text,
+)
 
 __all__ = ["Range", "Statement", "stated"]
 

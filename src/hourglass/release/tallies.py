@@ -16,8 +16,7 @@ from ..estimate.lines import count_reach
 from ..estimate.outside import count_ends
 from ..mechanisms.count import LaplaceCount
 from .derived import IN_EACH, Derived, chosen_of, key_name, pair_of, places_of, plain_key, stored
-from .hidden import in_several_groups
-from .rendering import NOT_PRIVATE, counted, marked, number
+from .rendering import NOT_PRIVATE, counted, in_several_groups, marked, number
 
 if TYPE_CHECKING:
     from .counts import Counts

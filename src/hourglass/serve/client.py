@@ -248,8 +248,7 @@ def _served(reply: dict[str, Any]) -> Any:
 def restored(stored: dict[str, Any]) -> Any:
     """Restore the release from a stored answer."""
     from ..release.columns import Columns
-    from ..release.release import Release
-    from ..release.releases import Releases
+    from ..release.release import Release, Releases
 
     if "columns" in stored:
         return Columns.from_dict(stored)

@@ -15,8 +15,7 @@ from ..ask.options import Conditions
 from ..ledger import Amount
 from ..ledger.entries import shown_number
 from ..release.columns import Columns
-from ..release.hidden import hidden
-from ..release.rendering import decimals_for, number
+from ..release.rendering import decimals_for, hidden, number
 from .accounts import owner_of
 from .catalogue import Dataset
 from .charts import LABEL, strip

@@ -14,9 +14,8 @@ from typing import Any, Final
 from ..ledger import Amount
 from ..ledger.entries import shown_number
 from ..release.columns import Columns
-from ..release.hidden import is_sampled
 from ..release.release import Release
-from ..release.rendering import label
+from ..release.rendering import is_sampled, label
 from .charts import Mark, Whiskers
 from .service import Found
 
