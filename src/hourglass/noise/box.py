@@ -161,18 +161,7 @@ class HourglassBox:
                 "columns"
             )
         x, k = [whole_number("x", value) for value in values], whole_number("k", k)
-        return power(self.epsilon, self.level(x, k), bits) * self._top(bits)
-
-    def _top(self, bits: int) -> Enclosure:
-        """P(X = 0, K = 0) = 1 / ((1 - b^2) Z)."""
-        if bits not in self._tops:
-            twice = power(self.epsilon, 2, bits)
-            self._tops[bits] = 1 / ((1 - twice) * self.normaliser(bits))
-        return self._tops[bits]
-
-    @cached_property
-    def _tops(self) -> dict[int, Enclosure]:
-        return {}
+        return power(self.epsilon, self.level(x, k), bits) * self._regions.top(bits)
 
     def normaliser(self, bits: int = DEFAULT_BITS) -> Enclosure:
         """Z = sum over L of (L+1) b^L prod_i (2 c_i + 1 + G_i L)."""

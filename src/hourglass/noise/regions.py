@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from ..core.exact import DEFAULT_BITS, Enclosure, power
 from .hourglass import Radial
@@ -35,6 +36,17 @@ class Regions:
     def total(self, bits: int = DEFAULT_BITS) -> Enclosure:
         """Z = sum over (a, m) of b^(a+m) |R(a, m)|."""
         return self.radial(self.points, self.degree).total(bits)
+
+    def top(self, bits: int = DEFAULT_BITS) -> Enclosure:
+        """The probability of the origin, 1 / ((1 - b^2) Z), where the level is zero."""
+        if bits not in self._tops:
+            twice = power(self.epsilon, 2, bits)
+            self._tops[bits] = 1 / ((1 - twice) * self.total(bits))
+        return self._tops[bits]
+
+    @cached_property
+    def _tops(self) -> dict[int, Enclosure]:
+        return {}
 
     def expected(self, f: Callable[[int, int], int], degree: int, bits: int) -> Enclosure:
         """E f(a, m) / |R(a, m)|: f a polynomial of this degree that sums over the region."""

@@ -125,18 +125,7 @@ class HourglassTriangle:
         u = [whole_number("u", value) for value in values]
         if sum(u) % self.whole:
             return Enclosure.of(0)
-        return power(self.epsilon, self.level(u), bits) * self._top(bits)
-
-    def _top(self, bits: int) -> Enclosure:
-        """P(U = 0) = 1 / ((1 - b^2) Z)."""
-        if bits not in self._tops:
-            twice = power(self.epsilon, 2, bits)
-            self._tops[bits] = 1 / ((1 - twice) * self.normaliser(bits))
-        return self._tops[bits]
-
-    @cached_property
-    def _tops(self) -> dict[int, Enclosure]:
-        return {}
+        return power(self.epsilon, self.level(u), bits) * self._regions.top(bits)
 
     def normaliser(self, bits: int = DEFAULT_BITS) -> Enclosure:
         """Z = sum over (a, m) of b^(a+m) |R(a, m)|."""
