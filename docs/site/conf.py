@@ -26,7 +26,6 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # and no overloads: docstrings say what is taken
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-autodoc_preserve_defaults = True
 add_module_names = False
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
@@ -62,13 +61,7 @@ def _signature(
     if what not in ("function", "method"):
         return None
     found = inspect.signature(thing)
-    named = dict(found.parameters)
-    if named.pop("options", None) is not None:
-        # The options are checked, and have their defaults, where the question is made.
-        (called,) = (name for name in thing.__code__.co_names if name.endswith("_question"))
-        question = thing.__globals__[called]
-        named |= {k: v for k, v in inspect.signature(question).parameters.items() if k not in named}
-    plain = [_written(parameter) for parameter in named.values() if parameter.name != "self"]
+    plain = [_written(each) for each in found.parameters.values() if each.name != "self"]
     plain.sort(key=lambda p: (p.kind, p.kind == p.KEYWORD_ONLY and p.default is not p.empty))
     returned = None if found.return_annotation is found.empty else str(found.return_annotation)
     return str(found.replace(parameters=plain, return_annotation=found.empty)), returned
