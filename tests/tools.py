@@ -9,6 +9,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hourglass.cli import main
@@ -26,6 +27,11 @@ def long(*cases: Any) -> list[Any]:
         pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.long)
         for case in cases
     ]
+
+
+def known_types(**made: tuple[Any, ...]) -> list[Any]:
+    """Arrow types, by the names of the functions that make them; an old PyArrow lacks some."""
+    return [getattr(pa, name)(*given) for name, given in made.items() if hasattr(pa, name)]
 
 
 def at_least(wanted: int, held: Iterator[bool], samples: int) -> bool:

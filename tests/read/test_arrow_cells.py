@@ -26,6 +26,7 @@ from hourglass.ask.count import count_question
 from hourglass.ask.question import mean_question
 from hourglass.errors import DataError, OptionError
 from hourglass.read.arrow_cells import sound_array
+from tests.tools import known_types
 
 VECTOR = 2048
 FRAMES = ["arrow", "reader", "polars", "lazy", "pandas", "dataset", "feather"]
@@ -122,7 +123,7 @@ def test_a_decimal_with_too_many_digits_is_the_largest_of_its_type(
     assert sound_array(masked).equals(masked)
 
 
-@pytest.mark.parametrize("type_", [pa.decimal32(4, 0), pa.decimal64(9, 0)])
+@pytest.mark.parametrize("type_", known_types(decimal32=(4, 0), decimal64=(9, 0)))
 def test_narrow_decimals(type_: Any) -> None:
     most, top = 10**type_.precision - 1, 2 ** (8 * type_.byte_width - 1)
     found = sound_array(decimals([0, top - 1, -top, most, most + 1, -most - 1], type_))
@@ -303,7 +304,8 @@ def test_old_timestamps_beyond_nanoseconds(year: int, day: int, files: int, tmp_
 
 NUMBERS = [
     pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(),
-    pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.decimal32(5, 2), pa.decimal64(12, 3),
+    pa.uint64(), pa.float16(), pa.float32(), pa.float64(),
+    *known_types(decimal32=(5, 2), decimal64=(12, 3)),
     *(pa.decimal128(digits, 2) for digits in (3, 4, 5, 9, 10, 18, 19, 38)),
 ]  # fmt: skip
 TIMES = [pa.date32(), pa.date64(), *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns")),
