@@ -26,7 +26,7 @@ HourglassError
 
 A message names the argument, the value given, the rule and the remedy. It never quotes a cell of
 the data: values are formatted by :func:`shown`, and an error that replaces a foreign one, whose
-message may quote cells, is raised by :class:`guarded` or ``from None``.
+message may quote cells, is raised by :class:`hourglass.read.source.guarded` or ``from None``.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def count_question(
     unit: Unit | None = None,
     engine: str | None = None,
 ) -> CountQuestion:
-    """Check the options of :func:`count` and turn them into a question."""
+    """Check the options of :func:`hourglass.count` and turn them into a question."""
     price, whose, names = exact_epsilon(epsilon), as_unit(unit), names_of(by)
     exact = exact_delta_of(names, keys, delta)
     each = epsilon_per_record(price, whose, bool(names))
@@ -119,7 +119,7 @@ def count_question(
     )
 
 
-count_question.__qualname__ = "count"  # which is what an error about a keyword should name
+count_question.__qualname__ = "count"  # the name in errors about keyword arguments
 
 
 def check_rows_only(columns: tuple[Any, ...], options: Mapping[str, Any]) -> None:

@@ -279,7 +279,7 @@ def check_parse(parse: Any) -> None:
 
 
 def check_parsed(parse: Any, rules: Sequence[Any], fields: Sequence[Field]) -> None:
-    """Refuse ``parse`` where it has no effect: for a column, or only columns, that are not text.
+    """Refuse ``parse`` where it has no effect: where none of the columns is text.
 
     ``fields`` are the columns with their text read by the ``rules``.
     """

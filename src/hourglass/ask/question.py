@@ -265,7 +265,7 @@ def _checked(
     outside: Any = None,
     engine: str | None = None,
 ) -> MeanQuestion:
-    """Check the options of :func:`mean`, and make the question."""
+    """Check the options of :func:`hourglass.mean`, and make the question."""
     price, whose, names = exact_epsilon(epsilon), as_unit(unit), names_of(by)
     exact = exact_delta_of(names, keys, delta)
     filtered = Conditions.of(where, ()).where is not None
@@ -370,7 +370,7 @@ def _sums(columns: int, spread: bool, outside: OutsideCounts | None) -> tuple[Su
     return found + (outside.sums if outside else ())
 
 
-_checked.__qualname__ = "mean"  # which is what an error about a keyword should name
+_checked.__qualname__ = "mean"  # the name in errors about keyword arguments
 
 
 @wraps(_checked, assigned=())
@@ -379,7 +379,7 @@ def mean_question(
     column: str | Expression | Sequence[str | Expression] | None = None,
     **options: Any,
 ) -> MeanQuestion:
-    """Check the options of :func:`mean` and turn them into a question.
+    """Check the options of :func:`hourglass.mean` and turn them into a question.
 
     A question about a column in memory depends only on the options and on the column's declared
     kind, so it is cached and asked of the next column.

@@ -121,7 +121,7 @@ def bounds_question(
     parse: str | None = None,
     engine: str | None = None,
 ) -> BoundsQuestion:
-    """Check the options of :func:`find_bounds` and turn them into a question."""
+    """Check the options of :func:`hourglass.find_bounds` and turn them into a question."""
     price, kept, whose = exact_epsilon(epsilon), _share(share), as_unit(unit)
     if whose.groups > 1:
         raise OptionError(
@@ -170,7 +170,7 @@ def bounds_question(
     )
 
 
-bounds_question.__qualname__ = "find_bounds"  # which is what an error about a keyword should name
+bounds_question.__qualname__ = "find_bounds"  # the name in errors about keyword arguments
 
 
 def _share(share: Any) -> Fraction:

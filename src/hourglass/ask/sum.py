@@ -35,7 +35,7 @@ def sum_question(
     outside: Any = None,
     engine: str | None = None,
 ) -> MeanQuestion:
-    """Check the options of :func:`sum_` and turn them into a question."""
+    """Check the options of :func:`hourglass.sum` and turn them into a question."""
     whose = as_unit(unit)
     if isinstance(column, list | tuple) or (column is None and columns_in_memory(data)):
         raise DataError(
@@ -54,4 +54,4 @@ def sum_question(
     return replace(asked, asked="sum", place=asked.place | {"statistic": "sum"})
 
 
-sum_question.__qualname__ = "sum"  # which is what an error about a keyword should name
+sum_question.__qualname__ = "sum"  # the name in errors about keyword arguments

@@ -231,8 +231,7 @@ def _geometric(draw: Callable[[Bits], int]) -> Finding:
     return sampler_finding("two-sided geometric", draw, law.pmf, range(12))
 
 
-# --- the code around the noise
-# ---------------------------------------------------------------------
+# --- the code around the noise --------------------------------------------------------------------
 
 
 def _wrong_flow(bench: Bench) -> list[Mutant]:

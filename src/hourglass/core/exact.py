@@ -205,7 +205,7 @@ def to_double(value: Fraction | Enclosure) -> float:
 
 
 def ratio_to_double(above: int, below: int) -> float:
-    """The same of above / below, below > 0: Python rounds a quotient of integers once."""
+    """The same for above / below, below > 0: Python rounds a quotient of integers once."""
     try:
         return above / below
     except OverflowError:

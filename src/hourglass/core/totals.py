@@ -263,7 +263,7 @@ class Halves:
         return Halves(_placed(self.hi, places, size), _placed(self.lo, places, size), self.balance)
 
     def only(self, count: int) -> int:
-        """The sum of t of the only group, which has so many records, as a Python integer."""
+        """The sum of t of the only group, which has ``count`` records, as a Python integer."""
         whole = HALF * int(self.hi[0]) + int(self.lo[0])
         return (whole + self.balance * count) // 2 if self.balance else whole
 

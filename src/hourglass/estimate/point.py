@@ -183,7 +183,7 @@ def error_at(mechanism: MeanMechanism, records: Floats, mean: Floats) -> Floats:
 
 
 def error_at(mechanism: MeanMechanism, records: Any, mean: Any = None) -> Any:
-    """:func:`expected_error` of a mechanism; with arrays, for many groups at once."""
+    """:func:`.accuracy.expected_error` of a mechanism; with arrays, for many groups at once."""
     width = to_double(mechanism.grid.bounds.width)
     with np.errstate(over="ignore"):  # the width is less
         most = width * np.sqrt(leading_of(mechanism, mean))
@@ -243,7 +243,7 @@ CELLS: Final = 1024
 RUNGS: Final = 1024
 #: No reach is below 2^FLOOR.
 FLOOR: Final = -60
-#: If all reaches are computed, those of every so many cells come first.
+#: If all reaches are computed, those of cells this far apart come first.
 _APART: Final = 32
 #: About how many tails are computed for that.
 _ROWS: Final = 6 * CELLS

@@ -15,7 +15,7 @@ stochastically below (yes/no data) or below in the increasing convex order (all 
 of mean b; the pivot is linear in mu, so it is nowhere below the smaller of its two ends; and the
 noise of each mu is that of one tabulated line up to the reach of the count times the distance. So
 nothing between two values tried is missed. From below, intervals that end closer and closer to the
-end of the confidence interval are excluded, from above their mirror images.
+end of the confidence interval are excluded; from above, their mirror images.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Seen:
 
     @property
     def miss(self) -> float:
-        """The probability to miss on each side."""
+        """The probability of missing on each side."""
         return (1.0 - self.confidence) / self.together * (1 - self._part) / 2
 
     @cached_property
@@ -95,7 +95,7 @@ class Seen:
 
     @cached_property
     def summed(self) -> bool:
-        """Whether the binomial laws of yes/no data are summed exactly, or bounded: there are many.
+        """Whether the binomial laws of yes/no data are summed exactly, or bounded if they are many.
 
         The numbers of their values are those at the estimate, which is never far from an end.
         """
@@ -176,10 +176,10 @@ def shares(seen: Seen, chance: Chance) -> tuple[float, float]:
 
 
 def _contradicted(seen: Seen) -> bool:
-    """Whether the noise explains not even the estimate, as where a sum is far below zero.
+    """Whether noise cannot explain even the estimate, as when a sum is far below zero.
 
-    Every other mean is then less plausible, and what is left of the range would be a point. As for
-    the mean of one group's records, nothing is known instead.
+    Every other mean is then less plausible still, and the interval would shrink to a point. As for
+    the mean of one group's records, it is the whole range instead.
     """
     most, at = (1.0 - seen.confidence) / seen.together / 2, seen.estimate
     sides = ((seen, False, at), (seen.mirrored, True, 1.0 - at))

@@ -121,7 +121,7 @@ class Budget:
         written: list[str] = []
         try:
             return self._reserve(amount, about, allowance, written)
-        except BaseException as error:  # whatever Ctrl-C ends, up to the caller's own code
+        except BaseException as error:  # Ctrl-C too, until the caller's own code runs
             name_charge(error, written)
             raise
 

@@ -61,8 +61,8 @@ def create_budget(
         that epsilon or less takes one slot; a larger one is refused. All slots together cost less
         than their sum: ``budget.terms.limit`` says how much.
     filter
-        ``"renyi"`` accepts releases of any epsilon, in any number, as long as their Renyi
-        divergences together keep to (epsilon, delta). Many small releases cost less than their
+        ``"renyi"`` accepts releases of any epsilon, in any number, as long as their Rényi
+        divergences together imply (epsilon, delta). Many small releases cost less than their
         sum, a few large ones more.
     description
         A public note, such as which data and which privacy unit.

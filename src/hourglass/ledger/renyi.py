@@ -1,4 +1,4 @@
-"""The Renyi filter: releases of any epsilon, until their Rényi divergences use up an allowance.
+"""The Rényi filter: releases of any epsilon, until their Rényi divergences use up an allowance.
 
 A release of epsilon costs min(order * epsilon^2 / 2, epsilon), an upper bound of its Rényi
 divergence of that order: an epsilon-DP mechanism is (epsilon^2 / 2)-zCDP (Bun and Steinke 2016,
@@ -34,14 +34,14 @@ GRAIN: Final = Fraction(1, 10**30)
 STEP: Final = Fraction(1, 10**12)
 #: The most that the next release may be is shown rounded down to a multiple of this.
 SHOWN: Final = Fraction(1, 10**6)
-#: The releases by which the room of a filter is told.
+#: What is left of a filter is shown as a number of releases of this size.
 EXAMPLE: Final = Amount(Fraction(1, 10))
 
 
 @register
 @dataclass(frozen=True)
 class Renyi:
-    """The rule of a budget with a Renyi filter of one order."""
+    """The rule of a budget with a Rényi filter of one order."""
 
     kind: ClassVar[str] = "init-renyi"
     name: ClassVar[str] = "renyi"
@@ -172,7 +172,7 @@ def allowance_down(order: Fraction, limit: Amount) -> Fraction:
 
 
 def _orders() -> Iterator[Fraction]:
-    """The orders to choose from: one more than a number with two digits."""
+    """The orders to choose from: one plus a number of two digits."""
     return (
         1 + digits * Fraction(10) ** power for power in range(-4, 8) for digits in range(10, 100)
     )

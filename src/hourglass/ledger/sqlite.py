@@ -313,7 +313,7 @@ def _text(value: object) -> str:
 # lock would inherit that state and find the ledger locked for ever. So a fork waits for the current
 # transaction; transactions are short.
 
-#: A fork looks again after this many seconds, in case that Ctrl-C prevented the notice.
+#: A fork looks again after this many seconds, in case Ctrl-C prevented the notification.
 _AGAIN: Final = 0.1
 
 
@@ -380,7 +380,7 @@ if hasattr(os, "register_at_fork"):
 # Nothing is opened here: closing another descriptor of the file would drop the locks that SQLite
 # holds for this process.
 
-#: For so many seconds a new file may be empty because another process is still creating it.
+#: For this many seconds a new file may be empty because another process is still creating it.
 _CREATION: Final = 10.0
 
 
@@ -431,13 +431,13 @@ def check_file(path: Path, location: str) -> tuple[int, int]:
 def check_directory(path: Path, location: str) -> None:
     """Refuse a directory in which every user can create files, such as /tmp.
 
-    SQLite takes a file named like the ledger's journal for what a crash left, and writes its
+    SQLite takes a file named like the ledger's journal for one that a crash left, and writes its
     content into the ledger: whoever can create one can undo charges.
     """
     try:
         mode = os.stat(path.parent).st_mode
     except OSError:
-        return  # whoever opens the file is told
+        return  # opening the file will say what is wrong
     if os.name == "posix" and mode & stat.S_IWOTH:
         raise LedgerUnsafeError(
             f"ledger {location!r} is in a directory where every user can create files, which is "

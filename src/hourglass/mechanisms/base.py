@@ -8,8 +8,8 @@ capabilities are declared as attributes.
 The mechanisms for means are the algorithms of Kulesza, Suresh, Wang 2024 (Sections 3 and 4 for
 those with Laplace noise, 5 for the rest). They work on the same integer lattice, where a record
 adds (q, 1) to (S, N), q in 0..G, and all return the two noisy transformed sums, so that the
-estimators are the same for all. The hourglass, which answers unless another is asked for, stands
-here as the example of what the interface asks for.
+estimators are the same for all. The default, the hourglass, is defined here and serves as the
+example of the interface.
 """
 
 from __future__ import annotations
@@ -419,7 +419,7 @@ class HourglassTails:
         return row_share(self.epsilon)
 
     def misses(self, first: Floats, last: Floats, reaches: Floats) -> Floats:
-        """The same of x - first y and x - last y for many reaches."""
+        """The same for x - first y and x - last y at many reaches."""
         weight = merged(blocks(self.epsilon)[1], self.epsilon)
         one = 1.0 / self.grid
         return summed_rows(self.epsilon, weight, one, (first, last), reaches, self._near)

@@ -81,7 +81,7 @@ class BodyTails:
         return row_share(self.rate)
 
     def misses(self, first: Floats, last: Floats, reaches: Floats) -> Floats:
-        """The same of x - first y and x - last y for many reaches."""
+        """The same for x - first y and x - last y at many reaches."""
         block = blocks(self.rate)[1]
         if block > 1 and block * self.epsilon >= FAR:
             return np.ones(len(reaches))

@@ -12,7 +12,7 @@ entirely on one side of the pivot, it finds its nearer end.
 threshold t = T - g, g geometric of rate r, and a geometric e_i of rate s for each question; it
 stops at the first i with U_i <= t + e_i, at the last candidate if there is none. It is
 (r + s)-DP for adding or removing one record. Proof: a record raises U_i by one for i < k, k its
-own place. Let f(t) be the probability to stop at i given t, f+ the same with the record.
+own place. Let f(t) be the probability of stopping at i given t, f+ the same with the record.
 
 * i < k: every U asked is one higher, so f+(t) = f(t - 1). Summing over t, the law of t being
   such that P(t + 1) <= e^r P(t), P+(i) <= e^r P(i). And f(t) <= e^s f(t - 1): the
@@ -94,7 +94,7 @@ class Scan:
     def pmf(self, counts: Sequence[int], bits: int = DEFAULT_BITS) -> list[Enclosure]:
         """The probability of each index, enclosed; the width is the far tail of the threshold."""
         last = int(bits * LOG2_UP / self.threshold.rate) + 1
-        digits = bits + 64  # products are rounded outward to so many
+        digits = bits + 64  # products are rounded outward to this many
         one = 1 << digits
         tail = lru_cache(maxsize=None)(lambda rung: outward(self.question.tail(rung, bits), digits))
         lows, highs = [0] * len(counts), [0] * len(counts)

@@ -74,8 +74,7 @@ class StaircaseTails:
 
     @cached_property
     def _blocks(self) -> tuple[Floats, Floats]:
-        """First and last y of each block, with 0 separate: equal blocks, and finer ones near the
-        centre.
+        """First and last y of each block, 0 apart: equal ones, and finer ones near the centre.
 
         For large epsilon most of the mass lies in a centre that is far narrower than a block.
         """
@@ -89,8 +88,7 @@ class StaircaseTails:
         return first, np.append(first[1:] - 1.0, far)
 
     def miss(self, first: Line, second: Line, reach: float) -> float:
-        """Treats each block as if all of it were at its end nearest to zero, where the law is
-        largest.
+        """Treat each block as if it were all at its end nearest to zero, where the law is largest.
 
         The law is the same with X and Y exchanged, and with the sign of either changed.
         """

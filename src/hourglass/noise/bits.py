@@ -175,7 +175,7 @@ def invert(
 def invert_one(
     table: Words, bits: Bits, threshold: Callable[[int, int], int], reach: int | None = None
 ) -> np.int64:
-    """The same of the next word. All of the table is compared, so the time says nothing of it."""
+    """The same for the next word; all of the table is compared, so the time reveals nothing."""
     words = bits.words(1)
     found: np.int64 = np.add.reduce(table < words)
     if np.count_nonzero(table == words):  # table[found] would take longer for a larger index
@@ -228,9 +228,9 @@ def sample_scaled(bounds: npt.NDArray[Any], bits: Bits, *, largest: int) -> npt.
 
 
 def sample_scaled_one(bound: np.int64, bits: Bits, *, largest: int) -> np.int64:
-    """The same below one bound, from the same word, if ``largest`` is at most ONE_WORD.
+    """The same for one bound, from the same word, if ``largest`` is at most ONE_WORD.
 
-    NumPy's integers are all of one size; Python's take the longer the larger they are.
+    NumPy's integers are all of one size; with Python's, larger ones take longer.
     """
     word, each = bits.words(1)[0], np.uint64(bound)
     if bits.width == 64:

@@ -139,7 +139,7 @@ class HourglassBox:
         return self.levels_at([x[..., i] for i in range(self.columns)], k)
 
     def levels_at(self, x: Sequence[npt.NDArray[Any]], k: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The same of columns of any shapes that broadcast, such as the axes of a window."""
+        """The same for columns of any shapes that broadcast, such as the axes of a window."""
         sides = [*zip(self.grids, self.centres, x, strict=True)]
         up = reduce(np.maximum, (-((c - values) // g) for g, c, values in sides))
         down = reduce(np.maximum, (-((c + values) // g) for g, c, values in sides))

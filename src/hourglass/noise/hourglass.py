@@ -142,7 +142,7 @@ class Radial:
         return invert(plan.thresholds, words, bits, self.threshold, plan.reach)
 
     def sample_one(self, bits: Bits) -> np.int64:
-        """One draw by table, the same of the next word as in an array."""
+        """One draw by table: for the next word, the same as in an array."""
         plan = self._plan(bits.width)
         return invert_one(plan.thresholds, bits, self.threshold, plan.reach)
 
@@ -426,9 +426,9 @@ class Hourglass:
 
     X is a discrete staircase on the grid and K = j(X) + T, T two-sided geometric; drawn as the
     same law in regions: "a records added, m removed". Contract: ``sample(size)`` is distributed
-    as ``size`` independent pairs of that law. Added to the
-    totals (S, N) of records q in 0..G it is epsilon-DP in the add-remove model: a neighbour
-    moves (S, N) by (q, 1), which moves the level |j| + |k-j| by exactly one.  [H2] [H3]
+    as ``size`` independent pairs of that law. Added to the totals (S, N) of records q in 0..G it
+    is epsilon-DP in the add-remove model: a neighbour moves (S, N) by (q, 1), which moves the
+    level |j| + |k-j| by exactly one.  [H2] [H3]
     (The paper's equation 7, Theorem 2 and Lemma 4.)
 
     ``centre`` is the half-width c of the centre stair; left out, it is the one of least
@@ -511,7 +511,7 @@ class Hourglass:
         return abs(j) + abs(k - j)
 
     def levels(self, x: npt.NDArray[Any], k: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The same of arrays that broadcast."""
+        """The same for arrays that broadcast."""
         j = np.sign(x) * np.maximum(0, -((self.c - np.abs(x)) // self.grid))
         found: npt.NDArray[Any] = np.abs(j) + np.abs(k - j)
         return found

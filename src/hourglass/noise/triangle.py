@@ -108,7 +108,7 @@ class HourglassTriangle:
     def levels_at(
         self, u0: npt.NDArray[Any], u2: npt.NDArray[Any], k: npt.NDArray[Any]
     ) -> npt.NDArray[Any]:
-        """The same of the first and the last coordinate and the count, which broadcast."""
+        """The same for the first and the last coordinate and the count, which broadcast."""
         u1 = self.whole * k - u0 - u2
         most = np.maximum(np.maximum(u0, u2), u1)
         least = np.minimum(np.minimum(u0, u2), u1)

@@ -219,8 +219,7 @@ def _column(batch: Views, i: int) -> _Array:
     return _Array(batch.rows, -1, 0, len(buffers), 0, buffers, None, None, _release_array, held)
 
 
-# --- streams of other libraries
-# ----------------------------------------------------------------------
+# --- streams of other libraries -------------------------------------------------------------------
 
 
 def declared(data: Any) -> tuple[Any, Any]:

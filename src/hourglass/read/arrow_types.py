@@ -24,7 +24,7 @@ LONG_DECIMALS: Final = (
 def file_format(name: str) -> Any:
     """How PyArrow reads files of a format: times of the old type INT96 as microseconds.
 
-    They may be thousands of years away, which nanoseconds cannot be.
+    They may lie thousands of years away, beyond the range of nanoseconds.
     """
     import pyarrow.dataset
 
@@ -34,7 +34,7 @@ def file_format(name: str) -> Any:
 
 
 def long_decimals(schema: Any) -> set[str]:
-    """The decimals that a Parquet file stores in any number of bytes, or in too many."""
+    """The decimals that a Parquet file stores in a variable number of bytes, or in too many."""
     columns = (schema.column(place) for place in range(len(schema)))
     return {
         column.path
@@ -83,7 +83,7 @@ def _check_converted(name: str, types: Mapping[Any, str], target: Any) -> None:
 
 
 def _converts(one: Any, target: Any) -> bool:
-    """Whether every value of a type can be converted; a dictionary has room for some only."""
+    """Whether every value of a type can be converted; a dictionary has room for only some."""
     import pyarrow
 
     if one == target:

@@ -1,11 +1,11 @@
 """How many numbers in memory fall into each bucket of a :class:`~hourglass.core.limits.Scale`.
 
-The first 16 bits of a double (its sign, its exponent and four digits) say between which two numbers
-it lies: in which of 65,536 cells. If no cell contains more than one candidate, a table has the
-bucket below it, and comparing the number with the candidate decides the rest, in the same steps
-for every number. For a scale with several candidates in a cell, the numbers are sorted instead.
+The first 16 bits of a double (its sign, its exponent and four more) say in which of 65,536 cells it
+lies. If no cell contains more than one candidate, a table has the bucket below the candidate of
+each cell, and comparing the number with the candidate decides the rest, in the same steps for every
+number. For a scale with several candidates in a cell, the numbers are sorted instead.
 
-An integer lies in the cell of the double nearest to it, and is itself compared.
+An integer lies in the cell of the double nearest to it; the integer itself is compared.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ Whole = npt.NDArray[np.int64]
 _NOWHERE: Final = -1
 #: Cells are at most 2^32, so this many of them add up to at most 2^62.
 _ROWS: Final = 1 << 30
-#: Up to so many groups, the sums of a block are computed apart, in doubles, which takes less time.
+#: Up to this many groups, the sums of a block are first computed in doubles, which takes less time.
 _FEW: Final = 1 << 14
 
 

@@ -264,7 +264,7 @@ def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Colum
 
 
 def chunk_of_arrow(numbers: Any) -> Chunk:
-    """An Arrow array of numbers as a chunk: those that are there, and how many are not."""
+    """An Arrow array of numbers as a chunk: the values that are there, and how many are missing."""
     found, absent = numbers_of(numbers)
     return (found, 0) if absent is None else (found[~absent], numbers.null_count)
 

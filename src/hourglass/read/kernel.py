@@ -143,7 +143,7 @@ def real_cells(chunk: Array, grid: Grid, space: npt.NDArray[np.float64]) -> npt.
 def power_sums(cells: npt.NDArray[np.float64], powers: Sequence[int]) -> list[Any]:
     """Sums of cells up to 2^32, and of powers up to 2^46; NaN if any cell is NaN.
 
-    The sum of cells is exact in doubles. Of many, einsum takes less time, of few, reduce.
+    The sum of cells is exact in doubles. For many, einsum takes less time; for few, reduce.
     """
     total = float(np.einsum("i->", cells) if len(cells) > _FEW else np.add.reduce(cells))
     if math.isnan(total):

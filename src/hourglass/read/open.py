@@ -1,9 +1,9 @@
 """Open what a question names: files, tables, columns in memory, and public keys.
 
-A file's format goes by its extension. The engine of a table is chosen by the type of the data, or
-by the option ``engine=``. Several columns in memory are a matrix of numbers, or a list of columns
-of equal length. They have no names, so they are called "0", "1", ... in order. Public keys come
-from a list, a file or a public table, and become values of the ``by`` columns.
+A file's format follows from its extension. The engine of a table is chosen by the type of the data,
+or by the option ``engine=``. Several columns in memory are a matrix of numbers, or a list of
+columns of equal length. They have no names, so they are called "0", "1", ... in order. Public keys
+come from a list, a file or a public table, and become values of the ``by`` columns.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 DuckDB sorts rows by person in half of the time that it takes to number the rows of each person, so
 they are chosen here; and NumPy sorts them in half of DuckDB's time, as long as there is room for
-all of them. The rule is that of :func:`.sql.steps.kept_rows`: it goes by the order of a person's
-numbers, and the order of their buckets is the same.
+all of them. The rule is that of :func:`.sql.steps.kept_rows`, which depends on the order of a
+person's numbers; the order of their buckets is the same.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ def _of_whole(
 
 
 def histogram_in_any_order(scale: Scale, rows: int, blocks: Blocks) -> Integers | None:
-    """The same of rows in any order; None if there are more than MOST_ROWS, which are not kept.
+    """The same for rows in any order; None if there are more than MOST_ROWS, which are not kept.
 
-    A person, mixed, has 64 digits. The first of them, as many as a bucket has, say in which part a
-    row is sorted; the others and the bucket make one number. Sorting the numbers of a part sorts
-    its rows by person, and those of a person by bucket.
+    A person's id, mixed, has 64 binary digits. The first of them, as many as a bucket has, say
+    which part a row belongs to; the others and the bucket make one number. Sorting the numbers of a
+    part sorts its rows by person, and those of a person by bucket.
     """
     size, read = 2 * len(scale.candidates) + 1, 0
     parts = _Parts((size - 1).bit_length())
@@ -139,8 +139,10 @@ class _Parts:
         self.blocks.append((numbers.take(np.argsort(part, kind="stable")), starts.tolist()))
 
     def each(self, first: int, last: int) -> Iterable[tuple[Words, Integers, int]]:
-        """The sorted numbers of parts first..last-1, several parts at a time: where each of these
-        starts and the last ends, and which the first is."""
+        """The sorted numbers of parts first..last-1, several parts at a time.
+
+        With them: where each of these parts starts and the last one ends, and which is the first.
+        """
         starts = np.zeros(last - first + 1, dtype=np.int64)
         for _, of_block in self.blocks:
             starts += of_block[first : last + 1]

@@ -89,7 +89,7 @@ def totals_of_blocks(
     found, count = [[0] * len(target.sums) for target in targets], 0
     for block in blocks:
         with np.errstate(all="ignore"):
-            # Missing values rarely come alone: after the first, no block is tried without.
+            # Missing values rarely come alone: after the first one, no block is assumed complete.
             sums = None if buffers else _add_complete(block, targets, shared)
             records = len(block[0][0])
             if sums is None:

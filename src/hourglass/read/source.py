@@ -149,7 +149,7 @@ _AS_KEY: Final = {
 }
 
 
-#: Operators, which a text has that is meant as an expression.
+#: Operators: a name that contains one was probably meant as an expression.
 _COMPUTED: Final = re.compile(r"[<>=+*/]|\s-\s")
 
 

@@ -19,15 +19,15 @@ Result = TypeVar("Result")
 #: saves.
 THREADED_ROWS: Final = 1 << 19
 MAX_THREADS: Final = 8
-#: About as many rows as a thread adds up while another one is woken. If this thread has so many
-#: more to do, it does not have to wait for the others, and to be woken itself.
+#: About as many rows as a thread adds up while another one is woken. If this thread has that many
+#: more to do, it does not have to wait for the others and be woken itself.
 HEAD_START: Final = 1 << 16
 
 _pool: ThreadPoolExecutor | None = None
 
 
 def threads_for(rows: int) -> int:
-    """How many threads add up so many rows."""
+    """How many threads add up this many rows."""
     if rows < THREADED_ROWS:
         return 1
     known = hasattr(os, "sched_getaffinity")  # as on Linux

@@ -36,7 +36,7 @@ _DIGIT: Final = re.compile("[0-9]|^-?inf$")
 _WORD: Final = re.compile(r"[^\W\d_]{2}")
 
 
-#: What everything says that is made of seeded bits.
+#: What everything that is made from seeded bits says.
 NOT_PRIVATE: Final = "NOT PRIVATE: the noise came from a seeded source of bits."
 #: In place of a table or a chart of groups with secret names.
 NONE_PUBLISHED: Final = "No group's noisy count reached the threshold."

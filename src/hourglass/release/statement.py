@@ -120,8 +120,7 @@ class Statement:
     def _repr_html_(self) -> str:
         return html_paragraphs(self._sentences())
 
-    # --- parts of the claim
-    # -------------------------------------------------------------------------
+    # --- parts of the claim -----------------------------------------------------------------------
 
     @property
     def _variant(self) -> str:

@@ -31,7 +31,7 @@ _HEADERS: Final = (
     ("cross-origin-resource-policy", "same-origin"),
     ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
 )
-#: The reply to a request whose end a proxy may see elsewhere than we do: it may hide another one.
+#: The reply to a request that a proxy may take to end elsewhere than we do: it may hide another.
 _TWO_LENGTHS: Final = JSONResponse(
     Failure("two_lengths").to_dict(), Failure("two_lengths").status, {"connection": "close"}
 )
@@ -67,7 +67,7 @@ class Headers:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and add the headers to its reply."""
         kept = b"max-age=3600" if scope.get("path", "").startswith("/static/") else b"no-store"
-        # A catalogue that is read again may declare a proxy, or no longer.
+        # After a reload, the catalogue may declare a proxy, or no longer declare one.
         secure = self._service.state.catalogue.settings.secure
 
         async def with_headers(message: Message) -> None:

@@ -12,7 +12,7 @@ __all__ = ["Axis", "Mark", "Strip", "Whiskers", "axis_of", "strip"]
 
 #: The width of charts in drawing units; the page scales them.
 WIDTH = 640.0
-#: No label of a row is longer than this; the answer's table has it whole.
+#: No label of a row is longer than this; the answer's table has it in full.
 LABEL = 20
 
 

@@ -24,8 +24,7 @@ _OWNERS: Final = {"bounds", "budget", "delta", "grid", "keys", "missing", "parse
 
 
 def connect(url: str, token: str, *, timeout: float = 30.0) -> Gateway:
-    """Connect to a gateway that holds data and budgets; ask with ``gateway.mean(dataset, column,
-    ...)``.
+    """Connect to a gateway that holds data and budgets; ask with ``gateway.mean(...)``.
 
     ``token`` is what ``hourglass serve token`` printed. It is sent only over https or to this
     machine; plain http to another machine is refused, since the token could be read on the way.

@@ -17,7 +17,7 @@ __all__ = ["MOST_CONNECTIONS", "Listening", "PatientProtocol"]
 
 #: The most connections at once; further ones get an error that asks to retry.
 MOST_CONNECTIONS: Final = 500
-#: How many more are accepted, to be told that.
+#: How many further ones are accepted, only to be sent that error.
 _SPARE: Final = 50
 #: The most connections from one address, so that nobody can take them all.
 _MOST_FROM_ONE: Final = 250
@@ -25,8 +25,8 @@ _MOST_FROM_ONE: Final = 250
 _HEAD_SECONDS: Final = 10.0
 #: A client that takes nothing of a reply for this many seconds, at most twice that, is dropped.
 _READ_SECONDS: Final = 30.0
-#: What the system may hold of a reply, in bytes. With more, memory would be anybody's to fill, and
-#: a slow client could not be told from one that takes nothing.
+#: What the system may hold of a reply, in bytes. With more, anybody could fill the memory, and a
+#: slow client could not be told from one that takes nothing.
 _IN_TRANSIT: Final = 128 * 1024
 
 
@@ -83,8 +83,7 @@ class _Counted(socket.socket):
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP with timeouts: clients that do not finish the head of a request, or do not take the
-    reply, are dropped."""
+    """HTTP that drops clients that do not finish the head of a request, or do not take a reply."""
 
     _deadline: asyncio.TimerHandle | None = None
     _watch: asyncio.TimerHandle | None = None
@@ -97,7 +96,7 @@ class PatientProtocol(H11Protocol):
         self._look()
 
     def data_received(self, data: bytes) -> None:
-        """Give the next one its time, if its head has begun and not ended."""
+        """Give the next request its time, if its head has begun and not ended."""
         super().data_received(data)
         cycle: Any = self.cycle  # the request under way, None before the first
         if cycle is not None and not cycle.response_complete:
@@ -106,7 +105,7 @@ class PatientProtocol(H11Protocol):
             self._await_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Tell that what came is not HTTP, unless the reply has begun or was given before."""
+        """Reply that what came is not HTTP, unless a reply has begun or was sent before."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:

@@ -64,7 +64,7 @@ class Holding:
         return found
 
     def paced(self, choice: Choice, epsilon: Fraction) -> Paced:
-        """The question at its price, ready to be run on the beat; made once."""
+        """The question at its price, ready to be answered at a fixed instant; made once."""
         found = self.made.get((choice, epsilon))
         if found is None:
             question = _question(self.dataset, self.kept, choice, epsilon)

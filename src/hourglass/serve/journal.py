@@ -39,7 +39,7 @@ class Journal:
             raise Failure("unavailable") from None
 
     def _append(self, data: bytes) -> None:
-        """Write a line; after one of which only a part was written, on a new line."""
+        """Write a line; if only part of the last one was written, on a new line."""
         data = b"\n" + data if self._torn else data
         written = os.write(self._file, data)
         if written != len(data):
@@ -48,7 +48,7 @@ class Journal:
         self._torn = False
 
     def close(self) -> None:
-        """Close the file; what is written later fails, and goes to no other file."""
+        """Close the file; later writes fail, and go to no other file."""
         with self._lock:
             file, self._file = self._file, -1
         os.close(file)

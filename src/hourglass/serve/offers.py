@@ -81,7 +81,7 @@ def _column(name: str, section: Section) -> Column:
 
 
 def _check_unit(section: Section) -> None:
-    """Refuse what was the name of measured_in; a unit is a privacy unit."""
+    """Refuse ``unit``, the former name of ``measured_in``: a unit is a privacy unit."""
     if "unit" not in section.names:
         return
     section.get("unit")  # it is known, and has a message of its own

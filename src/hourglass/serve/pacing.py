@@ -41,8 +41,7 @@ class Written:
 
 
 class Paced:
-    """A question whose noisy totals are available only at fixed instants; it can be asked
-    repeatedly.
+    """A question that can be asked repeatedly, with noisy totals only at fixed instants.
 
     It is rehearsed once, since a rehearsal reads no data and every one would be the same.
     """

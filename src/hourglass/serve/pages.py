@@ -172,7 +172,7 @@ def question(call: Call) -> Response:
         try:
             asked = _asked(call, fields)
             worth = _worth(call, asked, fields)
-        except Failure as failure:  # what cannot be is told and left out, the rest is kept
+        except Failure as failure:  # what is wrong is reported and left out, the rest kept
             wrong = failure.facts.get("argument", "")
             wrong = "what" if wrong == "columns" else wrong
             if wrong not in fields:

@@ -20,7 +20,7 @@ __all__ = ["Door", "Visitor"]
 #: The lifetimes of a session and of a sign-in link, in seconds.
 SESSION: Final = 12 * 3600
 LINK: Final = 15 * 60
-#: So many sessions at once for each person.
+#: The most sessions of a person at once.
 _MOST_SESSIONS: Final = 50
 
 
@@ -70,7 +70,7 @@ class Door:
     def by_proxy(self, catalogue: Catalogue, address: str, headers: Headers) -> Visitor | None:
         """The person named by the declared proxy; nobody else is trusted.
 
-        Two names are none: the first may be what the client sent, which the proxy added to.
+        Two names count as none: the client may have sent the first, and the proxy added its own.
         """
         named = self.named_by_proxy(catalogue, address, headers)
         person = catalogue.people.get(named[0]) if len(named) == 1 else None

@@ -1,5 +1,4 @@
-"""The expected accuracy of an answer before it is asked for, from assumed data, never from real
-data.
+"""The expected accuracy of an answer before it is asked for, never computed from real data.
 
 The analyst gives an assumed number of records and mean; the rest follows from the law of the noise.
 """
@@ -168,8 +167,7 @@ def _cells(law: MeanMechanism, records: int, mean: float) -> int:
 
 
 def _squares(law: MeanMechanism, cells: int, records: int) -> int:
-    """A sum of squares for a standard deviation of a sixth of the range, or what the mean
-    allows."""
+    """A sum of squares: the deviation is a sixth of the range, or less if the mean is extreme."""
     grid, mean = law.grid.cells, Fraction(cells, records)
     variance = min(Fraction(grid * grid, 36), mean * (grid - mean))
     return round(records * (mean * mean + variance))

@@ -109,8 +109,8 @@ class _Reloading:
         self._service = service
         self._path = path
         self._ended = threading.Event()
-        # Why it is wanted. A second signal may interrupt the handler of the first, which would wait
-        # for ever for the lock of a threading.Event.
+        # Why a reload is wanted. With a threading.Event, a second signal that interrupts the first
+        # one's handler would wait for its lock for ever.
         self._wanted: SimpleQueue[str] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, daemon=True)
 
@@ -131,11 +131,11 @@ class _Reloading:
             if self._ended.is_set():
                 return
             if self._reload(why) or not rehearsed:
-                # or the time of an answer would tell who was the first to ask
+                # or the time of an answer would reveal who was the first to ask
                 rehearsed = self._rehearse()
 
     def _next(self) -> str:
-        """Wait until it is wanted or due, and return why; many signals are one."""
+        """Wait until a reload is wanted or due, and return why; several signals count as one."""
         try:
             why = self._wanted.get(timeout=self._service.state.catalogue.settings.refresh)
         except Empty:

@@ -232,7 +232,7 @@ def _check_origin(request: Request, call: Call) -> None:
 
 
 def _site(url: str) -> tuple[str, str, int] | None:
-    """Scheme, host and port, the usual port where none is said; None for what has no host."""
+    """Scheme, host and port, the usual port where none is given; None for what has no host."""
     try:
         parts = urlsplit(url)
         usual = 443 if parts.scheme == "https" else 80

@@ -42,8 +42,8 @@ _TABLE: Final = "hourglass_table"
 #: The minimum and maximum in a file's statistics ignore NaN. If the two are equal, DataFusion
 #: treats the column as a constant, and a NaN counts as the value of the other rows. Old writers
 #: ordered text and unsigned numbers as if they were signed, so that a part of a file would be
-#: skipped for one of its rows. The old type INT96 has days of thousands of years, which nanoseconds
-#: have not.
+#: skipped because of one of its rows. Times of the old type INT96 may lie thousands of years away,
+#: beyond the range of nanoseconds.
 _SETTINGS: Final = {
     "datafusion.execution.collect_statistics": "false",
     "datafusion.execution.parquet.bloom_filter_on_read": "false",
@@ -51,8 +51,8 @@ _SETTINGS: Final = {
     "datafusion.execution.parquet.enable_page_index": "false",
     "datafusion.execution.parquet.pruning": "false",
 }
-#: The rule by which a scan is given tests of rows: it would compare them with statistics, which in
-#: PyArrow fails for an unsigned number of 64 bits.
+#: The optimiser rule that pushes filters down to a scan. The scan would compare them with
+#: statistics, which fails in PyArrow for unsigned numbers of 64 bits.
 _PUSHED: Final = "push_down_filter"
 
 

@@ -137,7 +137,7 @@ class DuckDB:
         return _text(asked, select(asked, scan, renamed, by_group=_by_group(asked)))
 
     def run(self, sql: str, query: Question) -> Groups:
-        """Run the query, and let go of the database."""
+        """Run the query, and release the database."""
         try:
             self._fill()
             stored = added_up_by_threads(self._paths, query) if _handed_over(query) else None
@@ -488,8 +488,10 @@ def sound_decimals(fields: list[Field], wide: set[str]) -> list[Field]:
 
 
 def unsorted(query: Question, *, again: bool) -> Question:
-    """The query whose rows NumPy sorts by person, if they can be read ``again`` in case that there
-    are too many of them."""
+    """The query with its rows left for NumPy to sort by person, where that is possible.
+
+    The rows must be readable ``again``, since there may be too many of them for NumPy.
+    """
     if again and isinstance(query, Histogram) and query.of_integers:
         return replace(query, in_order=False)
     return query

@@ -54,10 +54,10 @@ _ANNOTATIONS: Final = {"NONE", "INT_32", "INT_64"}
 _ENCODINGS: Final = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
 _CODECS: Final = {"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"}
 
-#: Rows per batch of one column, and half as many of several: so few that a batch is still in the
-#: cache when the kernel gets it, and so many that its calls take little of the time. With a fourth
-#: of them, one column takes a sixth longer. Rows with persons are not halved: the more of them are
-#: in a batch, the fewer pieces are put together afterwards.
+#: Rows per batch of one column, and half as many for several: few enough that a batch is still in
+#: the cache when the kernel gets it, and enough that the kernel's calls take little of the time.
+#: With a quarter of them, one column takes a sixth longer. Rows with persons are not halved: the
+#: more of them are in a batch, the fewer pieces are put together afterwards.
 _BATCH: Final = 1 << 17
 
 
@@ -74,7 +74,7 @@ def added_up(relation: Any, query: Question) -> Groups | None:
 
 
 def added_up_by_threads(paths: Sequence[str], query: Question) -> Groups | None:
-    """The same of plain numbers in Parquet files, without DuckDB; None if it has to read them."""
+    """The same for plain numbers in Parquet files, without DuckDB; None if it has to read them."""
     fields = query.plain_fields
     stored = stored_numbers(paths, fields) if fields else None
     if stored is None:

@@ -12,8 +12,8 @@ in both of the other ways, which differ exactly in the texts that are not UTF-8.
 
 DuckDB skips parts of a Parquet file whose statistics exclude the public keys. Old writers ordered
 text by signed bytes there, so that "é" is the least of the names and "z" the greatest, and a part
-with both would be skipped as a whole: one record would take the others with it. A file declares the
-order of its statistics; of one that does not, DuckDB is kept from comparing names with statistics.
+with both would be skipped as a whole: one record would hide the others. If a file does not declare
+the order of its statistics, DuckDB is kept from comparing names with them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 _MOST: Final = 2
 #: The idle databases, and where each would spill to.
 _idle: list[tuple[Any, Path]] = []
-#: Those that a question has.
+#: The databases that questions are using.
 _open: weakref.WeakSet[OwnDatabase] = weakref.WeakSet()
 
 
@@ -103,7 +103,7 @@ def _started() -> Opened:
 
 
 def _kept() -> Opened | None:
-    """The same of an idle database; None if there is none that can be used."""
+    """The same for an idle database; None if there is none that can be used."""
     import duckdb
 
     while True:

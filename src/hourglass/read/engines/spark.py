@@ -247,7 +247,7 @@ def _input(field: Field) -> str:
 
 
 def _between(sql: str, unit: int = MICROSECONDS, found: str = "") -> str:
-    """An integer, or what is ``found``; NULL if the integer is outside the years 1 to 9999."""
+    """An integer, or ``found`` in its place; NULL if the integer is outside the years 1 to 9999."""
     first, last = FIRST_DAY * unit, (LAST_DAY + 1) * unit - 1
     return f"CASE WHEN {sql} BETWEEN {first}L AND {last}L THEN {found or sql} END"
 

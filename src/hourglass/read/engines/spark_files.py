@@ -242,8 +242,9 @@ def _alike(
     """Files grouped by the declared types of the wanted columns.
 
     Each group has the name of one of its files, and the types that :func:`_plain` finds. Also
-    returns the columns that Spark converts as it reads them, to microseconds or to decimals of more
-    than 18 digits or any number of bytes, and the unsigned integers that need 64 bits.
+    returns the columns that Spark converts as it reads them (to microseconds, or to decimals of
+    more than 18 digits or stored in a variable number of bytes), and the unsigned integers that
+    need 64 bits.
     """
     import pyarrow.parquet
 
@@ -273,7 +274,7 @@ def _alike(
 
 
 def _in_vectors() -> bool:
-    """Unless it reads vectors, Spark fails at a decimal of more digits than its type has."""
+    """Whether Spark reads in vectors; if not, a decimal with too many digits makes it fail."""
     return bool(session().conf.get("spark.sql.parquet.enableVectorizedReader") == "true")
 
 

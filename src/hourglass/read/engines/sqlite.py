@@ -32,7 +32,7 @@ _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')
 UNDECLARED: Final = "undeclared"
 _LOCKED: Final = "another process has it locked for writing; ask again when it has finished"
 #: What Python reports if a function raises an error. Ours raise none of their own, so it was
-#: Ctrl-C, for which Python looks when it calls a function, and whose own error is lost.
+#: Ctrl-C: Python handles signals as it calls a function, and the KeyboardInterrupt is lost.
 _ENDED: Final = "user-defined function raised exception"
 #: Why a file cannot be read whatever is asked of it, by SQLite's primary result codes.
 _UNREADABLE: Final = {

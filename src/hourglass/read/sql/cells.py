@@ -239,7 +239,7 @@ class Value:
 
     @property
     def there(self) -> str | None:
-        """A test whether it has a value; None if that takes as long as the cell itself."""
+        """A test for whether it has a value; None if that takes as long as the cell itself."""
         if self.expression is not None or self.field.kind not in ("real", "integer", "boolean"):
             return None
         if self.grid.own:
@@ -280,8 +280,8 @@ def _or(cell: str, missing: int | None) -> str:
 # turns into NULL. (If |y| > 2^51, then 1 / y does not change the integer that is cast, not even at
 # infinity.) This is a second safeguard; the first is that DuckDB does not fold expressions with a
 # file's statistics: see ``connect`` in engines/duckdb_scans.py. Whether a row of several columns is
-# complete is tested by comparing a sum of sizes with infinity, which NaN exceeds in DuckDB; of such
-# a sum there are no statistics.
+# complete is tested by comparing a sum of sizes with infinity, which NaN exceeds in DuckDB; such a
+# sum has no statistics.
 
 #: Up to this size, sums and differences of y and G are exact.
 _EXACT: Final = double(2.0**51)

@@ -73,7 +73,7 @@ class Question(Protocol):
     def plain_fields(self) -> tuple[Field, ...] | None:
         """The key, if any, and the columns of numbers; None if rows are chosen or computed, too.
 
-        A row whose key is not public does not count as chosen: the kernel leaves it out.
+        Leaving out rows whose key is not public does not count as choosing: the kernel does that.
         """
 
     def with_fields(self, changed: Change, of_numbers: Change | None = None) -> Self:

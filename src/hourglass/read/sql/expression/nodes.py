@@ -203,8 +203,7 @@ def columns_of(node: Node) -> dict[str, Column]:
     return found
 
 
-# --- the canonical text of a tree
-# -----------------------------------------------------------------------
+# --- the canonical text of a tree -----------------------------------------------------------------
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OR, _AND, _NOT, _COMPARE, _ADD, _TIMES, _MINUS, _WHOLE = range(1, 9)

@@ -24,7 +24,7 @@ __all__ = ["FIRST_DAY", "LAST_DAY", "MICROSECONDS", "NANOSECONDS", "Writer"]
 FIRST_DAY: Final = -719_162
 LAST_DAY: Final = 2_932_896
 MICROSECONDS: Final = 86_400_000_000
-#: Nanoseconds since 1970 that engines can round down to microseconds and that are no infinity.
+#: Nanoseconds since 1970 that engines can round down to microseconds, without those for infinity.
 NANOSECONDS: Final = (-(2**63 // 1000) * 1000, 2**63 - 2)
 _HOUR: Final = 3_600_000_000
 
