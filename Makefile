@@ -55,7 +55,8 @@ test-long: $(STAMP)  ## the long tests: statistical ones with ten times the samp
 test-lowest:  ## the engine tests with the lowest versions that pyproject.toml allows
 	$(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c tests/lowest.txt -e '.[dev]'
-	build/lowest/bin/python -m pytest -W default -p no:cacheprovider tests/read tests/ask tests/release
+	build/lowest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -W default -p no:cacheprovider \
+	  tests/read tests/ask tests/release
 
 check: $(STAMP)  ## ruff, mypy --strict and import-linter
 	$(BIN)/ruff check .

@@ -135,7 +135,7 @@ def test_missing_value_out_of_bounds() -> None:
         np.array(["2020-01-01"], dtype="M8[D]"),
         np.zeros(2, dtype=[("a", "i4")]),
         np.ma.masked_array(np.zeros((2, 2, 2))),
-        pd.Series(["a", "b"]),
+        pd.Series(["a", "b"], dtype="string"),
         pd.Series(["a", "b"], dtype="category"),
         pd.Series(pd.to_datetime(["2020-01-01"])),
         pd.Series(pd.to_datetime(["2020-01-01"]).tz_localize("UTC")),

@@ -7,13 +7,15 @@ from typing import Any, Final
 
 from ..errors import DataError
 from .open import FileSet
-from .source import guarded_schema
+from .source import guarded_schema, is_recent
 from .types import Kind, common, reconciled
 
 __all__ = ["LONG_DECIMALS", "check", "file_format", "long_decimals", "unified_dataset"]
 
 #: PyArrow and DataFusion have this many bytes for a decimal in a Parquet file.
 _MOST_BYTES: Final = 16
+#: DuckDB crashes at what an older PyArrow converts to views.
+_OLDEST_VIEWS: Final = (25, 0)
 #: Why such decimals are refused.
 LONG_DECIMALS: Final = (
     f"it is stored in a way that allows more than {_MOST_BYTES} bytes, and such a cell would make "
@@ -88,6 +90,8 @@ def _converts(one: Any, target: Any) -> bool:
 
     if one == target:
         return True
+    if str(target).endswith("_view") and not is_recent(pyarrow, _OLDEST_VIEWS):
+        return False
     try:
         pyarrow.nulls(1, one).cast(target)
     except pyarrow.ArrowException:

@@ -26,7 +26,7 @@ from ..errors import DataError, OptionError
 from .arrow_cells import plain_array
 from .arrow_stream import declared
 from .kernel import CHUNK, Chunk, Part, slices
-from .source import Field, Schema, guarded
+from .source import OLDEST_ARROW, Field, Schema, check_version, guarded
 from .sql.query import Question
 
 if TYPE_CHECKING:
@@ -175,6 +175,8 @@ def _pandas(values: Any, pandas: Any) -> Column | None:
     if not isinstance(values, pandas.api.extensions.ExtensionArray):
         return None
     dtype = values.dtype
+    if isinstance(dtype, pandas.StringDtype):
+        raise _not_numbers("dtype", dtype)
     if isinstance(values, pandas.arrays.NumpyExtensionArray) or isinstance(dtype, np.dtype):
         return _numpy(values.to_numpy())
     if isinstance(dtype, pandas.ArrowDtype):
@@ -228,6 +230,7 @@ def _arrow(values: Any, pyarrow: Any) -> Column | None:
         raise DataError("values is a table; give one column of it, such as table['age']")
     if not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
         return None
+    check_version(pyarrow, OLDEST_ARROW, "Arrow data")
     found = _arrow_column(values.type, lambda: values, pyarrow)
 
     def part(start: int, stop: int) -> Part:
@@ -286,6 +289,7 @@ def arrow_later(values: Any) -> tuple[Any, Callable[[], Any]]:
         raise DataError(
             f"values of type {name} are Arrow data; install pyarrow to read them"
         ) from None
+    check_version(pyarrow, OLDEST_ARROW, "Arrow data")
     try:
         if hasattr(values, "__arrow_c_stream__"):
             field, later = declared(values)

@@ -13,12 +13,14 @@ from .arrow_stream import declared
 from .arrow_types import check
 from .objects import clean
 from .objects import declared as declared_types
-from .source import check_names, guarded_schema
+from .source import OLDEST_ARROW, check_names, check_version, guarded_schema
 
 __all__ = ["Frame", "apart", "frame_of", "is_frame", "unsound_times"]
 
 #: Rows per batch of a dataset whose rows are only counted.
 _BATCH: Final = 1 << 20
+#: With an older Polars, the types of a lazy frame are not always those of its rows.
+_OLDEST_LAZY: Final = (1, 40)
 _FRAMES: Final = {
     "pandas": ("DataFrame",),
     "polars": ("DataFrame", "LazyFrame"),
@@ -66,6 +68,7 @@ def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
             raise DataError(
                 f"data of type {type(data).__name__} is Arrow data; install pyarrow to read it"
             )
+        check_version(pyarrow, OLDEST_ARROW, "Arrow data")
         what = (
             f"data of type {type(data).__name__} is not a table; a column in memory is given "
             "without a column name"
@@ -110,6 +113,8 @@ def _polars(data: Any, polars: Any, wanted: tuple[str, ...]) -> Frame | None:
     if not isinstance(data, polars.DataFrame | polars.LazyFrame):
         return None
     lazy = isinstance(data, polars.LazyFrame)
+    if lazy:
+        check_version(polars, _OLDEST_LAZY, "a lazy frame")
     with guarded_schema("data: the columns of the lazy frame cannot be determined"):
         schema = data.collect_schema() if lazy else data.schema
     known = _known(tuple(schema), wanted)
@@ -124,6 +129,8 @@ def _polars(data: Any, polars: Any, wanted: tuple[str, ...]) -> Frame | None:
 
 
 def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
+    if is_frame(data):
+        check_version(pyarrow, OLDEST_ARROW, "Arrow data")
     if isinstance(data, pyarrow.RecordBatch):
         data = pyarrow.Table.from_batches([data])
     dataset = sys.modules.get("pyarrow.dataset")

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from .sql.question import Question
 
 __all__ = [
-    "COMPUTED", "INT64", "TEXT_REACH", "Engine", "Field", "Schema", "Source", "check_names",
-    "engines", "guarded", "guarded_schema", "missing_extra", "raise_alone", "register",
-    "spill_directory", "value_field",
+    "COMPUTED", "INT64", "OLDEST_ARROW", "TEXT_REACH", "Engine", "Field", "Schema", "Source",
+    "check_names", "check_version", "engines", "guarded", "guarded_schema", "is_recent",
+    "missing_extra", "raise_alone", "register", "spill_directory", "value_field",
 ]  # fmt: skip
 
 
@@ -424,6 +424,26 @@ def value_field(engine: Source, schema: Schema, column: str, parse: str | None) 
             "file or a frame"
         )
     return field.value(parse, engine.parse)
+
+
+#: With an older PyArrow, decimals are rounded twice.
+OLDEST_ARROW: Final = (20, 0)
+
+
+def is_recent(library: Any, least: tuple[int, int]) -> bool:
+    """Whether a library has at least this version."""
+    numbers = re.findall("[0-9]+", library.__version__)[:2]
+    return tuple(map(int, numbers)) >= least
+
+
+def check_version(library: Any, least: tuple[int, int], what: str) -> None:
+    """Refuse data of a library that is too old, which could fail after the charge."""
+    if not is_recent(library, least):
+        name = library.__name__
+        raise DataError(
+            f"data: {what} needs {name} {'.'.join(map(str, least))} or later, and "
+            f"{library.__version__} is installed; update it with: pip install -U {name}"
+        )
 
 
 def missing_extra(engine: str, package: str, extra: str) -> DataError:

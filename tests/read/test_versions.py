@@ -1,0 +1,109 @@
+"""Data of libraries that are too old is refused before the charge, with the remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import hourglass as hg
+from hourglass.read.source import is_recent
+
+TABLE = pa.table({"x": [1.0, 2.0, 3.0]})
+ASK: dict[str, Any] = {"bounds": (0, 4), "epsilon": 60}
+
+
+def refused(folder: Path, data: Any, *column: str) -> str:
+    """The message, after which nothing is charged."""
+    budget = hg.create_budget(str(folder / "ledger.db"), "b", epsilon=100)
+    with pytest.raises(hg.DataError) as caught:
+        hg.mean(data, *column, budget=budget, **ASK)
+    assert budget.balance().charges == 0
+    return str(caught.value)
+
+
+class Stream:
+    """Arrow data of another library."""
+
+    def __arrow_c_stream__(self, requested: Any = None) -> Any:
+        return TABLE.__arrow_c_stream__(requested)
+
+
+@pytest.mark.parametrize(
+    ("version", "recent"),
+    [("20.0.0", True), ("20.1.dev3+g1", True), ("19.9.9", False), ("9.30", False), ("100", True)],
+)
+def test_versions_are_compared_as_numbers(version: str, recent: bool) -> None:
+    library: Any = type("Library", (), {"__version__": version})
+    assert is_recent(library, (20, 0)) == recent
+
+
+@pytest.mark.parametrize("kind", ["table", "batch", "reader", "dataset", "column", "stream"])
+def test_an_old_pyarrow(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pyarrow.parquet.write_table(TABLE, tmp_path / "x.parquet")
+    data: Any = {
+        "table": TABLE,
+        "batch": TABLE.to_batches()[0],
+        "reader": TABLE.to_reader(),
+        "dataset": pyarrow.dataset.dataset(str(tmp_path)),
+        "column": TABLE["x"],
+        "stream": Stream(),
+    }[kind]
+    monkeypatch.setattr(pa, "__version__", "19.0.1")
+    column = () if kind == "column" else ("x",)
+    told = refused(tmp_path, data, *column)
+    assert "Arrow data needs pyarrow 20.0 or later, and 19.0.1 is" in told
+    assert "pip install -U pyarrow" in told
+
+
+def test_files_are_read_without_an_old_pyarrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pyarrow.parquet.write_table(TABLE, tmp_path / "x.parquet")
+    monkeypatch.setattr(pa, "__version__", "19.0.1")
+    found = hg.mean(tmp_path / "x.parquet", "x", **ASK)
+    assert (found.count, round(found.mean, 3)) == (3, 2)
+    assert "aggregates" not in hg.mean(tmp_path / "x.parquet", "x", explain=True, **ASK)
+
+
+def test_an_old_polars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pl.DataFrame({"x": [1.0, 2.0, 3.0]})
+    monkeypatch.setattr(pl, "__version__", "1.39.3")
+    assert hg.mean(frame, "x", **ASK).count == 3
+    told = refused(tmp_path, frame.lazy(), "x")
+    assert "a lazy frame needs polars 1.40 or later, and 1.39.3 is" in told
+
+
+@pytest.mark.parametrize("rows", [0, 200])
+def test_views_that_an_old_pyarrow_would_convert(
+    rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB crashes at them, if there are any: they are refused whether there are or not."""
+    pyarrow.feather.write_feather(
+        pa.table({"g": pa.array(["a"], pa.string_view())}), tmp_path / "0.arrow", "uncompressed"
+    )
+    pyarrow.feather.write_feather(
+        pa.table({"g": pa.array(["b"] * rows, pa.string())}), tmp_path / "1.arrow", "uncompressed"
+    )
+    files = [str(tmp_path / f"{i}.arrow") for i in (0, 1)]
+    data = pyarrow.dataset.dataset(files, format="feather")
+    monkeypatch.setattr(pa, "__version__", "24.0.0")
+    with pytest.raises(hg.DataError, match=r"type string in .*string_view in the dataset"):
+        hg.count(data, by="g", delta=1e-6, epsilon=1)
+    monkeypatch.setattr(pa, "__version__", "25.0.0")
+    assert pa.types.is_string_view(data.schema.field("g").type)
+
+
+def test_text_of_pandas_is_not_read_as_objects() -> None:
+    """Before version 3, pandas stores it in an array that is one of objects to NumPy."""
+    for storage in ("python", "pyarrow"):
+        text = pd.Series(["1", "2"], dtype=pd.StringDtype(storage))
+        with pytest.raises(hg.DataError, match="cannot be averaged"):
+            hg.mean(text, **ASK)
