@@ -35,7 +35,7 @@ def sum_question(
     outside: Any = None,
     engine: str | None = None,
 ) -> MeanQuestion:
-    """Check the options of :func:`sum_` and turn them into a question."""
+    """Check the options of :func:`sum` and turn them into a question."""
     whose = as_unit(unit)
     if isinstance(column, list | tuple) or (column is None and columns_in_memory(data)):
         raise DataError(
