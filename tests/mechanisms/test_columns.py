@@ -227,8 +227,23 @@ def test_the_audit_passes_a_fine_box() -> None:
     assert found.figures["loss"] == "1/2"
 
 
-def _mutants() -> dict[str, Any]:
-    law = hg.HourglassBox("1", [2, 3])
+@pytest.mark.enumeration
+@pytest.mark.parametrize("cells", [1, 5])
+@pytest.mark.parametrize("epsilon", ["1e-6", "1e-4"])
+def test_the_audit_passes_a_wide_centre(epsilon: str, cells: int) -> None:
+    """Caught: at a small epsilon the centre has 10^4 to 10^6 cells, and every point of a window
+    around it was to be tried, in more memory than there is."""
+    mechanism = columns(epsilon, cells, cells)
+    assert max(mechanism.law.centres) > 1000 * cells
+    lattice = mechanism.lattice()
+    assert not lattice.full
+    found = exact_finding(lattice)
+    assert found.holds
+    assert found.figures["loss"] == str(mechanism.epsilon)
+
+
+def _mutants(centre: int | None = None) -> dict[str, Any]:
+    law = hg.HourglassBox("1", [2, 3], None if centre is None else [centre, centre])
     level = law.level
     return {
         "a record in a column and not in the count": box_lattice(law, moves=[(2, 0, 0)]),
@@ -248,6 +263,15 @@ def _mutants() -> dict[str, Any]:
 def test_the_audit_catches(name: str) -> None:
     lattice = _mutants()[name]
     assert not exact_finding(lattice).holds
+    assert enumerate_losses(lattice).worst > 1
+
+
+@pytest.mark.slow
+@pytest.mark.enumeration
+@pytest.mark.parametrize("name", list(_mutants()))
+def test_the_audit_catches_it_beside_a_wide_centre(name: str) -> None:
+    lattice = _mutants(5000)[name]
+    assert not lattice.full
     assert enumerate_losses(lattice).worst > 1
 
 

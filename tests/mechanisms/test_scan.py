@@ -20,7 +20,7 @@ from hourglass.core.limits import Scale, counts_from_histogram
 from hourglass.mechanisms import scan as private_bounds
 from hourglass.mechanisms.scan import Scan, Search
 from hourglass.noise import SeededBits
-from hourglass.noise.ladder import Ladder
+from hourglass.noise.ladder import LOG2_UP, Ladder
 
 pytestmark = [
     pytest.mark.enumeration,
@@ -123,6 +123,49 @@ def test_the_law_sums_to_one_and_falls_on_the_right_candidate() -> None:
     assert 1 in total
     assert total.high - total.low < Fraction(1, 2**70)
     assert law[2].low > Fraction(99, 100)
+
+
+SOME_COUNTS = [(0,), (9, 0), (30, 12, 12, 5, 0), (7, 7, 7, 7), (40, 9, 1)]
+SOME_EPSILONS = [Fraction(1, 4), Fraction(1), Fraction(4), Fraction(30)]
+
+
+def in_fractions(scan: Scan, counts: Sequence[int], bits: int) -> list[Enclosure]:
+    """The law from the same enclosures, with products that are not rounded at all."""
+    last = int(bits * LOG2_UP / scan.threshold.rate) + 1
+    law = [Enclosure.of(0)] * len(counts)
+    for g in range(last):
+        here = scan.threshold.pmf(g, bits)
+        for i, count in enumerate(counts[:-1]):
+            stop = scan.question.tail(count - scan.target + g, bits)
+            law[i] = law[i] + here * stop
+            here = here * (1 - stop)
+        law[-1] = law[-1] + here
+    beyond = Enclosure(Fraction(0), scan.threshold.tail(last, bits).high)
+    return [part + beyond for part in law]
+
+
+@pytest.mark.parametrize("epsilon", SOME_EPSILONS)
+@pytest.mark.parametrize("bits", [8, 40])
+def test_products_are_rounded_outward_and_hardly(epsilon: Fraction, bits: int) -> None:
+    scan = Scan(epsilon)
+    for counts in SOME_COUNTS:
+        pairs = zip(scan.pmf(counts, bits), in_fractions(scan, counts, bits), strict=True)
+        for rounded, exact in pairs:
+            assert 0 <= exact.low - rounded.low < Fraction(1, 2 ** (bits + 48))
+            assert 0 <= rounded.high - exact.high < Fraction(1, 2 ** (bits + 48))
+
+
+@pytest.mark.parametrize("epsilon", SOME_EPSILONS)
+def test_every_enclosure_holds_the_finer_ones(epsilon: Fraction) -> None:
+    """Caught: the tail of the threshold left out."""
+    scan = Scan(epsilon)
+    for counts in SOME_COUNTS:
+        fine = scan.pmf(counts, 200)
+        assert all(part.high - part.low < Fraction(1, 2**180) for part in fine)
+        for bits in (4, 8, 16, 40):
+            for coarse, part in zip(scan.pmf(counts, bits), fine, strict=True):
+                assert coarse.low <= part.low, (counts, bits)
+                assert part.high <= coarse.high, (counts, bits)
 
 
 # --- the whole: the code itself, run over every outcome of its scans ----------------------

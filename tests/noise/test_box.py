@@ -131,6 +131,14 @@ def test_one_column_is_the_hourglass(epsilon: str, G: int) -> None:
     assert same(law.variance[1], paper.variance[1])
 
 
+def test_a_probability_is_as_precise_as_asked_for_whatever_was_asked_before() -> None:
+    """The top of a law is kept, for each precision."""
+    box, triangle = hg.HourglassBox("1/3", [4, 7]), hg.HourglassTriangle("1/3", 9)
+    for bits in (20, 160, 400, 20):
+        for found in (box.pmf([5, -9], 1, bits=bits), triangle.pmf([9, 1, -1], bits=bits)):
+            assert 0 < found.high - found.low < Fraction(1, 2**bits)
+
+
 @pytest.mark.parametrize("c", range(4))
 def test_one_column_of_any_centre_is_the_hourglass(c: int) -> None:
     law, paper = hg.HourglassBox(2, [4], [c]), hg.Hourglass(2, 4, c)

@@ -323,7 +323,7 @@ def exact_rate(value: Any) -> Fraction:
 #     sum_l p(l) b^l = (1/(1-b)) sum_k D^k p(0) beta^k,     beta = b/(1-b).
 #
 # All differences here are nonnegative integers, so nothing cancels, and fixed-point integers
-# rounded outward enclose the sum to any precision. [B3]
+# rounded outward enclose the sum to any precision. [B3] (noise/body.proof.md)
 
 #: The most digits that are added to preserve the relative precision of a tiny power.
 _MOST_EXTRA: Final = 4096

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,8 +24,10 @@ from .lattice import Lattice, Part, Point, outer_edges, some_cells, span
 
 __all__ = ["HourglassColumn", "HourglassColumns", "box_lattice"]
 
-#: A box whose sides have at most this many cells in total is audited at every point.
+#: A box whose sides have at most this many cells in total is audited at every point,
 _FULL_SIDES: Final = 12
+#: if the window has at most so many: at a small epsilon the centre is wide, whatever the grid.
+_FULL_WINDOW: Final = 1 << 24
 #: On a larger box, the audit takes points around these stairs of each column.
 _STAIRS: Final = (0, 1, 2, 1_000_003)
 #: In a column of more cells than this, only the critical moves of a record are audited.
@@ -175,9 +178,11 @@ def box_lattice(
     moves: Sequence[Point] | None = None,
 ) -> Lattice:
     """The law with the moves of a record; a mutant has a wrong level or wrong moves."""
-    small = sum(law.grids) <= _FULL_SIDES
     sides = list(zip(law.grids, law.centres, strict=True))
     stairs = max(2, 11 - 3 * law.columns)  # a window of 8, 5 or 2 stairs on either side
+    ends = [c + stairs * G + 1 for G, c in sides]
+    points = math.prod(2 * end + 1 for end in (*ends, stairs + 2))
+    small = sum(law.grids) <= _FULL_SIDES and points <= _FULL_WINDOW
     reach = stairs + 2 if small else 4
     if moves is None:
         cells = (some_cells(G, c, full=_FULL_MOVES) for G, c in sides)
@@ -187,7 +192,7 @@ def box_lattice(
         law.epsilon,
         (_part(law) if level is None else Part(level, law.epsilon),),
         tuple(moves),
-        (*(span(c + stairs * G + 1) if small else () for G, c in sides), span(reach)),
+        (*(span(end) if small else () for end in ends), span(reach)),
         (lambda *point: law.pmf(point[:-1], point[-1])) if level is None else None,
         None if small else (*(outer_edges(G, c, _STAIRS) for G, c in sides), ()),
     )
