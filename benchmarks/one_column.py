@@ -124,8 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         path = written(Path(folder), ROWS)
         found = list(printed(figures(asked.checkout, path, asked.turns)))
     words = (
-        "`python -m benchmarks.one_column` compares three columns with one column of the last\n"
-        "version that answered no more than one: whole releases over ten million rows, each as a\n"
+        "`python -m benchmarks.one_column CHECKOUT` compares three columns with one column of the\n"
+        "last version that answered only one: whole releases over ten million rows, each as a\n"
         "ratio to the engine's own `AVG` of the same columns, alternately on the same machine."
     )
     rows = [f"| {f.what} | {f.value:.2f} | {f.goal:.2f} |" for f in found]

@@ -32,7 +32,7 @@ PIECE: Final = 10**8
 WHOLE: Final = 10**9
 WORDS: Final = """\
 `python -m benchmarks.scale` asks for our totals and for the engine's own `AVG` over the same
-Parquet files, alternately, for up to as many rows as it is told to. The figures are the ratios of
+Parquet files, alternately, for up to `--rows` rows. The figures are the ratios of
 the two, with the median time of ours in brackets. The million groups have public keys. DuckDB's
 memory is the peak of a process that makes a whole release; Spark's is the largest peak among the
 driver and the executors, each of which has one core and 2 GB."""

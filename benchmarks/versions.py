@@ -128,8 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = list(printed(figures(asked.checkout, Path(folder), asked.turns)))
     words = (
-        "`python -m benchmarks.versions` asks this version and an earlier one the same questions,\n"
-        f"alternately. The figures are the times of this version over those of {name}."
+        "`python -m benchmarks.versions CHECKOUT` asks this version and an earlier one the same\n"
+        f"questions, alternately. The figures are the times of this version over those of {name}."
     )
     rows = [f"| {figure.what} | {figure.said} |" for figure in found]
     lines = "\n".join(["| question | this version / the earlier one |", "|---|---|", *rows])

@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None, *, bits: Bits = SECURE) -> None
 
 
 def _check_output(tell: Callable[..., NoReturn]) -> None:
-    """Exit with the code for it if standard output could not be written."""
+    """Exit with code 5 if standard output could not be written."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

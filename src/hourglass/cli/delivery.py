@@ -146,7 +146,7 @@ def answered(
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Show a clock while the data is read; if interrupted, tell whether a charge was made."""
+    """Show a clock while the data is read; if interrupted, say whether a charge was made."""
     try:
         with progress({}) as tick:
             tick("reading", 0)

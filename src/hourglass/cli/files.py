@@ -16,8 +16,8 @@ __all__ = ["check_writable", "write_file"]
 def check_writable(option: str, path: Path) -> None:
     """Raise an error if the file cannot be written; nothing is changed or left behind.
 
-    A file that is not there is not created: another command could write its answer into it before
-    it is removed. A file of another name is.
+    A missing file is not created, because another command could write its answer into it before it
+    is removed. A file of another name is created instead.
     """
     try:
         try:
@@ -36,8 +36,8 @@ def check_writable(option: str, path: Path) -> None:
 def write_file(path: Path, content: bytes) -> None:
     """Write a file; whoever reads it meanwhile finds all of it, or what was there before.
 
-    If two commands write it at once, it is that of one of them. Links, devices, files of other
-    users and files in a directory that cannot be written are written in place.
+    If two commands write it at once, it holds the whole content of one of them. Links, devices,
+    files of other users and files in a directory that cannot be written are written in place.
     """
     new = _started(path)
     if new is None:

@@ -147,7 +147,7 @@ def mean(
 
 
 def _check_independent(persons: Persons, figures: Figures) -> None:
-    """Raise an error if one person can have several records: they are no independent draws."""
+    """Raise an error if one person can have several records, which are not independent draws."""
     if persons.rows is not None and persons.rows > 1:
         raise OptionError(
             "--population assumes that the records are independent draws, but with --rows "

@@ -247,8 +247,7 @@ class Wanted:
         return format_of(self.format_, self.output)
 
     def check(self, by: Any, inputs: Iterable[Any]) -> None:
-        """Raise an error, before anything is charged, if an answer could not be written this
-        way."""
+        """Raise an error, before anything is charged, if an answer could not be written so."""
         if self.form == "parquet" and self.output is None:
             raise OptionError("format='parquet' is binary; name a file with --output")
         names = by or ()

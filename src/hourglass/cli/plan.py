@@ -134,7 +134,7 @@ def _print_meaning(mean: float | None) -> None:
         paragraphs(
             [
                 f"Expected error: the root mean squared error that the noise causes, for {where}, "
-                "in the units of the data; clamping and sampling error come on top."
+                "in the units of the data; clamping and sampling error are not part of it."
             ]
         )
     )

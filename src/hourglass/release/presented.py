@@ -1,7 +1,7 @@
 """An answer printed, in a notebook, or as a frame; with means, also those of the population.
 
 The records are then assumed to be a random sample of the population. The notes below a table or a
-chart tell the intervals of these records from those of the population.
+chart distinguish the intervals of these records from those of the population.
 """
 
 from __future__ import annotations
@@ -387,7 +387,7 @@ class Sampled(Presented):
         return [*found, *rows[len(ones) :]]
 
     def _population_notes(self: Any, confidence: float, first: int | None = None) -> list[str]:
-        """What the population's intervals rest on, of the ``first`` groups, and the others."""
+        """What the population's intervals of the ``first`` groups rest on; what others cover."""
         who = "persons" if counts_persons(self.unit) else "records"
         parts, groups = self._by_column().values(), range(len(self.groups[:first]))
         kinds = {part._release(i)._population_kind(confidence) for part in parts for i in groups}

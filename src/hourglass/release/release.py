@@ -225,7 +225,7 @@ class Release(Answer):
         return [self._figure(confidence, of, few), *ends]
 
     def _figure(self, confidence: float, of: str, few: bool) -> str:
-        """A figure as text; of ``few`` records, a mean of none or of anything is not printed."""
+        """A figure as text; with ``few`` records, a mean that is unknown is not printed."""
         if few and of in ("mean", "std", "population"):
             low, high = self.interval(confidence, of="mean" if of == "std" else of)
             found = {"count": self.count, "mean_low": low, "mean_high": high}
@@ -251,7 +251,7 @@ class Release(Answer):
         return number(value, decimals_for(error))
 
     def _expected_outside(self) -> list[str]:
-        """What the search aimed at; its records may be others: of all groups, or unfiltered."""
+        """What the search aimed to leave outside; it may have covered all groups or rows."""
         if self.bounds.leaves is None:
             return []
         if self.bounds.leaves == (None, None):

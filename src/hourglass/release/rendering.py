@@ -345,7 +345,7 @@ def check_sampled(unit: str, *, groups: int = 1) -> None:
 
 
 def limited(unit: str, *, by_group: bool) -> str:
-    """The text of a unit; of a person who counts in one group only, it says so."""
+    """The text of a unit; if a person counts in one group only, it says so."""
     found = _PERSON.fullmatch(unit)
     if found is None or found["one"] or found["groups"] or not by_group:
         return unit
