@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ..errors import DataError
 from .open import FileSet
-from .source import guarded_schema, is_recent
+from .source import check_version, guarded_schema
 from .types import Kind, common, reconciled
 
 __all__ = ["LONG_DECIMALS", "check", "file_format", "long_decimals", "unified_dataset"]
 
 #: PyArrow and DataFusion have this many bytes for a decimal in a Parquet file.
 _MOST_BYTES: Final = 16
-#: DuckDB crashes at what an older PyArrow converts to views.
+#: DuckDB crashes at views that an older PyArrow reads from a dataset.
 _OLDEST_VIEWS: Final = (25, 0)
 #: Why such decimals are refused.
 LONG_DECIMALS: Final = (
@@ -60,6 +60,8 @@ def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any
     for path, schema in zip(files.paths, schemas, strict=True):
         of_wanted = tuple((f.name, f.type) for f in schema if f.name in wanted)
         groups.setdefault(of_wanted, path)
+    if format == "ipc":
+        _check_views({column for group in groups for column in group})
     schema = schemas[0]
     if len(groups) > 1:
         columns = [{name: _kind(kind) for name, kind in group} for group in groups]
@@ -72,6 +74,15 @@ def unified_dataset(files: FileSet, wanted: tuple[str, ...], format: str) -> Any
                 at = schema.get_field_index(name)
                 schema = schema.set(at, schema.field(at).with_type(target))
     return pyarrow.dataset.dataset(list(files.absolute), schema=schema, format=file_format(format))
+
+
+def _check_views(columns: Iterable[tuple[str, Any]]) -> None:
+    """Refuse views of text, by the columns' names and types, if PyArrow is too old for them."""
+    import pyarrow
+
+    for name, kind in columns:
+        if str(kind).endswith("_view"):
+            check_version(pyarrow, _OLDEST_VIEWS, f"column {name!r} of type {kind}")
 
 
 def _check_converted(name: str, types: Mapping[Any, str], target: Any) -> None:
@@ -90,8 +101,6 @@ def _converts(one: Any, target: Any) -> bool:
 
     if one == target:
         return True
-    if str(target).endswith("_view") and not is_recent(pyarrow, _OLDEST_VIEWS):
-        return False
     try:
         pyarrow.nulls(1, one).cast(target)
     except pyarrow.ArrowException:
@@ -126,6 +135,7 @@ def _check_types(fragment: Any, schema: Any, wanted: Sequence[str]) -> None:
         if declared.get_field_index(name) < 0:
             continue  # a file without the column: all its values are missing
         one, all_ = declared.field(name).type, schema.field(name).type
+        _check_views([(name, one), (name, all_)])
         both = common(_kind(one), _kind(all_))
         if both is None or both.same != _kind(all_).same or not _converts(one, all_):
             where = getattr(fragment, "path", "a part of it")
