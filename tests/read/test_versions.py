@@ -10,13 +10,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.feather
-import pyarrow.parquet
 import pytest
 
 import hourglass as hg
 from hourglass.read.source import is_recent
 
-TABLE = pa.table({"x": [1.0, 2.0, 3.0]})
 ASK: dict[str, Any] = {"bounds": (0, 4), "epsilon": 60}
 
 
@@ -29,13 +27,6 @@ def refused(folder: Path, data: Any, *column: str) -> str:
     return str(caught.value)
 
 
-class Stream:
-    """Arrow data of another library."""
-
-    def __arrow_c_stream__(self, requested: Any = None) -> Any:
-        return TABLE.__arrow_c_stream__(requested)
-
-
 @pytest.mark.parametrize(
     ("version", "recent"),
     [("20.0.0", True), ("20.1.dev3+g1", True), ("19.9.9", False), ("9.30", False), ("100", True)],
@@ -43,34 +34,6 @@ class Stream:
 def test_versions_are_compared_as_numbers(version: str, recent: bool) -> None:
     library: Any = type("Library", (), {"__version__": version})
     assert is_recent(library, (20, 0)) == recent
-
-
-@pytest.mark.parametrize("kind", ["table", "batch", "reader", "dataset", "column", "stream"])
-def test_an_old_pyarrow(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pyarrow.parquet.write_table(TABLE, tmp_path / "x.parquet")
-    data: Any = {
-        "table": TABLE,
-        "batch": TABLE.to_batches()[0],
-        "reader": TABLE.to_reader(),
-        "dataset": pyarrow.dataset.dataset(str(tmp_path)),
-        "column": TABLE["x"],
-        "stream": Stream(),
-    }[kind]
-    monkeypatch.setattr(pa, "__version__", "19.0.1")
-    column = () if kind == "column" else ("x",)
-    told = refused(tmp_path, data, *column)
-    assert "Arrow data needs pyarrow 20.0 or later, and 19.0.1 is" in told
-    assert "pip install -U pyarrow" in told
-
-
-def test_files_are_read_without_an_old_pyarrow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pyarrow.parquet.write_table(TABLE, tmp_path / "x.parquet")
-    monkeypatch.setattr(pa, "__version__", "19.0.1")
-    found = hg.mean(tmp_path / "x.parquet", "x", **ASK)
-    assert (found.count, round(found.mean, 3)) == (3, 2)
-    assert "aggregates" not in hg.mean(tmp_path / "x.parquet", "x", explain=True, **ASK)
 
 
 def test_an_old_polars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

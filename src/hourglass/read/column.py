@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -26,7 +27,7 @@ from ..errors import DataError, OptionError
 from .arrow_cells import plain_array
 from .arrow_stream import declared
 from .kernel import CHUNK, Chunk, Part, slices
-from .source import OLDEST_ARROW, Field, Schema, check_version, guarded
+from .source import Field, Schema, guarded
 from .sql.query import Question
 
 if TYPE_CHECKING:
@@ -199,6 +200,10 @@ def _polars(values: Any, polars: Any) -> Column | None:
         return None
     dtype = values.dtype
     wide = dtype in (polars.Int128, getattr(polars, "UInt128", None)) or dtype.is_decimal()
+    if dtype.is_decimal() and find_spec("pyarrow"):
+        import pyarrow  # since Polars 1 rounds decimals twice
+
+        return _arrow(values.to_arrow(), pyarrow)
     if dtype == polars.Boolean:
         kind = "boolean"
     elif dtype.is_integer() and not wide:
@@ -230,7 +235,6 @@ def _arrow(values: Any, pyarrow: Any) -> Column | None:
         raise DataError("values is a table; give one column of it, such as table['age']")
     if not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
         return None
-    check_version(pyarrow, OLDEST_ARROW, "Arrow data")
     found = _arrow_column(values.type, lambda: values, pyarrow)
 
     def part(start: int, stop: int) -> Part:
@@ -289,7 +293,6 @@ def arrow_later(values: Any) -> tuple[Any, Callable[[], Any]]:
         raise DataError(
             f"values of type {name} are Arrow data; install pyarrow to read them"
         ) from None
-    check_version(pyarrow, OLDEST_ARROW, "Arrow data")
     try:
         if hasattr(values, "__arrow_c_stream__"):
             field, later = declared(values)

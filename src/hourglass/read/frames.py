@@ -13,7 +13,7 @@ from .arrow_stream import declared
 from .arrow_types import check
 from .objects import clean
 from .objects import declared as declared_types
-from .source import OLDEST_ARROW, check_names, check_version, guarded_schema
+from .source import check_names, check_version, guarded_schema
 
 __all__ = ["Frame", "apart", "frame_of", "is_frame", "unsound_times"]
 
@@ -68,7 +68,6 @@ def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
             raise DataError(
                 f"data of type {type(data).__name__} is Arrow data; install pyarrow to read it"
             )
-        check_version(pyarrow, OLDEST_ARROW, "Arrow data")
         what = (
             f"data of type {type(data).__name__} is not a table; a column in memory is given "
             "without a column name"
@@ -129,8 +128,6 @@ def _polars(data: Any, polars: Any, wanted: tuple[str, ...]) -> Frame | None:
 
 
 def _arrow(data: Any, pyarrow: Any, wanted: tuple[str, ...]) -> Frame | None:
-    if is_frame(data):
-        check_version(pyarrow, OLDEST_ARROW, "Arrow data")
     if isinstance(data, pyarrow.RecordBatch):
         data = pyarrow.Table.from_batches([data])
     dataset = sys.modules.get("pyarrow.dataset")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .sql.question import Question
 
 __all__ = [
-    "COMPUTED", "INT64", "OLDEST_ARROW", "TEXT_REACH", "Engine", "Field", "Schema", "Source",
+    "COMPUTED", "INT64", "TEXT_REACH", "Engine", "Field", "Schema", "Source",
     "check_names", "check_version", "engines", "guarded", "guarded_schema", "is_recent",
     "missing_extra", "raise_alone", "register", "spill_directory", "value_field",
 ]  # fmt: skip
@@ -424,10 +424,6 @@ def value_field(engine: Source, schema: Schema, column: str, parse: str | None) 
             "file or a frame"
         )
     return field.value(parse, engine.parse)
-
-
-#: With an older PyArrow, decimals are rounded twice.
-OLDEST_ARROW: Final = (20, 0)
 
 
 def is_recent(library: Any, least: tuple[int, int]) -> bool:
