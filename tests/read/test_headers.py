@@ -164,3 +164,13 @@ def test_a_file_that_is_cut_off_while_it_is_read(tmp_path: Path) -> None:
     path.write_bytes(whole[:-100])
     with pytest.raises(hg.SourceError, match="is truncated"):
         question.read()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz.csv", "a.tsv"])
+def test_a_compressed_file_without_the_ending(tmp_path: Path, name: str) -> None:
+    """The message names the remedy, and the remedy works."""
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"x\n5\n"))
+    with pytest.raises(hg.DataError, match=r"compressed by gzip.*rename it"):
+        total(path, "x")
+    assert total(path.rename(tmp_path / f"{name}.gz"), "x") == (5, 1)

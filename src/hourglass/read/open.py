@@ -50,6 +50,8 @@ _ENDINGS: Final = {
     ".ipc": "arrow",
 }
 _LONGEST_HEADER: Final = 1 << 20
+#: The first bytes of what gzip has compressed.
+_GZIP: Final = b"\x1f\x8b"
 
 
 def is_path(data: Any) -> bool:
@@ -186,6 +188,10 @@ class FileSet:
             readable = "\0" not in line.decode()
         except UnicodeDecodeError:
             readable = False
+        if not readable and line.startswith(_GZIP):
+            raise DataError(
+                f"{path!r} is compressed by gzip, but its name does not end with .gz; rename it"
+            )
         if not readable:
             raise DataError(f"{path!r}: its header line is not UTF-8; store the file as UTF-8")
         if b"\r" in line:
