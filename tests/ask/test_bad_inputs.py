@@ -219,6 +219,22 @@ def test_cells(cell: Any, moved: tuple[int, int]) -> None:
     assert (cells, (noisy[1].weight - noisy[0].weight) // 8) == moved
 
 
+class Tensor:
+    """An array of another library, whose elements are arrays as well."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(Tensor, self.values)
+
+
 DATES = pd.Series([date(2026, 1, 1)])
 WRONG: list[Any] = [
     "text",
@@ -243,6 +259,7 @@ WRONG: list[Any] = [
     StringIO("1\n"),
     csv.reader(["1"]),
     sqlite3.connect(":memory:").execute("SELECT 1.0"),
+    Tensor([1.0]),
 ]
 
 
@@ -659,6 +676,7 @@ FRAME = pd.DataFrame({"age": [1.0, 2.0], "txt": ["1", "2"], "city": ["a", "b"], 
         (FRAME, {"by": ["city", "year"], "keys": ["a"]}, "as in keys=[('a', 1)]"),
         (FRAME, {"by": ["city", "city"], "delta": 1e-6}, "by: name 2 of the list repeats name 1"),
         (FRAME.groupby("city")["age"], {"column": None}, "give the frame itself, with by="),
+        (Tensor([1.0]), {"column": None}, "type Tensor are not a column; give numpy.asarray"),
         (FRAME["age"], {}, "data is a single column, which has no name; leave out column="),
         (FRAME["txt"].astype("string"), {"column": None}, "hg.mean(series.to_frame(), 'name', pa"),
         ("sqlite:///d.sqlite", {}, "is the URL of a database; give hg.sql(url, table)"),

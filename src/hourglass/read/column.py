@@ -103,14 +103,18 @@ def column(values: Any) -> Column:
             return found
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
         return _arrow_capsule(values)
-    if isinstance(values, Iterable) and type(values).__module__.split(".")[0] not in _OTHERS:
+    other = type(values).__module__.split(".")[0] in _OTHERS or hasattr(values, "__array__")
+    if isinstance(values, Iterable) and not other:
         return Column("real", chunks=lambda: _untyped(values))
     raise _not_a_column(values)
 
 
 def _not_a_column(values: Any) -> DataError:
-    name = type(values).__name__
-    remedy = "for groups, give the frame itself, with by=" if "GroupBy" in name else _REMEDY
+    name, remedy = type(values).__name__, _REMEDY
+    if hasattr(values, "__array__"):  # a tensor, say, whose elements are tensors, too
+        remedy = "give numpy.asarray(values)"
+    elif "GroupBy" in name:
+        remedy = "for groups, give the frame itself, with by="
     return DataError(f"values of type {name} are not a column; {remedy}")
 
 
