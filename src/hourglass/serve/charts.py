@@ -90,10 +90,13 @@ def strip(answers: Sequence[float], mean: float, margin: float, *, share: bool =
 
 @dataclass(frozen=True)
 class Mark:
-    """One row of a chart: the mean, the interval of the records, that of the population."""
+    """One row of a chart: the mean, the interval of the records, that of the population.
+
+    The mean of hardly any records, which tells nothing, is None.
+    """
 
     label: str
-    mean: float
+    mean: float | None
     low: float
     high: float
     wide_low: float
