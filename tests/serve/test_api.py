@@ -9,18 +9,22 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.ask.question import MeanQuestion
 from hourglass.ledger import Budget
 from hourglass.noise.bits import SeededBits
 from hourglass.serve.api import ROUTES
+from hourglass.serve.charts import axis_of
 from hourglass.serve.openapi import document
 from hourglass.serve.shown import picture, table_of
 
@@ -144,6 +148,15 @@ def test_several_rows_of_a_person_have_no_interval_of_the_population() -> None:
         assert all(len(row) == len(table.head) for row in table.rows)
 
 
+@given(middle=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), left=st.floats(0, 300))
+def test_an_axis_has_a_scale(middle: float, width: float, left: float) -> None:
+    """Caught: one tick alone, 3.00, below intervals that end at 2.97 and 3.03."""
+    axis = axis_of([middle - width, middle + width], left)
+    places, texts = zip(*axis.ticks, strict=True)
+    assert len(set(texts)) == len(set(places)) == len(texts) >= 2
+    assert all(b - a > 40 for a, b in pairwise(places))
+
+
 @pytest.mark.parametrize("spread", [False, True])
 def test_groups_without_records_have_no_mean(spread: bool) -> None:
     """The page is as the printed table. Caught: a mean of 7.0 and a mark in the chart of nobody."""
@@ -161,6 +174,9 @@ def test_groups_without_records_have_no_mean(spread: bool) -> None:
         known = [row[1] != "–" for row in table.rows]
         assert known == [mark.mean is not None for mark in chart.marks]
         assert [row[4] != "–" for row in table.rows] == known or not spread
+        shown = [mark for mark in chart.marks if mark.mean is not None]
+        assert chart.unknown == (len(shown) < 4)
+        assert chart.axis.high < max(mark.wide_high for mark in shown) + 1  # others do not widen it
         seen |= set(zip(known, marked, strict=True))
     assert {(True, False), (False, True)} <= seen
 

@@ -143,6 +143,10 @@ def test_from_the_link_to_the_answer(page_of: PageOf, place: Place) -> None:
     means = page.locator("tbody td:nth-child(2)").all_inner_texts()
     assert page.locator("svg.whiskers .exact").count() == len(means) == 3
     assert page.locator("svg.whiskers .mean").count() == 3 - means.count("–")
+    size = page.viewport_size
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.set_viewport_size(size)
     assert "hg.connect" in page.locator("pre").inner_text()
     violations["answer"] = axe(page, *both)
     with page.expect_download() as download:
