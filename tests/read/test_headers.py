@@ -174,3 +174,15 @@ def test_a_compressed_file_without_the_ending(tmp_path: Path, name: str) -> None
     with pytest.raises(hg.DataError, match=r"compressed by gzip.*rename it"):
         total(path, "x")
     assert total(path.rename(tmp_path / f"{name}.gz"), "x") == (5, 1)
+
+
+def test_an_ending_without_compression(tmp_path: Path) -> None:
+    """Another format under the name, a wrong checksum, or bytes after the end."""
+    whole = gzip.compress(b"x\n5\n")
+    for data in (b"x\n5\n", whole[:-8] + bytes(4) + whole[-4:], whole + b"more"):
+        path = tmp_path / "a.csv.gz"
+        path.write_bytes(data)
+        with pytest.raises(hg.DataError, match=r"not compressed by gzip; copy .* take \.gz off"):
+            total(path, "x")
+    (tmp_path / "a.csv").write_bytes(b"x\n5\n")
+    assert total(tmp_path / "a.csv", "x") == (5, 1)

@@ -9,6 +9,7 @@ from a list, a file or a public table, and become values of the ``by`` columns.
 from __future__ import annotations
 
 import glob
+import gzip
 import os
 import stat
 import sys
@@ -252,6 +253,10 @@ def _readable(path: str, read: Any) -> Any:
         wrong = "ends early: the compressed file is truncated; copy it again"
     except zlib.error:
         wrong = "is damaged: it cannot be decompressed; copy it again"
+    except gzip.BadGzipFile:
+        wrong = "is damaged, or not compressed by gzip; copy it again, or take .gz off its name"
+    except PermissionError:
+        wrong = "cannot be read: this user may not; change its permissions"
     except OSError as error:
         wrong = f"cannot be read ({type(error).__name__})"
     raise DataError(f"{path!r} {wrong}")
