@@ -111,7 +111,9 @@ def column(values: Any) -> Column:
 
 def _not_a_column(values: Any) -> DataError:
     name, remedy = type(values).__name__, _REMEDY
-    if hasattr(values, "__array__"):  # a tensor, say, whose elements are tensors, too
+    if hasattr(values, "__array__") and not np.isscalar(
+        values
+    ):  # a tensor, say, whose elements are tensors, too
         remedy = "give numpy.asarray(values)"
     elif "GroupBy" in name:
         remedy = "for groups, give the frame itself, with by="
