@@ -6,20 +6,24 @@ answer. Every case is asked with a budget, whose balance shows whether it was ch
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections import UserDict
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -215,6 +219,22 @@ def test_cells(cell: Any, moved: tuple[int, int]) -> None:
     assert (cells, (noisy[1].weight - noisy[0].weight) // 8) == moved
 
 
+class Tensor:
+    """An array of another library, whose elements are arrays as well."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(Tensor, self.values)
+
+
 DATES = pd.Series([date(2026, 1, 1)])
 WRONG: list[Any] = [
     "text",
@@ -231,6 +251,15 @@ WRONG: list[Any] = [
     pa.array([[1.0]]),
     pa.array(["1"]),
     pd.DataFrame({"a": [1.0]}),
+    pd.DataFrame({"a": [1.0], "g": [1]}).groupby("g"),
+    pd.DataFrame({"a": [1.0], "g": [1]}).groupby("g")["a"],
+    pd.Series([1.0]).rolling(2),
+    pl.DataFrame({"a": [1.0]}).group_by("a"),
+    UserDict({1.0: 2.0}),
+    StringIO("1\n"),
+    csv.reader(["1"]),
+    sqlite3.connect(":memory:").execute("SELECT 1.0"),
+    Tensor([1.0]),
 ]
 
 
@@ -238,6 +267,10 @@ WRONG: list[Any] = [
 def test_what_is_no_column(values: Any, budget: Budget) -> None:
     with pytest.raises(hg.DataError):
         hg.mean(values, budget=budget, **GOOD)
+    grouped = type(values).__module__.startswith(("pandas.core.groupby", "pandas.api", "polars"))
+    if grouped or isinstance(values, Mapping):
+        with pytest.raises(hg.DataError, match="has no rows"):
+            hg.count(values, budget=budget, epsilon=1)
     assert budget.balance().spent.epsilon == 0
 
 
@@ -642,6 +675,9 @@ FRAME = pd.DataFrame({"age": [1.0, 2.0], "txt": ["1", "2"], "city": ["a", "b"], 
         (FRAME, {"by": "year", "keys": ["a"]}, "keys[0] is text, but column 'year' holds whole"),
         (FRAME, {"by": ["city", "year"], "keys": ["a"]}, "as in keys=[('a', 1)]"),
         (FRAME, {"by": ["city", "city"], "delta": 1e-6}, "by: name 2 of the list repeats name 1"),
+        (FRAME.groupby("city")["age"], {"column": None}, "give the frame itself, with by="),
+        (Tensor([1.0]), {"column": None}, "type Tensor are not a column; give numpy.asarray"),
+        (np.float64(1), {"column": None}, "type float64 are not a column; give numbers: a list"),
         (FRAME["age"], {}, "data is a single column, which has no name; leave out column="),
         (FRAME["txt"].astype("string"), {"column": None}, "hg.mean(series.to_frame(), 'name', pa"),
         ("sqlite:///d.sqlite", {}, "is the URL of a database; give hg.sql(url, table)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -157,6 +158,31 @@ def test_a_declared_type(
     assert (cells / (4 if parse == "real" else 1), count) == expected
     answer = hg.mean(source, column, **ask, by=by, keys=[1], bits=SeededBits(1))
     assert answer[1].mean == answer["1"].mean
+
+
+@pytest.mark.parametrize("kind", ["DATE", "datetime", "TIMESTAMP", "STRING", "BLOB", "geometry(2)"])
+def test_a_type_that_is_only_a_name(tmp_path: Path, kind: str) -> None:
+    """SQLite has no dates, whatever a column is declared as: the remedy is named, and works."""
+    path = tmp_path / "t.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f'CREATE TABLE visits (x INT, "the day" {kind})')
+        connection.execute("INSERT INTO visits VALUES (3, '2024-02-29'), (4, '2024-03-01')")
+    connection.close()
+    url, day = f"sqlite:///{path}", "the day"
+    asked: list[dict[str, Any]] = [
+        {"column": day},
+        {"column": "x", "by": day, "keys": ["2024-02-29"]},
+        {"column": "x", "unit": hg.per_person(day)},
+        {"column": "x", "where": "\"the day\" < '2024-03-01'"},
+    ]
+    for question in asked:
+        with pytest.raises(hg.RequestError, match=rf"{re.escape(kind)} \(.*hg.sql") as caught:
+            hg.mean(hg.sql(url, "visits"), **question, **ASK)
+        found = re.search("'(SELECT .*? FROM visits)'", str(caught.value))
+        assert found is not None
+        cast = hg.sql(url, found[1])
+        counted = {"by": "as_text", "keys": ["2024-02-29"], "where": "as_text < '2024-03-01'"}
+        assert totals_of(cast, "x", **counted, **ASK) == (3, 1)
 
 
 def test_digits_are_not_lost(tmp_path: Path) -> None:

@@ -137,6 +137,26 @@ def test_places_are_those_of_what_is_wrong() -> None:
             hg.mean(FRAME, "x", where=text, bounds=(0, 1), epsilon=1)
 
 
+FORMS = ["{} = {}", "{} >= {}", "{} IN ({})", "{0} BETWEEN {1} AND {1}", "{1} <> {0}"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("column", "wrong", "right", "told"),
+    [("t", "12", "'12'", "in single quotes"), ("x", "'12'", "12", "without quotes")],
+)
+def test_a_constant_of_the_other_type(
+    form: str, column: str, wrong: str, right: str, told: str
+) -> None:
+    """The message says how the constant is written, and so it is accepted."""
+    ask: dict[str, Any] = {"bounds": (0, 1), "epsilon": 1, "explain": True}
+    if form.startswith("{1}"):  # here it is the column that does not fit
+        told = f"column '{column}' is"
+    with pytest.raises(HourglassError, match=told):
+        hg.mean(FRAME, "x", where=form.format(column, wrong), **ask)
+    assert hg.mean(FRAME, "x", where=form.format(column, right), **ask)
+
+
 CANARY = "canary-4711"
 
 

@@ -164,3 +164,25 @@ def test_a_file_that_is_cut_off_while_it_is_read(tmp_path: Path) -> None:
     path.write_bytes(whole[:-100])
     with pytest.raises(hg.SourceError, match="is truncated"):
         question.read()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz.csv", "a.tsv"])
+def test_a_compressed_file_without_the_ending(tmp_path: Path, name: str) -> None:
+    """The message names the remedy, and the remedy works."""
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"x\n5\n"))
+    with pytest.raises(hg.DataError, match=r"compressed by gzip.*rename it"):
+        total(path, "x")
+    assert total(path.rename(tmp_path / f"{name}.gz"), "x") == (5, 1)
+
+
+def test_an_ending_without_compression(tmp_path: Path) -> None:
+    """Another format under the name, a wrong checksum, or bytes after the end."""
+    whole = gzip.compress(b"x\n5\n")
+    for data in (b"x\n5\n", whole[:-8] + bytes(4) + whole[-4:], whole + b"more"):
+        path = tmp_path / "a.csv.gz"
+        path.write_bytes(data)
+        with pytest.raises(hg.DataError, match=r"not compressed by gzip; copy .* take \.gz off"):
+            total(path, "x")
+    (tmp_path / "a.csv").write_bytes(b"x\n5\n")
+    assert total(tmp_path / "a.csv", "x") == (5, 1)

@@ -265,6 +265,15 @@ def test_keys_longer_than_64_bits_are_refused(kind: str) -> None:
     assert list(hg.mean(rows, "x", by="u", keys=[2**64 - 1, 2], **ASK)) == [2**64 - 1, 2]
 
 
+def test_a_decimal_is_no_key_but_its_text_is() -> None:
+    decimal = "CAST(2.5 AS DECIMAL(9, 2))"
+    rows = duckdb.sql(f"SELECT 1.0 AS x, {decimal} AS g")
+    with pytest.raises(hg.DataError, match=r"by='g' is of type DECIMAL\(9,2\).*cast it to text"):
+        hg.mean(rows, "x", by="g", keys=["2.50"], **ASK)
+    cast = duckdb.sql(f"SELECT 1.0 AS x, CAST({decimal} AS VARCHAR) AS g")
+    assert list(hg.mean(cast, "x", by="g", keys=["2.50"], **ASK)) == ["2.50"]
+
+
 # --- what is wrong with a question ----------------------------------------------------------
 
 

@@ -9,17 +9,22 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.ask.question import MeanQuestion
 from hourglass.ledger import Budget
+from hourglass.noise.bits import SeededBits
 from hourglass.serve.api import ROUTES
+from hourglass.serve.charts import axis_of
 from hourglass.serve.openapi import document
 from hourglass.serve.shown import picture, table_of
 
@@ -141,6 +146,39 @@ def test_several_rows_of_a_person_have_no_interval_of_the_population() -> None:
         assert ("95 % for the population" in table.head) == table.population == there
         assert chart.population == there
         assert all(len(row) == len(table.head) for row in table.rows)
+
+
+@given(middle=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), left=st.floats(0, 300))
+def test_an_axis_has_a_scale(middle: float, width: float, left: float) -> None:
+    """Caught: one tick alone, 3.00, below intervals that end at 2.97 and 3.03."""
+    axis = axis_of([middle - width, middle + width], left)
+    places, texts = zip(*axis.ticks, strict=True)
+    assert len(set(texts)) == len(set(places)) == len(texts) >= 2
+    assert all(b - a > 40 for a, b in pairwise(places))
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_groups_without_records_have_no_mean(spread: bool) -> None:
+    """The page is as the printed table. Caught: a mean of 7.0 and a mark in the chart of nobody."""
+    data = pd.DataFrame({"g": ["all"] * 200 + ["one", ""], "x": [3.0] * 202})
+    asked: dict[str, Any] = {"bounds": (0, 7), "epsilon": 1, "by": "g", "spread": spread}
+    seen = set()
+    for seed in range(30):
+        answer = hg.mean(data, "x", keys=["all", "one", "none", ""], bits=SeededBits(seed), **asked)
+        table, (chart,) = table_of(answer), picture(answer)
+        lines = [re.split("  +", line.strip()) for line in answer.text().split("\n")[2:6]]
+        assert [list(row[:2]) for row in table.rows] == [line[:2] for line in lines]
+        marked = [row[-1].endswith("*") for row in table.rows]
+        assert marked == [line[-1] == "too few records" for line in lines]
+        assert table.few == any(marked)
+        known = [row[1] != "–" for row in table.rows]
+        assert known == [mark.mean is not None for mark in chart.marks]
+        assert [row[4] != "–" for row in table.rows] == known or not spread
+        shown = [mark for mark in chart.marks if mark.mean is not None]
+        assert chart.unknown == (len(shown) < 4)
+        assert chart.axis.high < max(mark.wide_high for mark in shown) + 1  # others do not widen it
+        seen |= set(zip(known, marked, strict=True))
+    assert {(True, False), (False, True)} <= seen
 
 
 @pytest.mark.parametrize(

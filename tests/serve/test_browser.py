@@ -140,7 +140,13 @@ def test_from_the_link_to_the_answer(page_of: PageOf, place: Place) -> None:
     assert page.get_by_role("row").count() == 4
     assert "95 % for these records" in page.locator("thead").inner_text()
     assert "95 % for the population" in page.locator("thead").inner_text()
-    assert page.locator("svg.whiskers .mean").count() == 3
+    means = page.locator("tbody td:nth-child(2)").all_inner_texts()
+    assert page.locator("svg.whiskers .exact").count() == len(means) == 3
+    assert page.locator("svg.whiskers .mean").count() == 3 - means.count("–")
+    size = page.viewport_size
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.set_viewport_size(size)
     assert "hg.connect" in page.locator("pre").inner_text()
     violations["answer"] = axe(page, *both)
     with page.expect_download() as download:
@@ -345,6 +351,9 @@ def test_groups_with_secret_names(page_of: PageOf, place: Place) -> None:
     page.wait_for_url("**/answers/ana/*")
     assert page.locator("tbody th").all_inner_texts() == ["north", "south"]
     assert "a group is shown if its noisy count is at least" in page.locator("main").inner_text()
+    page.locator("tbody th span").first.evaluate("cell => { cell.textContent = 'x'.repeat(300) }")
+    hidden = page.locator(".scroll").evaluate("each => each.scrollWidth - each.clientWidth")
+    assert hidden <= 0  # a long name does not push the figures out of sight
     page.goto(f"{place.url}/ask/clinic/confirm?what=minutes&by=town&epsilon=0.01")
     page.get_by_role("button", name="Spend").click()
     page.wait_for_url("**/answers/ana/*")

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +30,6 @@ from .kernel import CHUNK, Chunk, Part, slices
 from .source import Field, Schema, guarded
 from .sql.query import Question
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
 __all__ = ["Column", "Columns", "arrow_later", "chunk_of_arrow", "column"]
 
 Array = npt.NDArray[Any]
@@ -46,6 +42,8 @@ _OBJECTS: Final = CHUNK >> 3
 #: The types that NumPy converts at once, by identity.
 _PLAIN: Final = {id(float), id(int), id(bool)}
 _REMEDY: Final = "give numbers: a list, a NumPy array, a pandas or Polars Series, an Arrow array"
+#: Where types come from whose elements are groups, windows, rows or lines, none of them a number.
+_OTHERS: Final = frozenset({"pandas", "polars", "pyarrow", "_io", "_csv", "sqlite3"})
 
 
 @dataclass(frozen=True)
@@ -99,16 +97,28 @@ def column(values: Any) -> Column:
     """``values`` as a column, by its type; no element is read."""
     if isinstance(values, np.ndarray):
         return _masked(values) if isinstance(values, np.ma.MaskedArray) else _numpy(values)
-    if isinstance(values, str | bytes | bytearray | memoryview | dict) or np.isscalar(values):
-        raise DataError(f"values of type {type(values).__name__} are not a column; {_REMEDY}")
+    if isinstance(values, str | bytes | bytearray | memoryview | Mapping) or np.isscalar(values):
+        raise _not_a_column(values)
     for library, reader in (("pandas", _pandas), ("polars", _polars), ("pyarrow", _arrow)):
         if library in sys.modules and (found := reader(values, sys.modules[library])):
             return found
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
         return _arrow_capsule(values)
-    if isinstance(values, Iterable):
+    other = type(values).__module__.split(".")[0] in _OTHERS or hasattr(values, "__array__")
+    if isinstance(values, Iterable) and not other:
         return Column("real", chunks=lambda: _untyped(values))
-    raise DataError(f"values of type {type(values).__name__} are not a column; {_REMEDY}")
+    raise _not_a_column(values)
+
+
+def _not_a_column(values: Any) -> DataError:
+    name, remedy = type(values).__name__, _REMEDY
+    if hasattr(values, "__array__") and not np.isscalar(
+        values
+    ):  # a tensor, say, whose elements are tensors, too
+        remedy = "give numpy.asarray(values)"
+    elif "GroupBy" in name:
+        remedy = "for groups, give the frame itself, with by="
+    return DataError(f"values of type {name} are not a column; {remedy}")
 
 
 # --- NumPy ------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ come from a list, a file or a public table, and become values of the ``by`` colu
 from __future__ import annotations
 
 import glob
+import gzip
 import os
 import stat
 import sys
@@ -50,6 +51,8 @@ _ENDINGS: Final = {
     ".ipc": "arrow",
 }
 _LONGEST_HEADER: Final = 1 << 20
+#: The first bytes of what gzip has compressed.
+_GZIP: Final = b"\x1f\x8b"
 
 
 def is_path(data: Any) -> bool:
@@ -186,6 +189,10 @@ class FileSet:
             readable = "\0" not in line.decode()
         except UnicodeDecodeError:
             readable = False
+        if not readable and line.startswith(_GZIP):
+            raise DataError(
+                f"{path!r} is compressed by gzip, but its name does not end with .gz; rename it"
+            )
         if not readable:
             raise DataError(f"{path!r}: its header line is not UTF-8; store the file as UTF-8")
         if b"\r" in line:
@@ -246,6 +253,10 @@ def _readable(path: str, read: Any) -> Any:
         wrong = "ends early: the compressed file is truncated; copy it again"
     except zlib.error:
         wrong = "is damaged: it cannot be decompressed; copy it again"
+    except gzip.BadGzipFile:
+        wrong = "is damaged, or not compressed by gzip; copy it again, or take .gz off its name"
+    except PermissionError:
+        wrong = "cannot be read: this user may not; change its permissions"
     except OSError as error:
         wrong = f"cannot be read ({type(error).__name__})"
     raise DataError(f"{path!r} {wrong}")

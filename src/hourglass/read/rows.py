@@ -6,7 +6,7 @@ type of one element would decide how all others are counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from ..core.limits import Bounds
 from ..core.totals import Groups, Totals
 from ..errors import DataError
 from .column import arrow_later
-from .open import is_table, open_table
+from .open import is_lone_column, is_table, open_table
 from .source import Schema, Source, guarded
 from .sql.query import Question
 
@@ -61,7 +61,8 @@ def open_rows(data: Any, wanted: tuple[str, ...], engine: str | None) -> Source:
     """
     if is_table(data) or wanted or engine is not None:
         return open_table(data, wanted, engine)
-    no_rows = isinstance(data, str | bytes | bytearray | memoryview | dict)
+    no_rows = isinstance(data, str | bytes | bytearray | memoryview | Mapping)
+    no_rows |= _library(data) in ("pandas", "polars") and not is_lone_column(data)  # its groups
     if not no_rows and getattr(data, "shape", None) != ():
         if isinstance(data, Iterable):
             return Rows(data)
@@ -71,3 +72,7 @@ def open_rows(data: Any, wanted: tuple[str, ...], engine: str | None) -> Source:
         f"data of type {type(data).__name__} has no rows; give a table, a list, an array or "
         "an iterator"
     )
+
+
+def _library(data: Any) -> str:
+    return type(data).__module__.split(".")[0]

@@ -144,6 +144,7 @@ def _of_text(name: str) -> str:
 #: How a column of another kind can be grouped by.
 _AS_KEY: Final = {
     "real": "; if its numbers are whole, cast it to integers first",
+    "decimal": "; cast it to text first, or to integers if its numbers are whole",
     "timestamp": "; for a group of each day, cast it to dates in the frame or file, or in a "
     "database with hg.sql (--table), as in 'SELECT *, CAST(time AS DATE) AS day FROM visits'",
 }

@@ -43,12 +43,19 @@ def axis_of(
     pad = 0.06 * (high - low) or abs(high) * 0.05 or 0.5
     low, high = low - pad, high + pad
     step = _step((high - low) / max(2.0, (right - left) / 110))
-    first = math.ceil(low / step) * step
-    places = [first + i * step for i in range(int((high - first) / step) + 1)]
+    places = _multiples(step, low, high)
+    if len(places) < 2:  # one tick alone shows no scale
+        step = _step(step / 2.6)
+        places = _multiples(step, low, high)
     decimals = max(0, -math.floor(math.log10(step)))
     plain = Axis(low, high, left, right)
     ticks = tuple((plain.place(value), _tick(value, decimals, share)) for value in places)
     return Axis(low, high, left, right, ticks)
+
+
+def _multiples(step: float, low: float, high: float) -> list[float]:
+    first = math.ceil(low / step) * step
+    return [first + i * step for i in range(int((high - first) / step) + 1)]
 
 
 def _tick(value: float, decimals: int, share: bool) -> str:
@@ -90,10 +97,13 @@ def strip(answers: Sequence[float], mean: float, margin: float, *, share: bool =
 
 @dataclass(frozen=True)
 class Mark:
-    """One row of a chart: the mean, the interval of the records, that of the population."""
+    """One row of a chart: the mean, the interval of the records, that of the population.
+
+    The mean of hardly any records, which tells nothing, is None.
+    """
 
     label: str
-    mean: float
+    mean: float | None
     low: float
     high: float
     wide_low: float
@@ -114,11 +124,17 @@ class Whiskers:
         return any((m.low, m.high) != (m.wide_low, m.wide_high) for m in self.marks)
 
     @property
+    def unknown(self) -> bool:
+        """Whether a mean is of too few records to tell anything."""
+        return any(mark.mean is None for mark in self.marks)
+
+    @property
     def axis(self) -> Axis:
-        """An axis that covers every interval."""
+        """An axis that covers every interval of a known mean; if there is none, all of them."""
+        known = [mark for mark in self.marks if mark.mean is not None]
         ends = [
             end
-            for mark in self.marks
+            for mark in known or self.marks
             for end in (mark.low, mark.high, mark.wide_low, mark.wide_high)
         ]
         longest = max(min(len(mark.label), LABEL) for mark in self.marks)

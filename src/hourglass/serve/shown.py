@@ -14,8 +14,9 @@ from typing import Any, Final
 from ..ledger import Amount
 from ..ledger.entries import shown_number
 from ..release.columns import Columns
+from ..release.presented import UNKNOWN
 from ..release.release import Release
-from ..release.rendering import is_sampled, label
+from ..release.rendering import counts_persons, group_label, is_sampled, label
 from .charts import Mark, Whiskers
 from .service import Found
 
@@ -35,7 +36,8 @@ _MOST_SHOWN: Final = 200
 class Table:
     """A table of texts; the first ``names`` columns are names, the others numbers.
 
-    ``left_out`` is the number of rows that are not shown.
+    ``left_out`` is the number of rows that are not shown, ``few`` whether rows are marked because
+    they may have too few records.
     """
 
     head: tuple[str, ...]
@@ -43,6 +45,7 @@ class Table:
     names: int = 1
     left_out: int = 0
     population: bool = True
+    few: bool = False
 
 
 def table_of(answer: Any) -> Table:
@@ -55,9 +58,13 @@ def table_of(answer: Any) -> Table:
     head = (*groups, *(("column",) if several else ()), _mean_word(rows), "95 % for these records")
     head += ("95 % for the population",) if wide else ()
     head += ("standard deviation",) if rows and rows[0][2]._spread else ()
-    lines = [(*key, *((name,) if several else ()), *_figures(one, wide)) for key, name, one in rows]
-    names = len(groups) + several
-    return Table((*head, "sum", "records"), tuple(lines), names, whole - len(rows), wide)
+    few = [bool(one.few()) for _, _, one in rows]
+    lines = tuple(
+        (*key, *((name,) if several else ()), *_figures(one, wide, mark))
+        for (key, name, one), mark in zip(rows, few, strict=True)
+    )
+    head = (*head, "sum", "persons" if counts_persons(answer.unit) else "records")
+    return Table(head, lines, len(groups) + several, whole - len(rows), wide, any(few))
 
 
 def price_words(price: Amount) -> str:
@@ -90,22 +97,22 @@ def _rows(answer: Any) -> Iterator[tuple[tuple[str, ...], str, Release]]:
         for name in columns:
             part = answer.column(name) if isinstance(answer, Columns) else answer
             one = part[group if len(group) > 1 else group[0]] if answer.by else part
-            yield tuple(label([value]) for value in group), str(name), one
+            yield tuple(group_label([value]) for value in group), str(name), one
 
 
-def _figures(one: Release, wide: bool) -> list[str]:
+def _figures(one: Release, wide: bool, few: bool) -> list[str]:
     def ends(of: str) -> str:
         low, high = (one._number(end, "mean") for end in one.interval(0.95, of=of))
         return f"{low} to {high}"
 
-    spread = [one._number(one.std, "std")] if one._spread else []
+    spread = [one._figure(0.95, "std", few)] if one._spread else []
     return [
-        one._number(one.mean, "mean"),
+        one._figure(0.95, "mean", few),
         ends("mean"),
         *([ends("population")] if wide else []),
         *spread,
         one._number(one.sum, "sum"),
-        one._number(one.count, "count"),
+        one._number(one.count, "count") + (" *" if few else ""),
     ]
 
 
@@ -118,7 +125,9 @@ def picture(answer: Any) -> list[Whiskers]:
     for key, name, one in _rows(answer):
         mean = one.interval(0.95)
         wide = one.interval(0.95, of="population") if is_sampled(answer.unit) else mean
-        mark = Mark(", ".join(key), one.mean, mean.low, mean.high, wide.low, wide.high)
+        known = one._figure(0.95, "mean", bool(one.few())) != UNKNOWN
+        ends = (mean.low, mean.high, wide.low, wide.high)
+        mark = Mark(", ".join(key), one.mean if known else None, *ends)
         found.setdefault(name, []).append(mark)
         shares[name] = one._yes_or_no
     return [Whiskers(name, tuple(marks), shares[name]) for name, marks in found.items()]

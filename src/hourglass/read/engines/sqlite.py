@@ -30,6 +30,11 @@ __all__ = ["SQLite"]
 _VIEW: Final = "hourglass_view"
 _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
 UNDECLARED: Final = "undeclared"
+#: Added to a type of which SQLite knows only the name, such as DATE.
+_CAST: Final = (
+    " (text, numbers or bytes in SQLite; cast it with hg.sql (--table), as in 'SELECT *, "
+    "CAST({} AS TEXT) AS as_text FROM visits')"
+)
 _LOCKED: Final = "another process has it locked for writing; ask again when it has finished"
 #: What Python reports if a function raises an error. Ours raise none of their own, so it was
 #: Ctrl-C: Python handles signals as it calls a function, and the KeyboardInterrupt is lost.
@@ -216,7 +221,7 @@ def _field(name: str, declared: str) -> Field:
         return Field(name, "text", declared)
     if any(part in word for part in ("REAL", "FLOA", "DOUB", "DEC", "NUM")):
         return Field(name, "real", declared)
-    return Field(name, "other", declared)
+    return Field(name, "other", declared + _CAST.format(identifier(name)))
 
 
 def _define_functions(connection: Any) -> None:

@@ -129,8 +129,13 @@ class _Checker:
     def remedy(self, node: Node, wanted: str, found: str) -> str:
         if wanted == "boolean" and found in ("number", "text", *MOMENTS):
             return "; compare it with a value, as in x > 0"
-        if isinstance(node, nodes.Column) and {wanted, found} == {"number", "text"}:
-            return f": column {node.name!r} is {_WORDS[found]}"
+        if {wanted, found} == {"number", "text"}:
+            if isinstance(node, nodes.Column):
+                return f": column {node.name!r} is {_WORDS[found]}"
+            if isinstance(node, nodes.Number):
+                return "; write text in single quotes, as in '12'"
+            if isinstance(node, nodes.Text):
+                return "; write numbers without quotes"
         return ""
 
     def settle(self, node: Node, wanted: str) -> None:
