@@ -123,6 +123,8 @@ def observe(
     try:
         with _streams(seen, folder.parent), warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
+            # Spark 4.0 leaves its sockets to the garbage collector; they have random numbers.
+            warnings.filterwarnings("ignore", "unclosed <socket", ResourceWarning)
             ask(seen, data, question, budget, engine)
     finally:
         logging.getLogger().removeHandler(records)
