@@ -512,6 +512,26 @@ def test_the_interval_of_a_sum_ends_where_no_sum_can_lie(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("lower", "epsilon"), [(0, "2"), (2, "1"), (-1, "1"), (-7, "2")])
+def test_the_interval_of_a_sum_of_whole_numbers_has_whole_ends(lower: int, epsilon: str) -> None:
+    """It still covers the sum, summed over the noise; one without its ends does not."""
+    G, S, N = 3, 4, 3
+    mechanism = HourglassMean(Fraction(epsilon), Grid(Bounds(lower, lower + G), G, True))
+    law, parts, total = mechanism.law, mechanism.parts, lower * N + S
+    reach = math.ceil(14 / float(law.epsilon))
+    points = product(range(-reach * law.grid, reach * law.grid + 1), range(-reach, reach + 1))
+    covered = shorter = 0.0
+    for x, k in points:
+        cells = parts * S + x
+        noisy = NoisyTotals(cells, law.grid * (N + k) - cells, G, parts)
+        low, high = sum_ends(mechanism, noisy, CONFIDENCE, exact=True)
+        assert (low, high) == (round(low), round(high))
+        covered += mass(law, x, k) * (low <= total <= high)
+        shorter += mass(law, x, k) * (low + 1 <= total <= high - 1)
+    assert shorter < CONFIDENCE <= covered + 1e-6
+
+
+@pytest.mark.slow
 def test_the_interval_of_a_total_of_sums_ends_where_no_sum_can_lie() -> None:
     empty = pa.table({"k": pa.array([], pa.int64()), "x": pa.array([], pa.float64())})
     for seed in range(20):

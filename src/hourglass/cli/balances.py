@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from shutil import get_terminal_size
-from textwrap import fill
 from typing import Any
 
 import typer
@@ -13,7 +10,7 @@ import typer
 from ..ledger import Anchor, Balance, Charge, Sum, Verification
 from ..ledger.composition import CONDITION
 from ..ledger.entries import shown_number
-from ..release.rendering import counted, label, text_table
+from ..release.rendering import counted, label, paragraphs, text_table
 
 __all__ = [
     "balance_dict", "charge_dict", "print_anchor", "print_json", "show_table", "show_verification",
@@ -30,17 +27,16 @@ def show_table(balance: Balance, ledger: str, tight: float | None, at_delta: str
     typer.echo(text_table(["", *heads], rule.rows(balance.used)))
     opened = f", {balance.open} without an answer (counted as spent)" if balance.open else ""
     typer.echo(f"{counted(balance.charges, 'charge')}{opened}, in {ledger}.")
-    width = get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     if not plain:
         epsilon, delta = map(shown_number, balance.terms.limit.pair)
         told = f"Whatever is charged, and however it is chosen, is together ({epsilon}, {delta})-DP"
-        typer.echo(fill(f"{told}. {balance.left[:1].upper()}{balance.left[1:]}.", width))
+        typer.echo(paragraphs([f"{told}. {balance.left[:1].upper()}{balance.left[1:]}."]))
     sum_ = f"{float(balance.spent.epsilon):.6g}"
     if tight is not None and balance.charges > 1 and f"{tight:.6g}" != sum_:
         told = f"This tighter total holds only if {CONDITION}; the sum above always holds."
         typer.echo(
             f"Together, by optimal composition: epsilon {tight:.6g} at delta {at_delta}.\n"
-            + fill(told, width)
+            + paragraphs([told])
         )
     print_anchor(balance.anchor)
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -162,7 +162,7 @@ def show(
     if name is None and anchor is not None:
         raise OptionError("--anchor belongs to one budget; give its name as well")
     names = _names(ledger) if name is None else [name]
-    shown = []
+    shown: list[dict[str, Any]] = []
     for each in names:
         budget = Budget(ledger, each, anchor=anchor)
         balance, charges = budget.state()
@@ -175,9 +175,11 @@ def show(
                 "epsilon": None if tight is None else float(tight),
                 "holds_only_if": CONDITION,
             }
-        shown.append(facts)
         if output is Format.TABLE:
+            if shown:
+                typer.echo()
             show_table(balance, budget.ledger, None if tight is None else float(tight), at_delta)
+        shown.append(facts)
     if output is Format.JSON:
         print_json(shown if name is None else shown[0])
 

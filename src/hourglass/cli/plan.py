@@ -164,11 +164,12 @@ def _print_algorithms(
 def _print_population(found: Plan, confidence: float, *, yes_or_no: bool) -> None:
     reach = number(found.error, decimals_for(found.error))
     rests = "for yes/no values" if yes_or_no else "from the bounds alone"
-    print(
+    told = (
         f"epsilon {float(found.epsilon):g} with {found.records:,} records: the "
         f"{100 * confidence:g} % interval of the population's mean reaches {reach} to either side "
         f"({found.algorithm}; {rests})"
     )
+    print(paragraphs([told]))
 
 
 def _print_more(

@@ -161,11 +161,14 @@ def sum_ends(
 
 
 def possible_sums(grid: Grid, low: Any, high: Any) -> tuple[Any, Any]:
-    """The ends of one interval or of many, at 0 where clamped values cannot add up to them."""
-    if grid.lower < 0.0 < grid.upper:
-        return low, high
-    nearer = np.maximum if grid.lower >= 0.0 else np.minimum
-    ends = nearer(low, 0.0), nearer(high, 0.0)
+    """The ends of one interval or of many, moved to the nearest possible sums within it.
+
+    Those of whole numbers are whole, and none lies beyond 0 if no clamped value does.
+    """
+    ends = (np.ceil(low), np.floor(high)) if grid.own else (low, high)
+    if not grid.lower < 0.0 < grid.upper:
+        nearer = np.maximum if grid.lower >= 0.0 else np.minimum
+        ends = nearer(ends[0], 0.0), nearer(ends[1], 0.0)
     return ends if isinstance(low, np.ndarray) else (float(ends[0]), float(ends[1]))
 
 
