@@ -916,6 +916,26 @@ def test_a_table_has_every_group(tmp_path: Path, columns: list[str], population:
     assert "more group" not in found.stdout
 
 
+@pytest.mark.parametrize(
+    ("text", "column", "told"),
+    [
+        ('{"x": 1}\n' * 300, "x", False),
+        ('{"x": 1}\n' * 300, "xx", True),
+        ('[{"x": 1}, {"x": 2}]\n', "x", True),
+        ('{\n  "x": 1\n}\n' * 300, "x", True),
+    ],
+)
+def test_json_that_seems_to_have_no_numbers(
+    tmp_path: Path, text: str, column: str, told: bool
+) -> None:
+    """The noisy answer decides whether that is said; it says nothing else about the file."""
+    path = tmp_path / "t.json"
+    path.write_text(text)
+    found = run("mean", path, column, "--bounds", "0", "9", "--epsilon", "60")
+    assert found.returncode == 0, found.stderr
+    assert ("In JSON lines, each line is one object" in found.stderr) == told
+
+
 def test_the_hint_is_about_what_was_asked(tmp_path: Path) -> None:
     """The rule of the chosen --parse; and names in another case."""
     path = tmp_path / "t.csv"

@@ -12,7 +12,7 @@ import pytest
 
 import hourglass as hg
 from hourglass.cli.output import rendered
-from hourglass.release.rendering import hidden, limited
+from hourglass.release.rendering import group_label, hidden, limited
 
 TABLE = pd.DataFrame(
     {
@@ -137,6 +137,8 @@ def test_tables_align_in_a_terminal_whatever_the_names() -> None:
     assert wide == {len(head)} == {len(rule)}
     assert len(rule) <= 80
     assert any(row.startswith("(empty) ") for row in rows)
+    names = [group_label([name]) for name in ("a", " a", "a ", "", " ", "a b")]
+    assert names == ["a", "' a'", "'a '", "(empty)", "' '", "a b"]
 
 
 @pytest.mark.parametrize(("epsilon", "n"), [(100, 10), (20, 10**6), (100, 4)])

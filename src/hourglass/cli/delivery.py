@@ -76,6 +76,11 @@ _PLAIN: Final = {
     "others, such as 1,234 or 5 %, are missing. For the share of rows with one value, use "
     """--expression, as in "answer = 'yes'".""",
 }
+#: The same for a file of JSON lines.
+_JSON_LINES: Final = (
+    "In JSON lines, each line is one object, and a name that no line has is a column without "
+    "values. Check how the column is spelled, and that the file is not one array or one object."
+)
 #: Printed if no group seems to have any record.
 _NAMES: Final = (
     "No group seems to have any records. Names of groups are compared exactly, including upper and "
@@ -139,6 +144,8 @@ def answered(
     if np.all(found.few()):
         if "column" in ask and (place.is_text or ask["parse"]):
             say(_PLAIN[ask["parse"] or "real"])
+        elif "column" in ask and place.is_json:
+            say(_JSON_LINES)
         if ask.get("keys") is not None:
             say(_NAMES)
     delivery.finish()

@@ -84,6 +84,11 @@ class Place:
         """Whether the source is a file in which numbers are written as text."""
         return self.source.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
 
+    @property
+    def is_json(self) -> bool:
+        """Whether the source is a file of JSON lines, which has any column."""
+        return self.source.lower().removesuffix(".gz").endswith((".json", ".jsonl", ".ndjson"))
+
     def start(self) -> None:
         """Start the Spark session that the engine will use, if --master asks for one."""
         if not self.master:

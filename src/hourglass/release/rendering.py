@@ -105,8 +105,14 @@ def counted(count: int, noun: str) -> str:
 
 
 def group_label(key: Iterable[Any]) -> str:
-    """A group's key in a table or a chart, where an empty name must be seen."""
-    return label("(empty)" if part == "" else part for part in key)
+    """A group's key in a table or a chart, where an empty name and spaces at the ends are seen."""
+    return label(map(_seen, key))
+
+
+def _seen(part: Any) -> Any:
+    if not isinstance(part, str) or part == part.strip():
+        return "(empty)" if part == "" else part
+    return f"'{part}'"
 
 
 def label(key: Iterable[Any]) -> str:
