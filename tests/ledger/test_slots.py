@@ -478,7 +478,7 @@ def test_the_commands_speak_of_slots(place: Place) -> None:
     Budget(place.location, "b").reserve("0.05", question="q")
     shown = run("show", "b", *ledger)
     assert re.search(r"slots of epsilon 0\.1 +100 +1 +99\n", shown)
-    assert "is together (5.95965, 1e-9)-DP. 99 of 100 slots of epsilon 0.1 are left." in shown
+    assert "is together (5.95965, 1e-9)-DP. 99 of 100 slots of epsilon 0.1 are left." in " ".join(shown.split())
     assert "optimal composition" not in shown
     facts = json.loads(run("show", "b", *ledger, "--format", "json"))
     assert facts["rule"] == "slots"
@@ -497,7 +497,7 @@ def test_the_commands_speak_of_the_filter(place: Place) -> None:
     Budget(place.location, "b").reserve("0.1", question="q")
     shown = run("show", "b", *ledger)
     assert re.search(r"Renyi divergence of order 13 +1\.56685 +0\.065 +1\.50185\n", shown)
-    assert "There is room for 23 more releases of epsilon 0.1" in shown
+    assert "There is room for 23 more releases of epsilon 0.1" in " ".join(shown.split())
     facts = json.loads(run("show", *ledger, "--format", "json"))[0]
     assert facts["rule"] == "renyi"
     assert facts["filter"]["used"] == "13/200"
