@@ -112,10 +112,8 @@ def column(values: Any) -> Column:
 
 def _not_a_column(values: Any) -> DataError:
     name, remedy = type(values).__name__, _REMEDY
-    if hasattr(values, "__array__") and not np.isscalar(
-        values
-    ):  # a tensor, say, whose elements are tensors, too
-        remedy = "give numpy.asarray(values)"
+    if hasattr(values, "__array__") and not np.isscalar(values):
+        remedy = "give numpy.asarray(values)"  # of a tensor, say, whose elements are tensors, too
     elif "GroupBy" in name:
         remedy = "for groups, give the frame itself, with by="
     return DataError(f"values of type {name} are not a column; {remedy}")
