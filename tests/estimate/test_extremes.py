@@ -27,6 +27,8 @@ from hourglass.mechanisms.base import ALGORITHMS, MeanMechanism, make
 
 #: Far from zero at a small epsilon: once an OverflowError, and below it 7 times too wide.
 SECONDS = Grid(Bounds(1_700_000_000, 1_700_003_600), 3600, own=True)
+#: A range so narrow, and so far from zero, that the noise on a count is multiplied beyond 64 bits.
+NARROW = Grid(Bounds(8.654935684220409e-161, 8.654935684220417e-161), 1000)
 RUNS = 20_000
 #: Standard errors: a false alarm in 1e9.
 SIX = 6.0
@@ -144,6 +146,29 @@ def test_the_interval_of_the_sum_is_as_wide_as_the_noise(seed: int, count: int) 
         largest = max(abs(Fraction(end)) for end in mechanism.grid.bounds)
         rounding = largest / mechanism.grid.step * cell / 2**46  # what doubles can tell apart
         assert reach <= Fraction(11, 10) * quantile + max(rounding, cell / 2**50), case
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_many_draws_for_a_narrow_range_are_exact(algorithm: str) -> None:
+    """Catches products of 64 bits that wrap around: the interval then held 47 % at 50 %."""
+    mechanism = make(algorithm, Fraction(82, 125), NARROW)
+    errors, cell = sum_errors(mechanism)
+    for confidence in (0.5, 0.99):
+        slack = SIX * math.sqrt(confidence * (1 - confidence) / RUNS)
+        reach = sum_reach(mechanism, 1.0 - confidence) * cell
+        assert bisect_left(errors, reach) >= (confidence - slack) * RUNS
+
+
+def test_the_interval_of_a_sum_of_huge_numbers() -> None:
+    """Where doubles cannot tell which cells of a stair count: once a NaN."""
+    lower = int(8e299)
+    mechanism = make("hourglass", Fraction(107, 10**6), Grid(Bounds(lower, lower + 4), 4, own=True))
+    reach = sum_reach(mechanism, 0.01)
+    errors, cell = sum_errors(mechanism)
+    slack = SIX * math.sqrt(0.0099 / RUNS)
+    assert bisect_left(errors, reach * cell) >= (0.99 - slack) * RUNS
+    assert reach * cell <= Fraction(11, 10) * errors[math.ceil((0.99 + slack) * RUNS)]
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import hourglass as hg
 from hourglass.ask.count import count_question
 from hourglass.ask.question import mean_question
 from tests.read import places
@@ -38,7 +39,11 @@ def check(place: Any, seeds: range, kinds: list[str], *, parses: bool) -> None:
     wrong = {}
     for seed in seeds:
         asked = case(seed, kinds, parses=parses)
-        found, expected = totals(place(asked.table), asked), asked.expected()
+        try:
+            found, expected = totals(place(asked.table), asked), asked.expected()
+        except hg.BoundsError as error:
+            assert "up to which SQLite reads integers in text" in str(error)
+            continue
         if found != expected:
             wrong[seed] = found, expected, asked.kinds, asked.options
     assert wrong == {}

@@ -261,6 +261,10 @@ def draws(totals: Totals, size: int | None) -> int | None:
     return len(totals.count) if isinstance(totals.count, np.ndarray | Wide) else size
 
 
+#: The noise on a count exceeds this with a chance below exp(-200), at any epsilon.
+_MOST_NOISE: Final = 1 << 29
+
+
 def addable(noise: tuple[Any, ...], totals: Totals, most: int) -> tuple[Any, ...]:
     """The noise in a form that can be added: Python integers if int64 could overflow.
 
@@ -268,7 +272,7 @@ def addable(noise: tuple[Any, ...], totals: Totals, most: int) -> tuple[Any, ...
     """
     if isinstance(totals.count, Wide):
         return noise
-    if isinstance(totals.count, np.ndarray) or (most * (totals.count + 1)).bit_length() > 60:
+    if isinstance(totals.count, np.ndarray) or most * (totals.count + _MOST_NOISE) >= 1 << 62:
         return tuple(z.astype(object) if isinstance(z, np.ndarray) else z for z in noise)
     return noise
 
@@ -495,8 +499,10 @@ class HourglassTails:
             least = reach / size - slope * (outer if side > 0 else -inner)  # at the topmost cell
             touch = 1e-9 + 2.0**-44 * np.abs(least)
             whole = np.ceil(least - touch)
+            room = whole - least + touch
             with np.errstate(over="ignore"):  # all cells, then
-                easy = np.minimum(cells, np.floor((whole - least + touch) / slope) + 1)
+                easy = np.minimum(cells, np.floor(np.abs(room) / slope) + 1)
+            easy = np.where(room < 0, cells, easy)  # by rounding: which cells count is not known
             asked = whole - sign * side * j
             tail = easy * laplace_upper(asked, self.epsilon)
             tail += (cells - easy) * laplace_upper(asked + 1, self.epsilon)
