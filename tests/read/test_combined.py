@@ -42,7 +42,8 @@ def check(place: Any, seeds: range, kinds: list[str], *, parses: bool) -> None:
         try:
             found, expected = totals(place(asked.table), asked), asked.expected()
         except hg.BoundsError as error:
-            assert "up to which SQLite reads integers in text" in str(error)
+            if "up to which SQLite reads integers in text" not in str(error):
+                raise
             continue
         if found != expected:
             wrong[seed] = found, expected, asked.kinds, asked.options
