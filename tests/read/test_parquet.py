@@ -84,6 +84,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> Used:
 @pytest.fixture
 def many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three threads for any number of rows, and pieces of a few rows."""
+    monkeypatch.setattr(parquet, "THREADED_ROWS", 0)
     monkeypatch.setattr(parquet, "threads_for", lambda rows: 3)
     monkeypatch.setattr(parquet, "CHUNK", 4)
     monkeypatch.setattr(parquet, "_AT_ONCE", 6)

@@ -30,7 +30,7 @@ from ..errors import OptionError
 
 __all__ = [
     "LONGEST", "NAMELESS", "KeyColumn", "Keys", "Places", "Public", "is_column", "key_column",
-    "key_value", "numbers_of", "public",
+    "key_value", "numbers_of", "present", "public",
 ]  # fmt: skip
 
 #: For more texts than this, PyArrow's conversion is faster, although it imports pandas.
@@ -208,6 +208,13 @@ def numbers_of(values: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | N
     masks = [_nulls_of(piece) for piece in pieces]
     absent = masks[0] if len(masks) == 1 else np.concatenate(masks)
     return np.where(absent, numbers.dtype.type(0), numbers), absent
+
+
+def present(
+    numbers: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None
+) -> tuple[npt.NDArray[Any], int]:
+    """The numbers that are not missing, and how many are."""
+    return (numbers, 0) if absent is None else (numbers[~absent], int(absent.sum()))
 
 
 def _empty(kind: Any) -> npt.NDArray[Any]:

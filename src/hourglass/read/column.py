@@ -14,13 +14,13 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.keys import numbers_of
+from ..core.keys import numbers_of, present
 from ..core.limits import Bounds
 from ..core.totals import Groups
 from ..errors import DataError, OptionError
@@ -30,7 +30,7 @@ from .kernel import CHUNK, Chunk, Part, slices
 from .source import Field, Schema, guarded
 from .sql.query import Question
 
-__all__ = ["Column", "Columns", "arrow_later", "chunk_of_arrow", "column"]
+__all__ = ["Column", "Columns", "arrow_later", "column"]
 
 Array = npt.NDArray[Any]
 
@@ -90,7 +90,7 @@ class Column:
         assert self.part is not None
         starts = range(0, self.rows, CHUNK)
         parts = (self.part(start, min(start + CHUNK, self.rows)) for start in starts)
-        return ((n, 0) if a is None else (n[~a], int(a.sum())) for n, a in parts)
+        return starmap(present, parts)
 
 
 def column(values: Any) -> Column:
@@ -272,16 +272,9 @@ def _arrow_column(declared: Any, read: Callable[[], Any], pyarrow: Any) -> Colum
         for start in range(0, len(values), CHUNK):
             part = values.slice(start, CHUNK)
             for piece in part.chunks if isinstance(part, pyarrow.ChunkedArray) else [part]:
-                whole = plain_array(piece, kind)
-                yield chunk_of_arrow(whole)
+                yield present(*numbers_of(plain_array(piece, kind)))
 
     return Column(kind, chunks=chunks)
-
-
-def chunk_of_arrow(numbers: Any) -> Chunk:
-    """An Arrow array of numbers as a chunk: the values that are there, and how many are missing."""
-    found, absent = numbers_of(numbers)
-    return (found, 0) if absent is None else (found[~absent], numbers.null_count)
 
 
 def _arrow_capsule(values: Any) -> Column:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
-__all__ = ["HEAD_START", "in_threads", "threads_for"]
+__all__ = ["HEAD_START", "THREADED_ROWS", "in_threads", "threads_for"]
 
 Result = TypeVar("Result")
 

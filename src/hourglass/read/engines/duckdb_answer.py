@@ -21,16 +21,15 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from ...core.keys import NAMELESS, KeyColumn, Keys, numbers_of
+from ...core.keys import NAMELESS, KeyColumn, Keys, numbers_of, present
 from ...core.totals import Groups, Halves
 from ..by_group import groups_of_blocks
-from ..column import Column, chunk_of_arrow
 from ..kernel import CHUNK, Part
 from ..several import totals_of_blocks
 from ..source import Field
 from ..sql.histogram import Histogram
 from ..sql.query import Query, Question
-from ..threads import in_threads, threads_for
+from ..threads import THREADED_ROWS, in_threads, threads_for
 
 __all__ = ["Stored", "added_up", "added_up_by_threads", "of_arrays", "stored_numbers"]
 
@@ -109,9 +108,7 @@ def _added(batches: Iterable[Any], query: Question) -> Groups | None:
         return query.of_sums(*totals_of_blocks(blocks, query.targets))
     if isinstance(query, Histogram) and query.of_integers:
         return query.of_persons(map(_of_persons, batches))
-    chunks = (chunk_of_arrow(batch.column(0)) for batch in batches)
-    (name,) = query.number_names
-    return query.of_columns({name: Column("", chunks=chunks.__iter__)})
+    return query.of_chunks(present(*numbers_of(batch.column(0))) for batch in batches)
 
 
 @cache
@@ -182,29 +179,31 @@ class Stored:
 
     def each(self, work: Callable[[Iterator[Any]], Result]) -> list[Result]:
         """``work`` applied to the batches of each thread; every row is in one batch."""
+        rows = sum(piece.rows for piece in self.pieces)
+        if rows < THREADED_ROWS:
+            return [work(self._batches(self.pieces))]
         stopped = Event()
 
         def part(start: int, stop: int) -> Result:
-            return work(self._batches(start, stop, stopped))
+            return work(self._batches(self.pieces[start:stop], stopped))
 
         try:
-            threads = threads_for(sum(piece.rows for piece in self.pieces))
-            return in_threads(part, len(self.pieces), threads)
+            return in_threads(part, len(self.pieces), threads_for(rows))
         except BaseException:
             stopped.set()  # the other threads need not go on
             raise
 
-    def _batches(self, start: int, stop: int, stopped: Event) -> Iterator[Any]:
+    def _batches(self, pieces: Sequence[_Piece], stopped: Event | None = None) -> Iterator[Any]:
         """Batches of at most CHUNK rows, with the columns in the order of ``names``."""
         import pyarrow.parquet as pq
 
         names, columns = list(self.names), list(dict.fromkeys(self.names))
-        for path, pieces in groupby(self.pieces[start:stop], attrgetter("path")):
-            first, *others = pieces
+        for path, of_file in groupby(pieces, attrgetter("path")):
+            first, *others = of_file
             with pq.ParquetFile(path, metadata=first.footer, pre_buffer=False) as file:
                 for piece in (first, *others):
                     for batch in _decoded(file, piece, columns):
-                        if stopped.is_set():
+                        if stopped is not None and stopped.is_set():
                             return
                         yield batch.select(names)
 

@@ -30,6 +30,7 @@ from ...core.limits import Counts, Scale, Unit, counts_from_histogram
 from ...core.totals import CELLS, Groups, Sum
 from ...errors import BoundsError
 from ..bucket_counts import histogram_of_chunks
+from ..kernel import Chunk
 from ..persons import histogram_in_any_order, histogram_of_persons
 from ..source import TEXT_REACH, Field
 from .buckets import Thresholds, of_doubles, of_integers
@@ -86,11 +87,6 @@ class Histogram:
     def number_fields(self) -> dict[str, Field]:
         """The column, if it is read."""
         return {} if self.expression is not None else {self.value.name: self.value}
-
-    @property
-    def number_names(self) -> list[str]:
-        """The name of the column, read or computed."""
-        return [self.value.name]
 
     @property
     def plain_fields(self) -> tuple[Field, ...] | None:
@@ -232,8 +228,11 @@ class Histogram:
 
     def of_columns(self, columns: Mapping[str, Column]) -> Groups:
         """The histogram of a column in memory."""
-        column = columns[self.value.name]
-        return self._of_buckets(histogram_of_chunks(self.scale, column.each_chunk()))
+        return self.of_chunks(columns[self.value.name].each_chunk())
+
+    def of_chunks(self, chunks: Iterable[Chunk]) -> Groups:
+        """The histogram of chunks of numbers."""
+        return self._of_buckets(histogram_of_chunks(self.scale, chunks))
 
     def of_persons(self, blocks: Iterable[tuple[Any, Any]]) -> Groups | None:
         """The histogram of persons and numbers; None if there are too many to be sorted here."""

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...core.keys import Places
 from ...core.limits import Unit
 from ...core.totals import Groups, Sum, Totals
-from ..kernel import total_of_array, total_of_chunks
+from ..kernel import Chunk, total_of_array, total_of_chunks
 from ..several import Target, totals_of_columns
 from ..source import Field
 from .cells import (
@@ -190,11 +190,6 @@ class Query:
         return {v.field.name: v.field for v in self.values if v.expression is None}
 
     @property
-    def number_names(self) -> list[str]:
-        """The names of the columns of numbers, read or computed."""
-        return [value.field.name for value in self.values]
-
-    @property
     def plain_fields(self) -> tuple[Field, ...] | None:
         """The key, if any, and the columns of numbers; None if rows are chosen or computed, too."""
         numbers = self.number_fields
@@ -316,7 +311,12 @@ class Query:
         column, grid, missing = columns[value.field.name], value.grid, value.missing
         if column.array is not None:
             return Groups.of_total(total_of_array(column.array, grid, missing, sums=self.sums))
-        return Groups.of_total(total_of_chunks(column.each_chunk(), grid, missing, self.sums))
+        return self.of_chunks(column.each_chunk())
+
+    def of_chunks(self, chunks: Iterable[Chunk]) -> Groups:
+        """The totals of a single column, in chunks of at most CHUNK rows."""
+        (value,) = self.values
+        return Groups.of_total(total_of_chunks(chunks, value.grid, value.missing, self.sums))
 
     @property
     def targets(self) -> list[Target]:

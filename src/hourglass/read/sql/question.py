@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, Self
 
 from ...core.totals import Groups, Sum
@@ -11,6 +11,7 @@ from .expression.words import DUCKDB, Words
 
 if TYPE_CHECKING:
     from ..column import Column
+    from ..kernel import Chunk
     from .query import Input
 
 __all__ = ["Change", "Question"]
@@ -66,10 +67,6 @@ class Question(Protocol):
         """The columns of numbers that are read, by their names."""
 
     @property
-    def number_names(self) -> list[str]:
-        """The names of the columns of numbers, read or computed."""
-
-    @property
     def plain_fields(self) -> tuple[Field, ...] | None:
         """The key, if any, and the columns of numbers; None if rows are chosen or computed, too.
 
@@ -93,3 +90,6 @@ class Question(Protocol):
 
     def of_columns(self, columns: Mapping[str, Column]) -> Groups:
         """The same totals from columns in memory, by name."""
+
+    def of_chunks(self, chunks: Iterable[Chunk]) -> Groups:
+        """The totals of a single column, in chunks."""
