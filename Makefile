@@ -61,7 +61,7 @@ test-lowest:  ## the engine tests with the lowest versions that pyproject.toml a
 check: $(STAMP)  ## ruff, mypy --strict and import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy -n $(WORKERS)
 	$(BIN)/lint-imports
 
 format: $(STAMP)  ## format and fix with ruff
