@@ -80,7 +80,6 @@ def test_halves_of_engines(digits: int) -> None:
     hi, lo = zip(*product(ends, ends), strict=True)
     found = Wide.of_halves(np.array(hi), np.array(lo), digits)
     assert found.tolist() == [h * 2**digits + x for h, x in zip(hi, lo, strict=True)]
-    assert found.halved().tolist() == [value // 2 for value in found.tolist()]
     assert (-found).tolist() == [-value for value in found.tolist()]
 
 

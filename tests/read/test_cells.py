@@ -93,7 +93,7 @@ def test_the_doubles_next_to_the_bounds_have_the_cells_of_the_rule(bounds: Any) 
         f"SELECT {scaled(field, grid, clamp=True)} FROM x",
     ]
     first = ("scaled", f"SELECT {scaled(field, grid)} AS y FROM x")
-    steps = clamped_steps({"t": Value(field, grid)}, (), (), whole=False)
+    steps = clamped_steps({"t": Value(field, grid)}, (), whole=False)
     for form in (*forms, with_steps([first, *steps], "SELECT t FROM quantised")):
         assert [found for (found,) in connection.execute(form).fetchall()] == wanted
 
@@ -137,7 +137,7 @@ def test_every_form_of_the_query_has_the_same_totals(bounds: Any, fills: Any) ->
             rows = connection.execute(query.text(sums)).fetchall()
             found.append(Groups.of_rows(rows, len(query.by), len(query.sums)))
         wide = connection.sql(query.text()).to_arrow_table()
-        found.append(Groups.of_arrow(wide, len(query.by), query.balance))
+        found.append(Groups.of_arrow(wide, len(query.by)))
         assert "6755399441055744.0" in query.text("doubles")
         assert "FROM apart" in query.text()
         assert _summed(found[0]) == _summed(found[1]) == _summed(found[2])

@@ -375,18 +375,6 @@ def test_sums_past_64_bits(tmp_path: Any) -> None:
     assert cells > 2**63
 
 
-@pytest.mark.parametrize("rows", [1, 2**29, 2**30 - 1, 2**30, 2**31, 10**14])
-@pytest.mark.parametrize("cell", [0, 1, 2**31, 2**32])
-def test_balanced_sums_past_64_bits(rows: int, cell: int) -> None:
-    """Sums of 2t - G run from -nG to nG: at both ends t comes out, whatever n is."""
-    total = rows * (2 * cell - 2**32)
-    columns = [rows], [total >> 16], [total & 65535]
-    for count, hi, lo in (columns, [np.array(column) for column in columns]):
-        found = Groups.of(NAMELESS, count, hi, lo, balance=[2**32]).totals
-        assert found.cells.tolist() == [rows * cell]
-        assert type(found.cells[0]) is int
-
-
 #: Every pair of options if a file has statistics; elsewhere, and for values as far out as they can
 #: be, each option once. Where nothing can be known of values before they are read, only the first
 #: is also asked for without groups.

@@ -47,7 +47,7 @@ def told(groups: Groups | Counts) -> Any:
     if not groups.keys.columns:
         return groups.only.count, groups.only.sums
     sums = [(HALF * part.hi.astype(object) + part.lo).tolist() for part in groups.halves]
-    return list(groups.keys), groups.count.tolist(), sums, [part.balance for part in groups.halves]
+    return list(groups.keys), groups.count.tolist(), sums
 
 
 class Used:

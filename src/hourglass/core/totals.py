@@ -116,11 +116,6 @@ class Wide:
 
     __rmul__ = __mul__
 
-    def halved(self) -> Wide:
-        """Divided by two, rounded down."""
-        low = (self._low + ((self._high & 1) << _DIGITS)) >> 1
-        return Wide(self._high >> 1, low, self.most)
-
     # --- as other arrays --------------------------------------------------------------------
 
     def exact(self) -> npt.NDArray[np.object_]:
@@ -245,32 +240,28 @@ class Totals:
 
 @dataclass(frozen=True, repr=False)
 class Halves:
-    """One sum of each group as the engine returns it: HALF * hi + lo, 64-bit integers. Secret.
-
-    If ``balance`` is a number G and not 0, 2t - G was summed for each record.
-    """
+    """One sum of each group as the engine returns it: HALF * hi + lo, 64-bit integers. Secret."""
 
     hi: npt.NDArray[np.int64]
     lo: npt.NDArray[np.int64]
-    balance: int = 0
 
     def take(self, rows: Any) -> Halves:
         """The sums of some groups."""
-        return Halves(self.hi[rows], self.lo[rows], self.balance)
+        return Halves(self.hi[rows], self.lo[rows])
 
     def placed(self, places: Rows, size: int) -> Halves:
         """The sums of ``size`` groups; see :meth:`Groups.placed`."""
-        return Halves(_placed(self.hi, places, size), _placed(self.lo, places, size), self.balance)
+        return Halves(_placed(self.hi, places, size), _placed(self.lo, places, size))
 
-    def only(self, count: int) -> int:
-        """The sum of t of the only group, which has ``count`` records, as a Python integer."""
-        whole = HALF * int(self.hi[0]) + int(self.lo[0])
-        return (whole + self.balance * count) // 2 if self.balance else whole
+    @property
+    def only(self) -> int:
+        """The sum of the only group, as a Python integer."""
+        return HALF * int(self.hi[0]) + int(self.lo[0])
 
-    def whole(self, count: Wide) -> Any:
-        """The sums of t."""
-        whole = Wide.of_halves(self.hi, self.lo, HALF.bit_length() - 1)
-        return (whole + self.balance * count).halved() if self.balance else whole
+    @property
+    def whole(self) -> Wide:
+        """The sums."""
+        return Wide.of_halves(self.hi, self.lo, HALF.bit_length() - 1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -282,21 +273,19 @@ class Groups:
     halves: tuple[Halves, ...]
 
     @classmethod
-    def of(cls, keys: Keys, count: Any, *halves: Any, balance: Sequence[int] = ()) -> Groups:
+    def of(cls, keys: Keys, count: Any, *halves: Any) -> Groups:
         """From the columns of the result: the count, and the high and low halves of each sum.
 
-        A sum over no rows is NULL, which becomes 0. ``balance`` has a number G for each sum: if it
-        is not 0, 2t - G was summed for each record.
+        A sum over no rows is NULL, which becomes 0.
         """
         count, *parts = (_integers(column) for column in (count, *halves))
-        each = zip(parts[::2], parts[1::2], balance or (0,) * (len(parts) // 2), strict=True)
-        return cls(keys, count, tuple(Halves(*sum_) for sum_ in each))
+        return cls(keys, count, tuple(map(Halves, parts[::2], parts[1::2])))
 
     @property
     def totals(self) -> Totals:
         """The totals of all groups."""
         count = Wide.of(self.count, ROWS)
-        cells, *more = [part.whole(count) for part in self.halves] or [0 * count]
+        cells, *more = [part.whole for part in self.halves] or [0 * count]
         return Totals(cells, count, tuple(more))
 
     def blocks(self, size: int) -> Iterator[Totals]:
@@ -327,17 +316,16 @@ class Groups:
     @property
     def only(self) -> Totals:
         """The totals of the only group, as Python integers."""
-        count = int(self.count[0])
-        cells, *more = [part.only(count) for part in self.halves] or [0]
-        return Totals(cells, count, tuple(more))
+        cells, *more = [part.only for part in self.halves] or [0]
+        return Totals(cells, int(self.count[0]), tuple(more))
 
     @classmethod
-    def of_arrow(cls, table: Any, keys: int, balance: Sequence[int] = ()) -> Groups:
+    def of_arrow(cls, table: Any, keys: int) -> Groups:
         """From an Arrow table whose first ``keys`` columns are keys."""
         columns = table.columns
         numbers = (numbers_of(column)[0] for column in columns[keys:])
         names = [KeyColumn.of_arrow(column) for column in columns[:keys]]
-        return cls.of(Keys(names), *numbers, balance=balance)
+        return cls.of(Keys(names), *numbers)
 
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[Any]], keys: int, sums: int = 1) -> Groups:

@@ -282,7 +282,7 @@ def _groups(relation: Any, query: Question) -> Groups | None:
         return added_up(relation, query)
     if _arrow_is_here():
         table = named(relation.to_arrow_table(BATCH), len(query.keys))
-        return Groups.of_arrow(table, len(query.keys), query.balance)
+        return Groups.of_arrow(table, len(query.keys))
     return of_arrays(relation.fetchnumpy(), query)
 
 

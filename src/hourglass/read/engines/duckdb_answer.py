@@ -142,7 +142,7 @@ def of_arrays(columns: dict[str, Any], query: Question) -> Groups:
     """Totals from NumPy arrays: the keys, the count, the halves of the sums."""
     keys = [_values(columns[name], field) for name, field in zip(query.keys, query.by, strict=True)]
     numbers = list(columns.values())[len(keys) :]
-    return Groups.of(Keys(keys), *numbers, balance=query.balance)
+    return Groups.of(Keys(keys), *numbers)
 
 
 def _values(column: Any, field: Field) -> KeyColumn:

@@ -7,7 +7,7 @@ declared rule; what is not a number by that rule is missing.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Context, Decimal
@@ -258,13 +258,6 @@ class Value:
         wide = widened(self.field, int(lower), int(upper))
         return None if wide.wide else as_integer(wide)
 
-    def filled(self, cell: str, *, balanced: bool) -> str:
-        """A cell t as SQL, or 2t - G, with that of a missing value if it is replaced."""
-        missing = self.missing
-        if balanced and missing is not None:
-            missing = 2 * missing - self.grid.cells
-        return _or(cell, missing)
-
 
 def _or(cell: str, missing: int | None) -> str:
     return cell if missing is None else f"COALESCE({cell}, {missing})"
@@ -272,9 +265,9 @@ def _or(cell: str, missing: int | None) -> str:
 
 # --- the clamp on DuckDB, without a branch for each row -------------------------------------------
 
-# With y the integer nearest to (x - lower) * s, |y| - |y - G| is exactly 2t - G for the cell t, as
-# long as |y| <= 2^51. Beyond that the cell is a constant. In DuckDB, a CASE whose first branch
-# takes whole vectors costs less than one that divides them.
+# With y the integer nearest to (x - lower) * s, the cell is exactly (|y| - |y - G| + G) / 2 as long
+# as |y| <= 2^51. Beyond that it is a constant. In DuckDB, a CASE whose first branch takes whole
+# vectors costs less than one that divides them.
 #
 # NaN becomes NULL by arithmetic, not by a comparison: in each branch it makes NaN, which TRY_CAST
 # turns into NULL. (If |y| > 2^51, then 1 / y does not change the integer that is cast, not even at
@@ -288,14 +281,13 @@ _EXACT: Final = double(2.0**51)
 
 
 def clamped_steps(
-    values: Mapping[str, Value], balanced: Collection[str], carried: Sequence[str], *, whole: bool
+    values: Mapping[str, Value], carried: Sequence[str], *, whole: bool
 ) -> list[tuple[str, str]]:
     """The steps from y to the cells, for values by the names of their cells.
 
     They read ``scaled``, which has y1 for the cell t1, cells on their own grid, and what is
-    ``carried`` along. Of the ``balanced`` cells the result is 2t - G, and their sum is corrected at
-    the end. With ``whole`` a row that lacks a value has no cells at all; one CASE then tests the
-    sizes of all columns, and its result is a struct.
+    ``carried`` along. With ``whole`` a row that lacks a value has no cells at all; one CASE then
+    tests the sizes of all columns, and its result is a struct.
     """
     y = {t: t.replace("t", "y") for t, value in values.items() if not value.grid.own}
     columns = [*carried, *(t for t in values if t not in y), *y.values()]
@@ -304,9 +296,8 @@ def clamped_steps(
         value, size, distance = values[t], name.replace("y", "a"), name.replace("y", "b")
         columns.append(f"ABS({name}) AS {size}")
         columns.append(f"ABS({name} - {_top(value.grid)}) AS {distance}")
-        moderate[t] = _moderate(value.grid, size, distance, t in balanced)
-        clamped = _clamped(value.grid, name, size, moderate[t], t in balanced)
-        cells[t] = value.filled(clamped, balanced=t in balanced)
+        moderate[t] = _moderate(value.grid, size, distance)
+        cells[t] = _or(_clamped(value.grid, name, size, moderate[t]), value.missing)
     apart = ("apart", f"SELECT {', '.join(columns)} FROM scaled")
     if not whole:
         found = [*carried, *(f"{cell} AS {t}" for t, cell in cells.items())]
@@ -325,20 +316,17 @@ def clamped_steps(
     ]
 
 
-def _moderate(grid: Grid, size: str, distance: str, balanced: bool) -> str:
+def _moderate(grid: Grid, size: str, distance: str) -> str:
     """The cell if |y| <= 2^51, from |y| and |y - G|."""
-    inner = f"{size} - {distance}"
-    if not balanced:
-        inner = f"({inner} + {_top(grid)}) * {double(0.5)}"
-    return f"TRY_CAST({inner} AS BIGINT)"
+    return f"TRY_CAST(({size} - {distance} + {_top(grid)}) * {double(0.5)} AS BIGINT)"
 
 
-def _clamped(grid: Grid, y: str, size: str, moderate: str, balanced: bool) -> str:
+def _clamped(grid: Grid, y: str, size: str, moderate: str) -> str:
     """The cell of any y."""
-    low, tiny = double(float(-grid.cells) if balanced else 0.0), f"{double(1.0)} / {y}"
+    tiny = f"{double(1.0)} / {y}"
     return (
         f"CASE WHEN {size} <= {_EXACT} THEN {moderate} "
-        f"WHEN {y} < {double(0.0)} THEN TRY_CAST({tiny} + {low} AS BIGINT) "
+        f"WHEN {y} < {double(0.0)} THEN TRY_CAST({tiny} AS BIGINT) "
         f"ELSE TRY_CAST({tiny} + {_top(grid)} AS BIGINT) END"
     )
 

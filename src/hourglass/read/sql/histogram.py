@@ -120,11 +120,6 @@ class Histogram:
         return ["k1"]
 
     @property
-    def balance(self) -> tuple[int, ...]:
-        """Nothing is summed."""
-        return ()
-
-    @property
     def sums(self) -> tuple[Sum, ...]:
         """One empty sum."""
         return CELLS

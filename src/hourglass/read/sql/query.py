@@ -16,7 +16,7 @@ The columns that filters and expressions read have names of their own, and each 
 in a common form: numbers as doubles or 64-bit integers, text as valid UTF-8 of up to 4,096 bytes
 that compares as bytes, dates as integers.
 
-With several columns the cells are t1, t2, ...; DuckDB may sum 2t - G instead: see :mod:`.cells`.
+With several columns the cells are t1, t2, ...
 """
 
 from __future__ import annotations
@@ -261,18 +261,6 @@ class Query:
         return [f"k{i}" for i in range(1, len(self.by) + 1)]
 
     @property
-    def balance(self) -> tuple[int, ...]:
-        """For each sum, G if the "huge" form sums 2t - G for each record, else 0."""
-        plain = [not each.side and self._balanced(each.column) for each in self.sums]
-        each = zip(plain, self.sums, strict=True)
-        return tuple(self.values[sum_.column].grid.cells if yes else 0 for yes, sum_ in each)
-
-    def _balanced(self, column: int) -> bool:
-        """Whether 2t - G replaces t; the means of persons and powers need t itself."""
-        plain = all(each.power == 1 for each in self.sums if each.column == column)
-        return plain and not self.values[column].grid.own and not self.person
-
-    @property
     def outside(self) -> tuple[int, ...]:
         """The columns whose values outside the bounds are counted."""
         return tuple(dict.fromkeys(each.column for each in self.sums if each.side))
@@ -359,9 +347,8 @@ class Query:
         for t, v in values.items():
             y = "" if v.grid.own else f"{scaled(v.field, v.grid)} AS {t.replace('t', 'y')}"
             columns.append(y or f"{v.cell} AS {t}")
-        balanced = [t for i, t in enumerate(self._cells) if self._balanced(i)]
         first = ("scaled", f"SELECT {', '.join(columns)} {source}")
-        return [first, *clamped_steps(values, balanced, carried, whole=self._packed(sums))]
+        return [first, *clamped_steps(values, carried, whole=self._packed(sums))]
 
     def _packed(self, sums: str) -> bool:
         """Whether rows that lack a value are left out as DuckDB computes the cells."""
@@ -370,8 +357,10 @@ class Query:
 
     def _doubles(self, column: int, sums: str) -> bool:
         """Whether the cells of a column stay doubles: only their sum is needed."""
-        plain = sums == "doubles" and self._balanced(column) and not self._complete_steps(sums)
-        return plain and self.values[column].there is not None
+        value, whole = self.values[column], self.person or self._complete_steps(sums)
+        if sums != "doubles" or whole or value.grid.own or value.there is None:
+            return False
+        return all(each.power == 1 for each in self.sums if each.column == column)
 
     def _complete_steps(self, sums: str) -> list[tuple[str, str]]:
         if not self._needed or self._complete(sums) or self._packed(sums):

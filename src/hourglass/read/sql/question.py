@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, Self
 
 from ...core.totals import Groups, Sum
@@ -41,10 +41,6 @@ class Question(Protocol):
     @property
     def keys(self) -> list[str]:
         """The names of the key columns in the result."""
-
-    @property
-    def balance(self) -> Sequence[int]:
-        """For each sum, G if the "huge" form sums 2t - G for each record, else 0."""
 
     @property
     def sums(self) -> tuple[Sum, ...]:
