@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache, partial
 from itertools import product
 from operator import itemgetter
@@ -298,6 +298,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()
     alone = any(isinstance(value, str) and value == "duckdb alone" for value in values)
     duckdb_engine._arrow_is_here = (lambda: False) if alone else ARROW_IS_HERE
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """While tests are collected, next to nothing becomes garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
