@@ -314,6 +314,7 @@ def pytest_collection_finish() -> None:
     """What ten thousand tests are made of lives to the end: no collection need look at it again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000)
 
 
 def pytest_unconfigure() -> None:
