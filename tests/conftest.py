@@ -362,3 +362,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The cases of a test run on one worker, which then computes once what they share.
+
+    They are also handed out together: after each test pytest-xdist counts all that was handed out,
+    which takes seconds for thousands of cases.
+    """
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    scheduling = LoadGroupScheduling(config, log)
+    group_of = scheduling._split_scope
+    scheduling._split_scope = lambda nodeid: group_of(nodeid).partition("[")[0]
+    return scheduling
