@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache, partial
 from itertools import product
 from operator import itemgetter
@@ -300,10 +300,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     duckdb_engine._arrow_is_here = (lambda: False) if alone else ARROW_IS_HERE
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """While tests are collected, next to nothing becomes garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """What ten thousand tests are made of lives to the end: no collection need look at it again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000)
 
 
 def pytest_unconfigure() -> None:
@@ -351,3 +362,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = kept
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """The cases of a test run on one worker, which then computes once what they share.
+
+    They are also handed out together: after each test pytest-xdist counts all that was handed out,
+    which takes seconds for thousands of cases.
+    """
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    scheduling = LoadGroupScheduling(config, log)
+    group_of = scheduling._split_scope
+    scheduling._split_scope = lambda nodeid: group_of(nodeid).partition("[")[0]
+    return scheduling

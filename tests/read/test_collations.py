@@ -50,7 +50,9 @@ def of_duckdb(collation: str, default: str = "") -> Place:
         text = f"VARCHAR{f' COLLATE {collation}' if collation else ''}"
         value, group, person = NAMES
         connection.execute(f"CREATE TABLE t ({value} DOUBLE, {group} {text}, {person} {text})")
-        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+        columns = "unnest(?::DOUBLE[]), unnest(?::VARCHAR[]), unnest(?::VARCHAR[])"
+        cells = [list(column) for column in zip(*rows, strict=True)]
+        connection.execute(f"INSERT INTO t SELECT {columns}", cells)
         return {"data": connection.table("t")}
 
     return place

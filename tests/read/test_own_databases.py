@@ -197,11 +197,10 @@ def test_a_kept_database_never_spills_to_a_directory_that_is_gone() -> None:
 
 FORKED = """
 import gc, os, sys
-import pyarrow as pa
 import hourglass as hg
 from hourglass.ask.question import mean_question
 from hourglass.read.engines import duckdb_scans
-table = pa.table({"x": [0.5] * 1000})
+table = sys.argv[2]
 ask = lambda: hg.mean(table, "x", bounds=(0, 1), epsilon=1)
 ask()
 assert len(duckdb_scans._idle) == 1
@@ -228,10 +227,12 @@ assert len(duckdb_scans._idle) == 1
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 @pytest.mark.parametrize("child", ["asks", "drops", "leaves"])
-def test_a_forked_child_leaves_the_idle_databases_alone(child: str) -> None:
+def test_a_forked_child_leaves_the_idle_databases_alone(tmp_path: Path, child: str) -> None:
     """Their threads do not run in the child: to use or to close one would crash it."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": [0.5] * 1000}), path)
     done = apart.run(
-        [sys.executable, "-c", FORKED, child],
+        [sys.executable, "-c", FORKED, child, path],
         capture_output=True,
         text=True,
         timeout=60,

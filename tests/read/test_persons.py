@@ -6,6 +6,7 @@ import math
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -22,7 +23,7 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.ask.search import bounds_question
-from hourglass.core.limits import Scale, counts_from_histogram
+from hourglass.core.limits import Counts, Scale, counts_from_histogram
 from hourglass.read import persons as module
 from hourglass.read.persons import (
     _UNMIX,
@@ -194,6 +195,14 @@ def test_a_person_with_very_many_rows_takes_no_more_memory() -> None:
     assert peaks[1] < 1.2 * peaks[0]
 
 
+@cache
+def many_rows(scale: Scale) -> tuple[pa.Table, Counts]:
+    """More rows than a batch has, and one row of each person: the same for every type."""
+    rows = [(place % 100, float(place * 7919 % 101)) for place in range(200_000)]
+    table = pa.table({"u": [who for who, _ in rows], "x": [value for _, value in rows]})
+    return table, counts_from_histogram(scale, dict(enumerate(reference(sorted(rows), scale, 1))))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "in_order"),
@@ -207,16 +216,14 @@ def test_a_person_with_very_many_rows_takes_no_more_memory() -> None:
 )
 def test_integer_types_of_persons(kind: str, in_order: bool) -> None:
     """Types that are handed over, and others, with more rows than a batch has."""
-    rows = [(place % 100, float(place * 7919 % 101)) for place in range(200_000)]
-    table = pa.table({"u": [who for who, _ in rows], "x": [value for _, value in rows]})
+    scale = Scale.of(range(0, 101, 10))
+    table, expected = many_rows(scale)
     connection = duckdb.connect().register("table_", table)
     relation = connection.sql(f"SELECT CAST(u AS {kind}) AS u, x FROM table_")
-    scale = Scale.of(range(0, 101, 10))
     ask: dict[str, Any] = {"epsilon": 1, "scale": scale.candidates, "unit": hg.per_person("u")}
     question = bounds_question(relation, "x", **ask)
     assert str(question.sql).endswith("ORDER BY person ASC") == in_order
-    expected = dict(enumerate(reference(sorted(rows), scale, 1)))
-    assert question.read() == counts_from_histogram(scale, expected)
+    assert question.read() == expected
 
 
 def test_rows_without_a_number_are_left_out_without_a_warning() -> None:

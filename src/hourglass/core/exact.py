@@ -49,7 +49,10 @@ class Enclosure:
     @classmethod
     def of(cls, value: Enclosure | Fraction | int) -> Enclosure:
         """The value itself if it is an enclosure, else the point enclosure."""
-        return value if isinstance(value, Enclosure) else cls(Fraction(value), Fraction(value))
+        if isinstance(value, Enclosure):
+            return value
+        point = Fraction(value)
+        return cls(point, point)
 
     def __add__(self, other: Enclosure | Fraction | int) -> Enclosure:
         other = Enclosure.of(other)
@@ -59,7 +62,8 @@ class Enclosure:
         return Enclosure(-self.high, -self.low)
 
     def __sub__(self, other: Enclosure | Fraction | int) -> Enclosure:
-        return self + (-Enclosure.of(other))
+        other = Enclosure.of(other)
+        return Enclosure(self.low - other.high, self.high - other.low)
 
     def __rsub__(self, other: Fraction | int) -> Enclosure:
         return Enclosure.of(other) - self
@@ -103,7 +107,13 @@ class Enclosure:
 
     def __float__(self) -> float:
         """The nearest double to the middle of the enclosure."""
-        return float((self.low + self.high) / 2)
+        above, below = self._middle()
+        return above / below
+
+    def _middle(self) -> tuple[int, int]:
+        """The middle as a quotient of integers, not in lowest terms: it is rounded all the same."""
+        low, high = self.low.as_integer_ratio(), self.high.as_integer_ratio()
+        return low[0] * high[1] + high[0] * low[1], 2 * low[1] * high[1]
 
     def __repr__(self) -> str:
         return f"Enclosure({float(self)!r} ± {float((self.high - self.low) / 2):.1e})"
@@ -199,9 +209,8 @@ def outward(value: Enclosure, digits: int) -> tuple[int, int]:
 
 def to_double(value: Fraction | Enclosure) -> float:
     """The nearest double; beyond the largest, the largest instead of an infinity."""
-    if isinstance(value, Enclosure):
-        value = (value.low + value.high) / 2
-    return ratio_to_double(value.numerator, value.denominator)
+    pair = value._middle() if isinstance(value, Enclosure) else value.as_integer_ratio()
+    return ratio_to_double(*pair)
 
 
 def ratio_to_double(above: int, below: int) -> float:
