@@ -101,6 +101,8 @@ NOT_POSTGRES = [
     ("SELECT (t).array_agg AS x FROM t", r"\.array_agg"),
     ("SELECT ((x)).sum AS x FROM t", r"\.sum"),
     ("SELECT (ARRAY[x, 1]).unnest AS x FROM t", r"\.unnest"),
+    (r'SELECT t.U&"coun\0074" AS x FROM t', "Unicode"),
+    (r'SELECT u&"\0063tid"::text AS x FROM t', "Unicode"),
     ("SELECT x FROM t WHERE x IN (TABLE t)", "subquery|cannot parse"),
     ("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS x FROM t", "aggregate"),
 ]

@@ -7,6 +7,7 @@ would not hold. SQLGlot parses the text; whatever is not on the lists below is r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -52,6 +53,8 @@ _SYSTEM: Final = {
 _CLOCKS: Final = frozenset({"date", "datetime", "julianday", "time", "unixepoch"})
 #: Literals that mean the current time.
 _NOW: Final = frozenset({"now", "today", "tomorrow", "yesterday", "localtime"})
+#: The beginning of a name such as U&"coun\0074", which SQLGlot takes for a column U, & and a name.
+_ESCAPED: Final = re.compile("""[uU]&["']""")
 _WORDS: Final = {
     "distinct": "DISTINCT",
     "group": "GROUP BY",
@@ -72,6 +75,8 @@ def not_row_by_row(query: str, dialect: str) -> str | None:
     from sqlglot import expressions
     from sqlglot.errors import SqlglotError
 
+    if dialect == "postgres" and _ESCAPED.search(query):
+        return "Unicode escapes (U&)"
     try:
         trees = [tree for tree in sqlglot.parse(query, read=dialect) if tree is not None]
     except SqlglotError:
