@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from ..core.urls import scheme_of, shown_url, url_identity
 from ..errors import DataError, OptionError
 from .sql.cells import identifier
-from .sql.rowwise import not_row_by_row, tables_of
+from .sql.rowwise import is_catalog, not_row_by_row, tables_of
 
 __all__ = ["SCHEMES", "SqlSource", "check_scheme", "file_url", "has_magic", "sql"]
 
@@ -153,7 +153,14 @@ def relation_of(table: str, dialect: str | None = None) -> str:
                 "table makes at most one row of the result, which depends on no other row"
             )
         return f"({query}) AS hourglass_query"
-    return ".".join(identifier(part) for part in table.split("."))
+    parts = table.split(".")
+    if dialect and is_catalog(parts, dialect):
+        raise OptionError(
+            f"table={table!r} is a catalogue that PostgreSQL keeps about other tables: one row of "
+            "those could change more than one row of it, and would not be protected. Name a table "
+            "or a view, with its schema if its name begins with pg_"
+        )
+    return ".".join(map(identifier, parts))
 
 
 def _splits(query: str) -> bool:
