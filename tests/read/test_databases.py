@@ -125,6 +125,46 @@ def test_tables_of_postgresql_without_the_right_to_read(postgres_url: str) -> No
             connection.execute("DROP TABLE kept_secret, shown_to_all; DROP ROLE visitor")
 
 
+HIDING = [
+    "AGGREGATE own.count(bigint) (sfunc = own.seven, stype = bigint)",
+    "FUNCTION own.width_bucket(float8, float8[]) RETURNS int RETURN 7",
+    "FUNCTION own.abs(float8) RETURNS float8 RETURN 7",
+    "OPERATOR own./ (leftarg = numeric, rightarg = int, function = own.seven)",
+    "OPERATOR own.<= (leftarg = float8, rightarg = float8, function = own.never)",
+]
+#: Of types that a query does not have.
+BESIDE = [
+    "FUNCTION own.abs(interval) RETURNS interval RETURN $1",
+    "OPERATOR own.|| (leftarg = text, rightarg = int, function = own.joined)",
+]
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("made", [*BESIDE, *HIDING])
+def test_functions_that_hide_those_of_postgres(postgres_url: str, made: str) -> None:
+    """Caught: totals of another function or operator that fits the types of a query better."""
+    found = f"{postgres_url}&options=-csearch_path%3D"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"""
+            CREATE SCHEMA own;
+            CREATE FUNCTION own.seven(bigint, bigint) RETURNS bigint RETURN 7;
+            CREATE FUNCTION own.seven(numeric, int) RETURNS numeric RETURN 7;
+            CREATE FUNCTION own.never(float8, float8) RETURNS boolean RETURN false;
+            CREATE FUNCTION own.joined(text, int) RETURNS text RETURN 7;
+            CREATE {made};
+            CREATE TABLE own.t AS SELECT generate_series(1, 9)::float8 AS x
+        """)
+        try:
+            if made in HIDING:
+                with pytest.raises(hg.DataError, match=r"data: own\..* would .*pg_catalog"):
+                    mean_question(hg.sql(f"{found}own", "t"), "x", **ASK)
+            else:
+                assert totals_of(hg.sql(f"{found}own", "t"), "x", **ASK, grid=10) == (45, 9)
+            assert totals_of(hg.sql(f"{found}pg_catalog", "own.t"), "x", **ASK, grid=10) == (45, 9)
+        finally:
+            connection.execute("DROP SCHEMA own CASCADE")
+
+
 # --- SQLite: columns that declare no type --------------------------------------------------------
 
 
