@@ -104,11 +104,11 @@ def sql(url: str, table: str, *, trusted: bool = False) -> SqlSource:
     each row makes at most one row of the result, which depends on no other row. A SELECT with
     LIMIT, OFFSET, DISTINCT, GROUP BY, an aggregate, a window function, a join, a subquery in an
     expression, a set operation, a sample or the position of a row (``rowid``) is refused, and so is
-    one with a function that is not on a list of known row-wise functions. With ``trusted=True`` you
-    vouch that the SELECT works row by row anyway (for example a join with a table that has at most
-    one row for each key), and it is run unchecked. Views are not checked. An expression that fails
-    for some value, such as a cast on PostgreSQL, makes the whole query fail: select columns
-    unchanged.
+    one with a function that is not on a list of known row-wise functions, or with a table that the
+    database makes of others, such as a catalogue. With ``trusted=True`` you vouch that the SELECT
+    works row by row anyway (for example a join with a table that has at most one row for each key),
+    and it is run unchecked. Views are not checked. An expression that fails for some value, such as
+    a cast on PostgreSQL, makes the whole query fail: select columns unchanged.
     """
     if not isinstance(url, str) or not scheme_of(url):
         raise OptionError(
