@@ -125,6 +125,46 @@ def test_tables_of_postgresql_without_the_right_to_read(postgres_url: str) -> No
             connection.execute("DROP TABLE kept_secret, shown_to_all; DROP ROLE visitor")
 
 
+HIDING = [
+    "AGGREGATE own.count(bigint) (sfunc = own.seven, stype = bigint)",
+    "FUNCTION own.width_bucket(float8, float8[]) RETURNS int RETURN 7",
+    "FUNCTION own.abs(float8) RETURNS float8 RETURN 7",
+    "OPERATOR own./ (leftarg = numeric, rightarg = int, function = own.seven)",
+    "OPERATOR own.<= (leftarg = float8, rightarg = float8, function = own.never)",
+]
+#: Of types that a query does not have.
+BESIDE = [
+    "FUNCTION own.abs(interval) RETURNS interval RETURN $1",
+    "OPERATOR own.|| (leftarg = text, rightarg = int, function = own.joined)",
+]
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("made", [*BESIDE, *HIDING])
+def test_functions_that_hide_those_of_postgres(postgres_url: str, made: str) -> None:
+    """Caught: totals of another function or operator that fits the types of a query better."""
+    found = f"{postgres_url}&options=-csearch_path%3D"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"""
+            CREATE SCHEMA own;
+            CREATE FUNCTION own.seven(bigint, bigint) RETURNS bigint RETURN 7;
+            CREATE FUNCTION own.seven(numeric, int) RETURNS numeric RETURN 7;
+            CREATE FUNCTION own.never(float8, float8) RETURNS boolean RETURN false;
+            CREATE FUNCTION own.joined(text, int) RETURNS text RETURN 7;
+            CREATE {made};
+            CREATE TABLE own.t AS SELECT generate_series(1, 9)::float8 AS x
+        """)
+        try:
+            if made in HIDING:
+                with pytest.raises(hg.DataError, match=r"data: own\..* would .*pg_catalog"):
+                    mean_question(hg.sql(f"{found}own", "t"), "x", **ASK)
+            else:
+                assert totals_of(hg.sql(f"{found}own", "t"), "x", **ASK, grid=10) == (45, 9)
+            assert totals_of(hg.sql(f"{found}pg_catalog", "own.t"), "x", **ASK, grid=10) == (45, 9)
+        finally:
+            connection.execute("DROP SCHEMA own CASCADE")
+
+
 # --- SQLite: columns that declare no type --------------------------------------------------------
 
 
@@ -245,6 +285,42 @@ def test_a_file_is_no_table(clinic: Path, tmp_path: Path, monkeypatch: pytest.Mo
             hg.mean(hg.sql(url_of(clinic), table), "x", **ASK)
     for table in ("VISITS", "main.visits", "WITH a AS (SELECT x FROM Visits) SELECT x FROM a"):
         assert totals_of(hg.sql(url_of(clinic), table), "x", **ASK) == (450, 100)
+
+
+#: Functions and operators of queries.
+CALLED = (
+    "abs ascii count decode encode floor greatest least length lower md5 regexp_matches row_number "
+    "strlen struct_extract struct_pack substring sum + - * / // % & | >> || ~~"
+)
+
+
+@pytest.mark.attack
+def test_macros_named_like_functions(tmp_path: Path) -> None:
+    """Caught: a macro md5, at which a question failed after the charge, and abs, which counted."""
+    questions: list[dict[str, Any]] = [
+        {"where": "ABS(x - 3) * x / 2 > 1 AND LOWER(p) LIKE 'p%'"},
+        {"by": "k", "keys": [0, 1], "unit": hg.per_person("p", rows=1)},
+        {"by": "p", "delta": 1e-6},
+    ]
+    found: list[Any] = []
+    for operands in ("", "a", "a, b"):
+        path = tmp_path / f"{len(found)}.duckdb"
+        with duckdb.connect(str(path)) as connection:
+            connection.execute(
+                "CREATE SCHEMA old; CREATE TABLE old.t AS SELECT range % 7 AS x, range % 3 AS k, "
+                "'p' || range % 5 AS p FROM range(40)"
+            )
+            for name in CALLED.split() if operands else ():
+                connection.execute(f'CREATE MACRO "{name}"({operands}) AS 42')
+        data = hg.sql(url_of(path), "SELECT x, k, upper(p) AS p FROM old.t")
+        told = [mean_question(data, "x", **ASK, **more).read() for more in questions]
+        found.append(
+            [
+                dict(zip(g.keys, zip(g.totals.count, g.totals.cells, strict=True), strict=True))
+                for g in told
+            ]
+        )
+    assert found[0] == found[1] == found[2]
 
 
 STEPS = ["source", "asked", "quantised", "complete", "persons", "ranked", "chosen", "scaled"]

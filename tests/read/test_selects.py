@@ -101,6 +101,10 @@ NOT_POSTGRES = [
     ("SELECT (t).array_agg AS x FROM t", r"\.array_agg"),
     ("SELECT ((x)).sum AS x FROM t", r"\.sum"),
     ("SELECT (ARRAY[x, 1]).unnest AS x FROM t", r"\.unnest"),
+    (r'SELECT t.U&"coun\0074" AS x FROM t', "Unicode"),
+    (r'SELECT u&"\0063tid"::text AS x FROM t', "Unicode"),
+    ("SELECT n_live_tup AS x FROM PG_stat_user_tables", "catalogue"),
+    ("WITH a AS (SELECT * FROM pg_catalog.pg_class) SELECT relpages AS x FROM a", "catalogue"),
     ("SELECT x FROM t WHERE x IN (TABLE t)", "subquery|cannot parse"),
     ("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS x FROM t", "aggregate"),
 ]
@@ -155,6 +159,47 @@ def database(tmp_path: Path) -> str:
     connection.commit()
     connection.close()
     return f"sqlite:///{path}"
+
+
+@pytest.mark.parametrize("name", ["pg_stats", "pg_catalog.pg_class", "information_schema.tables"])
+def test_catalogues_of_postgres(name: str) -> None:
+    """One row of a table changes rows about the table, its columns and its indexes."""
+    with pytest.raises(hg.OptionError, match="catalogue"):
+        hg.sql("postgresql://host/db", name)
+    assert hg.sql("postgresql://host/db", name, trusted=True).table == name
+    hg.sql("postgresql://host/db", f"public.{name.rpartition('.')[2]}")
+
+
+@pytest.mark.attack
+def test_tables_that_sqlite_makes_of_others(tmp_path: Path) -> None:
+    """Caught: the rank of a text in a full-text index, which depends on all texts."""
+    connection = sqlite3.connect(tmp_path / "t.db")
+    connection.execute("CREATE VIRTUAL TABLE texts USING fts5(body)")
+    connection.execute("CREATE TABLE t (x INTEGER PRIMARY KEY AUTOINCREMENT)")
+    connection.execute("CREATE VIEW v AS SELECT length(body) AS x FROM texts")
+    connection.execute("INSERT INTO texts VALUES ('1')")
+    connection.commit()
+    connection.close()
+
+    def asked(table: str, column: str = "x", **more: Any) -> Any:
+        data = hg.sql(f"sqlite:///{tmp_path / 't.db'}", table, **more)
+        return hg.mean(data, column, bounds=(0, 1), epsilon=60, parse="integer")
+
+    rank = "SELECT rank AS x FROM {} WHERE texts = '1'"
+    for table in (
+        rank.format("texts"), rank.format("[TEXTS]"), rank.format("main.'texts'"),
+        "WITH a AS (WITH texts AS (SELECT 1) SELECT 1 FROM texts) " + rank.format("texts"),
+        "SELECT value AS x FROM json_each WHERE json = '[1, 2]'",
+        "SELECT seq AS x FROM sqlite_sequence",
+    ):  # fmt: skip
+        with pytest.raises(hg.DataError, match=r"virtual table|makes"):
+            asked(table)
+    for name in ("sqlite_sequence", "json_each", "Sqlite_Schema"):
+        with pytest.raises(hg.DataError, match="makes"):
+            asked(name)
+    assert asked("texts", "body").count == asked("v").count == 1
+    assert asked("SELECT body AS x FROM texts", trusted=True).count == 1
+    assert asked("WITH a AS (SELECT x FROM v) SELECT x FROM a").count == 1
 
 
 def test_a_trusted_select_is_run_unchecked(database: str) -> None:

@@ -14,7 +14,7 @@ from ...core.totals import Groups
 from ...errors import DataError, SourceError
 from ..database import SqlSource, has_magic
 from ..source import Schema, guarded_schema
-from ..sql.cells import literal
+from ..sql.cells import identifier, literal
 from ..sql.query import Question
 from .duckdb import DuckDBRelation
 from .duckdb_scans import connect
@@ -22,6 +22,8 @@ from .duckdb_scans import connect
 __all__ = ["DuckDBDatabase"]
 
 _FILE: Final = "hourglass_database"
+#: Views that DuckDB itself has.
+_OWN: Final = "SELECT schema_name, view_name FROM duckdb_views() WHERE internal"
 
 
 class DuckDBDatabase:
@@ -48,6 +50,7 @@ class DuckDBDatabase:
             try:
                 self._attach()
                 self._check_tables()
+                self._prefer_functions()
                 with guarded_schema("table: DuckDB cannot determine its columns"):
                     selected = self._connection.sql(f"SELECT * FROM {self._source.relation}")
             except BaseException:
@@ -86,7 +89,7 @@ class DuckDBDatabase:
         """
         rows = self._connection.execute(
             f"SELECT table_schema, table_name FROM information_schema.tables "
-            f"WHERE table_catalog = '{_FILE}' ORDER BY ALL"
+            f"WHERE table_catalog = '{_FILE}' EXCEPT {_OWN} ORDER BY ALL"
         ).fetchall()
         known = {(schema.lower(), name.lower()) for schema, name in rows}
         for parts in self._source.tables:
@@ -98,6 +101,16 @@ class DuckDBDatabase:
                 f"table: the SELECT reads {'.'.join(parts)!r}, which is not a table or view of the "
                 "database; read files without a database, as in hg.mean('file.parquet', ...)"
             )
+
+    def _prefer_functions(self) -> None:
+        """Look names up in DuckDB first, so that no macro replaces a function or an operator."""
+        rows = self._connection.execute(
+            f"SELECT schema_name FROM duckdb_schemas() WHERE database_name = '{_FILE}' "
+            "ORDER BY schema_name <> 'main', 1"
+        ).fetchall()
+        schemas = (f"{_FILE}.{identifier(name)}" for (name,) in rows)
+        path = literal(",".join(["system.main", *schemas]))
+        self._connection.execute(f"SET search_path = {path}")
 
     def sql(self, query: Question, bounds: Any) -> str:
         """The query over the table."""

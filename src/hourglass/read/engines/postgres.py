@@ -47,6 +47,23 @@ FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_|^information_schema$'
 ORDER BY 1, 2
 """
+#: Functions and operators that PostgreSQL could take for its own, which a query calls: those of the
+#: same name and of types that the query has, in schemas where names are looked up.
+_HIDING: Final = """
+WITH found AS (
+  SELECT pronamespace AS space, proname AS name, proargtypes::oid[] AS types FROM pg_proc
+  WHERE proname = ANY ('{abs,ascii,char_length,count,date_part,dense_rank,div,extract,floor,length,
+    md5,mod,octet_length,row_number,substring,sum,translate,width_bucket}') AND proargtypes::oid[]
+    <@ '{16,20,21,23,25,700,701,1016,1022,1042,1043,1082,1114,1184,1231,1700,2276,2283,5077}'
+  UNION ALL SELECT oprnamespace, oprname, ARRAY[oprleft, oprright] FROM pg_operator
+  WHERE oprname = ANY ('{%,*,+,-,/,<,<=,<>,=,>,>=,||,~~}')
+)
+SELECT n.nspname || '.' || f.name FROM found AS f JOIN pg_namespace AS n ON n.oid = f.space
+WHERE n.nspname <> 'pg_catalog' AND n.nspname = ANY (current_schemas(false)) AND (
+  f.name ~ '^[a-z]' OR f.types <@ '{0,20,21,23,700,701,1700}' OR f.types <@ '{25,1042,1043}'
+  OR f.types <@ '{1082,1114,1184}'
+) ORDER BY 1 LIMIT 1
+"""
 #: Kinds by the OID of the type in pg_type, which never changes, and whether to cast.
 _KINDS: Final = {
     16: ("boolean", "boolean", True),
@@ -81,10 +98,18 @@ class Postgres:
         """The columns of an empty result."""
         try:
             with guarded_schema("table: PostgreSQL did not return its columns"):
-                columns, _, encoding = self._asked(f"SELECT * FROM {self._relation} LIMIT 0")
+                columns, hiding, encoding = self._asked(
+                    f"SELECT * FROM {self._relation} LIMIT 0", before=_HIDING
+                )
         except DataError:
             self._check_table()
             raise
+        if hiding:
+            raise DataError(
+                f"data: {hiding[0][0]} would be called in place of what PostgreSQL has under that "
+                "name; add options=-csearch_path%3Dpg_catalog to the URL, and name the table with "
+                "its schema"
+            )
         return Schema(tuple(_field(column.name, column.type_code, encoding) for column in columns))
 
     def _check_table(self) -> None:
@@ -99,15 +124,20 @@ class Postgres:
             )
         self._source.check_table([name for name, readable in found.items() if readable])
 
-    def _asked(self, sql: str) -> tuple[list[Any], list[Any], str]:
-        """The columns and rows of a result, and the encoding, on a connection of its own."""
+    def _asked(self, sql: str, before: str = "") -> tuple[list[Any], list[Any], str]:
+        """The columns and rows of a result, and the encoding, on a connection of its own.
+
+        If another query comes ``before`` it, the rows are those of that one.
+        """
         connection = _connected(self._url)
         try:
             connection.read_only = True
             connection.execute(_SETTINGS)
             encoding = connection.info.parameter_status("server_encoding") or "UTF8"
+            rows = connection.execute(before).fetchall() if before else None
             cursor = connection.execute(sql)
-            return list(cursor.description), list(cursor.fetchall()), encoding
+            found = cursor.fetchall() if rows is None else rows
+            return list(cursor.description), list(found), encoding
         finally:
             connection.close()
 

@@ -19,16 +19,21 @@ from ...core.totals import Groups
 from ...errors import BoundsError, DataError, SourceError
 from ..database import SqlSource, has_magic
 from ..source import INT64, Field, Schema, guarded, guarded_schema, raise_alone, register
-from ..sql.cells import INFINITY, INTEGER, REAL, columns_of, identifier, with_source
+from ..sql.cells import INFINITY, INTEGER, REAL, columns_of, identifier, literal, with_source
 from ..sql.dialects import Dialect, exact_real, integer_division
 from ..sql.expression.arithmetic import SCALARS
 from ..sql.expression.words import FUNCTIONS, SQLITE
 from ..sql.query import Question
+from ..sql.rowwise import tables_of
 
 __all__ = ["SQLite"]
 
 _VIEW: Final = "hourglass_view"
 _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
+_TABLE: Final = (
+    "SELECT sql LIKE 'CREATE VIRTUAL%' FROM sqlite_schema WHERE type IN ('table', 'view') "
+    "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name = {} COLLATE NOCASE"
+)
 UNDECLARED: Final = "undeclared"
 #: Added to a type of which SQLite knows only the name, such as DATE.
 _CAST: Final = (
@@ -113,12 +118,42 @@ class SQLite:
         except DataError:
             self._source.check_table(self._tables())
             raise
+        with guarded_schema("table: SQLite did not list its tables"):
+            self._check_tables()
         return Schema(tuple(_field(row[1], row[2] or "") for row in rows), folds=True)
 
     def _tables(self) -> list[str]:
         with guarded_schema("table: SQLite did not list its tables"):
             rows = self._asked(_TABLES, view=False)
         return [row[0] for row in rows]
+
+    def _check_tables(self) -> None:
+        """Refuse tables that SQLite makes of others, and hidden columns of virtual tables.
+
+        A full-text index has the hidden column rank, which depends on all of its rows. A name that
+        is no table is one of WITH.
+        """
+        import sqlite3
+
+        select = self._source.select
+        read = tables_of(select, "sqlite", every=True) if select else self._source.tables
+        for name in sorted({parts[-1] for parts in read}):
+            found = self._asked(_TABLE.format(literal(name)), view=False)
+            if found:
+                if select and found[0][0]:
+                    raise DataError(
+                        f"table: the SELECT reads {name!r}, a virtual table, whose hidden columns "
+                        "may depend on other rows; name it alone, or read it through a view"
+                    )
+                continue
+            try:
+                self._asked(f"EXPLAIN SELECT 1 FROM main.{identifier(name)}", view=False)
+            except sqlite3.Error:
+                continue
+            raise DataError(
+                f"table: SQLite makes {name!r} of other tables, so that its rows are not records; "
+                "name a table or a view"
+            )
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, over cells of the declared types only."""

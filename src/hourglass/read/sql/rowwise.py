@@ -7,10 +7,11 @@ would not hold. SQLGlot parses the text; whatever is not on the lists below is r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-__all__ = ["not_row_by_row", "tables_of"]
+__all__ = ["is_catalog", "not_row_by_row", "tables_of"]
 
 #: What a SELECT, a subquery and a table may consist of. ORDER BY without LIMIT changes no row.
 _SELECT: Final = {"expressions", "from", "where", "with", "order"}
@@ -52,6 +53,8 @@ _SYSTEM: Final = {
 _CLOCKS: Final = frozenset({"date", "datetime", "julianday", "time", "unixepoch"})
 #: Literals that mean the current time.
 _NOW: Final = frozenset({"now", "today", "tomorrow", "yesterday", "localtime"})
+#: The beginning of a name such as U&"coun\0074", which SQLGlot takes for a column U, & and a name.
+_ESCAPED: Final = re.compile("""[uU]&["']""")
 _WORDS: Final = {
     "distinct": "DISTINCT",
     "group": "GROUP BY",
@@ -72,6 +75,8 @@ def not_row_by_row(query: str, dialect: str) -> str | None:
     from sqlglot import expressions
     from sqlglot.errors import SqlglotError
 
+    if dialect == "postgres" and _ESCAPED.search(query):
+        return "Unicode escapes (U&)"
     try:
         trees = [tree for tree in sqlglot.parse(query, read=dialect) if tree is not None]
     except SqlglotError:
@@ -81,8 +86,20 @@ def not_row_by_row(query: str, dialect: str) -> str | None:
     return next(_Check(expressions, dialect).query(trees[0]), None)
 
 
-def tables_of(query: str, dialect: str) -> list[tuple[str, ...]]:
-    """The tables that a SELECT reads, each as the parts of its name, without those of WITH."""
+def is_catalog(parts: Sequence[str], dialect: str) -> bool:
+    """Whether PostgreSQL keeps a table about others: a row of those can change many rows of it."""
+    *_, schema, name = ("", *parts)
+    return dialect == "postgres" and (
+        schema.lower().startswith(("pg_", "information_schema"))
+        or (not schema and name.lower().startswith("pg_"))
+    )
+
+
+def tables_of(query: str, dialect: str, *, every: bool = False) -> list[tuple[str, ...]]:
+    """The tables that a SELECT reads, each as the parts of its name.
+
+    Without those of WITH, unless ``every`` name is asked for.
+    """
     import sqlglot
     from sqlglot import expressions
 
@@ -91,7 +108,7 @@ def tables_of(query: str, dialect: str) -> list[tuple[str, ...]]:
     aliases = (cte.alias.lower() for cte in tree.find_all(expressions.CTE))
     own = {alias for alias in aliases if alias.isidentifier()}
     names = [tuple(part.name for part in table.parts) for table in tree.find_all(expressions.Table)]
-    return [parts for parts in names if len(parts) > 1 or parts[0].lower() not in own]
+    return [parts for parts in names if every or len(parts) > 1 or parts[0].lower() not in own]
 
 
 class _Check:
@@ -134,6 +151,8 @@ class _Check:
     def _table(self, node: Any) -> Iterator[str]:
         if _part(node, "rows_from") or not isinstance(node.this, self.sql.Identifier):
             yield "a function in FROM, which can make several rows"
+        elif is_catalog([part.name for part in node.parts], self.dialect):
+            yield f"the catalogue {node.name}"
         yield from _others(node, _TABLE)
 
     def _expressions(self, node: Any) -> Iterator[str]:
