@@ -7,6 +7,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ import pytest
 
 import hourglass as hg
 from hourglass.ask.question import mean_question
+from hourglass.ask.search import bounds_question
 from hourglass.noise import SeededBits
 from hourglass.read.database import file_url
+from hourglass.read.engines.postgres import _HIDING
 from tests.cli.running import run
+from tests.read import expressions, places
 
 ASK: dict[str, Any] = {"bounds": (0, 10), "epsilon": 1}
 
@@ -285,6 +289,45 @@ def test_a_file_is_no_table(clinic: Path, tmp_path: Path, monkeypatch: pytest.Mo
             hg.mean(hg.sql(url_of(clinic), table), "x", **ASK)
     for table in ("VISITS", "main.visits", "WITH a AS (SELECT x FROM Visits) SELECT x FROM a"):
         assert totals_of(hg.sql(url_of(clinic), table), "x", **ASK) == (450, 100)
+
+
+#: Words before a parenthesis that are not looked up as functions: PostgreSQL's own syntax.
+SYNTAX = {
+    "all", "and", "any", "as", "by", "case", "cast", "coalesce", "else", "filter", "from",
+    "greatest", "having", "in", "lateral", "least", "not", "numeric", "on", "or", "over", "select",
+    "then", "values", "when", "where",
+}  # fmt: skip
+
+
+@pytest.mark.engine("postgres")
+def test_every_function_of_a_query_is_among_those_that_are_looked_for(postgres_url: str) -> None:
+    """Caught: a function or an operator of queries that _HIDING does not list."""
+    rows = expressions.rows(1)
+    data = places.postgres(postgres_url)(expressions.table(rows, expressions.MORE))["data"]
+    texts = [*expressions.NUMBERS, *expressions.CONDITIONS, *expressions.DATED]
+    texts += expressions.DATED_CONDITIONS
+    computed = list({str(each): each for each in map(hg.expression, texts)}.values())
+    of_all = [{"column": computed[i : i + 60], "bounds": (0, 1)} for i in range(0, len(texts), 60)]
+    one: dict[str, Any] = {"column": "x", "bounds": (0, 1), "outside": "1/2"}
+    units = [hg.per_person("k"), hg.per_person("t", rows=2, groups=2)]
+    asked: list[dict[str, Any]] = [
+        *of_all, one, *({**one, "unit": unit, "by": "u", "delta": 1e-6} for unit in units),
+        {**one, "spread": True}, {**one, "column": "amount", "by": "day", "keys": ["2024-02-29"]},
+        {**one, "column": "n", "where": "t LIKE 'a!%b' ESCAPE '!'"}, {**one, "column": "n"},
+    ]  # fmt: skip
+    queries = [mean_question(data, **each, epsilon=1).sql or "" for each in asked]
+    for unit in (hg.per_row(), *(replace(unit, groups=1) for unit in units)):
+        for column in ("x", "n", "amount"):
+            queries.append(bounds_question(data, column, epsilon=1, unit=unit).sql or "")
+    bare = re.sub(r"""'[^']*'|"[^"]*"|--.*""", " ", "\n".join(queries))
+    names = {name.lower() for name in re.findall(r"([A-Za-z_]+)\s*\(", bare)} - SYNTAX
+    signs = set(re.findall(r"[-+*/<>=|%!~^&@#]+", bare))
+    listed = re.findall(r"ANY\('\{([^}]*)\}'\)", re.sub(r"\s", "", _HIDING))
+    functions, operators = (set(each.split(",")) for each in listed)
+    assert len(names) > 10
+    assert names <= functions
+    assert len(signs) > 10
+    assert signs <= operators
 
 
 #: Functions and operators of queries.
