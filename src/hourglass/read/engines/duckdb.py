@@ -71,6 +71,8 @@ class DuckDB:
                 self._connection.sql(f"SELECT * FROM {self._scan}")
             return self._text
         if self._frame:
+            if not self._frame.names:
+                raise DataError("data: the table has no columns; give one that has at least one")
             self._register(self._frame.scanned)
         what = f"{self._footer}: is it a whole Parquet file? " if self._footer else "data: "
         with guarded_schema(f"{what}DuckDB cannot read the columns"):
