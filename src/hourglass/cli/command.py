@@ -49,6 +49,7 @@ _METAVARS: Final = {
     "source": "SOURCE", "column": "COLUMN", "names": "NAME", "epsilon": "NUMBER", "delta": "NUMBER",
     "at_delta": "NUMBER", "share": "SHARE", "missing": "VALUE", "person": "COLUMN",
     "table": "TABLE", "budget": "NAME", "ledger": "FILE_OR_URL", "request": "KEY",
+    "catalogue": "CATALOGUE", "what": "WHAT",
 }  # fmt: skip
 #: The error for a column too many, for commands that take one or none.
 _TOO_MANY: Final = {
