@@ -28,7 +28,7 @@ class FoundBounds:
     ``epsilon`` is the price of finding them, in addition to that of later questions. ``target`` is
     the number of records that the search aimed to leave outside each end (lower, upper), and
     ``edges`` tells whether an end is the last candidate of the scale, beyond which any number of
-    records may lie. ``unit`` says whose presence is hidden, ``private`` is False if the random bits
+    records may lie. ``unit`` says whose presence is hidden; ``private`` is False if the random bits
     were not secret. ``column`` and ``where`` are what was searched: the name of the column, None if
     the data itself was a column, and the filter on its rows.
     """
