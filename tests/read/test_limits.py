@@ -203,6 +203,32 @@ def test_ctrl_c_while_sqlite_reads_text(
     assert CANARY not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.parametrize("called", ["_schema_asked", "_next_asked", "_array", "_array_released"])
+def test_ctrl_c_while_a_text_file_is_read(
+    tmp_path: Path, budget: Budget, capfd: pytest.CaptureFixture[str], called: str
+) -> None:
+    """It comes as one of our callbacks is called, from where ctypes cannot raise it."""
+    (tmp_path / "t.csv").write_text(f"x,g\n1,{CANARY}\n" * 10)
+    hook, before = sys.unraisablehook, sys.gettrace()
+
+    def interrupted(frame: Any, event: str, _: Any) -> None:
+        if frame.f_code.co_name == called:
+            sys.settrace(before)
+            raise KeyboardInterrupt
+
+    sys.settrace(interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            hg.mean(tmp_path / "t.csv", "x", by="g", keys=["a"], budget=budget, **ASK)
+    finally:
+        sys.settrace(before)
+    assert sys.unraisablehook is hook
+    assert CANARY not in "".join(traceback.format_exception(caught.value))
+    assert capfd.readouterr() == ("", "")
+    charges = [charge.request for charge in budget.history()]  # none while the columns are asked
+    assert all(any(key in note for note in caught.value.__notes__) for key in charges)
+
+
 def test_a_spill_directory_that_cannot_be_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
