@@ -63,8 +63,12 @@ class DuckDB:
         self._database = OwnDatabase()
         self._connection = self._database.connection
         if stream:  # opens no file before a batch is requested
-            with self._interruptible():
-                self._connection.register(TABLE, stream)
+            try:
+                with self._interruptible():
+                    self._connection.register(TABLE, stream)
+            except BaseException:
+                self._database.close(keep=False)
+                raise
 
     def schema(self) -> Schema:
         """From the file's footer, the frame's types, or the header of a text file."""
