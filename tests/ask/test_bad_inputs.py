@@ -679,6 +679,13 @@ FRAME = pd.DataFrame({"age": [1.0, 2.0], "txt": ["1", "2"], "city": ["a", "b"], 
         (Tensor([1.0]), {"column": None}, "type Tensor are not a column; give numpy.asarray"),
         (np.float64(1), {"column": None}, "type float64 are not a column; give numbers: a list"),
         (FRAME["age"], {}, "data is a single column, which has no name; leave out column="),
+        (np.zeros(2, [("age", "i8")]), {}, "type ndarray is not a table; make it a frame"),
+        (
+            np.zeros(2, [("age", "i8")]),
+            {"column": None},
+            "give one of its fields, as in data['age']",
+        ),
+        (pd.DataFrame(), {}, "the table has no columns"),
         (FRAME["txt"].astype("string"), {"column": None}, "hg.mean(series.to_frame(), 'name', pa"),
         ("sqlite:///d.sqlite", {}, "is the URL of a database; give hg.sql(url, table)"),
     ],
@@ -719,7 +726,9 @@ def test_a_header_that_is_read_otherwise(tmp_path: Path) -> None:
         hg.mean(tmp_path / "t.csv", "income", **GOOD)
     (tmp_path / "t.csv").write_text(" Age (years) ,b\n1,2\n")
     with pytest.raises(hg.DataError, match="must match exactly, spaces included"):
-        hg.mean(tmp_path / "t.csv", "Age (years)", **GOOD)
+        hg.mean(tmp_path / "t.csv", "Age", **GOOD)
+    with pytest.raises(hg.DataError, match=r"did you mean ' Age \(years\) '"):
+        hg.mean(tmp_path / "t.csv", "age_(years)", **GOOD)
 
 
 def test_bounds_of_one_column_by_name() -> None:

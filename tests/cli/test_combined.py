@@ -47,7 +47,8 @@ def test_in_the_json(visits: Path) -> None:
 def test_a_ratio(visits: Path) -> None:
     words = ["--by", "site", "--keys", "a,b,c", "--ratio", "c", "a"]
     assert "mean of c / mean of a" in run("mean", visits, "x", *ASK, *words).stdout
-    answer = json.loads(run("mean", visits, "x", *ASK, *words, "--format", "json").stdout)
+    sure = [*ASK[:-1], "20"]  # at epsilon 1 the ratio is off by 1 in about one run of 600
+    answer = json.loads(run("mean", visits, "x", *sure, *words, "--format", "json").stdout)
     assert abs(answer["ratio"]["ratio"] - 8) < 1
     same = run("mean", visits, "x", *ASK, *words[:4], "--ratio", "a", "a")
     assert (same.returncode, same.stdout) == (2, "")

@@ -90,7 +90,7 @@ def test_in_the_table_of_groups_and_the_chart(visits: Path, tmp_path: Path) -> N
     with matplotlib.rc_context({"svg.fonttype": "none"}):
         text = told(visits, "x", *ASK, *BY, "--plot", tmp_path / "chart.svg")
     assert text.count("\n  population ") == 2
-    assert "Thin line: of the population." in (tmp_path / "chart.svg").read_text()
+    assert "Thin line: for the population." in (tmp_path / "chart.svg").read_text()
 
 
 @pytest.mark.slow

@@ -515,10 +515,11 @@ def test_the_commands_speak_of_the_filter(place: Place) -> None:
         (["--slots", "-1x1/10"], "is not COUNTxEPSILON"),
         (["--slots", "2x"], "is not COUNTxEPSILON"),
         (["--slots", "2xx"], "is not a number"),
-        (["--slots", "2x1", "--epsilon", "1"], "leave epsilon out"),
+        (["--slots", "2x1", "--epsilon", "1"], "leave out --epsilon"),
         (["--filter", "renyi"], "epsilon is missing"),
-        (["--filter", "gauss", "--epsilon", "1"], "gauss"),
-        ([], "epsilon is missing"),
+        (["--filter", "gauss", "--epsilon", "1"], "--filter 'gauss' is not one of renyi"),
+        ([], "epsilon is missing; give the limit"),
+        ([], "such as --epsilon 1, or --slots 100x1/10"),
     ],
 )
 def test_bad_terms_create_nothing(tmp_path: Any, words: list[str], said: str) -> None:

@@ -262,7 +262,7 @@ def test_ctrl_c_after_the_charge_keeps_it_and_prints_the_request(tmp_path: Path)
     assert out == ""
     (charge,) = budget.history()
     assert charge.status == "open"
-    assert "The charge stands" in err
+    assert "The charge stands. The same question with --request" in err
     assert charge.request in err
 
 

@@ -137,6 +137,20 @@ def test_places_are_those_of_what_is_wrong() -> None:
             hg.mean(FRAME, "x", where=text, bounds=(0, 1), epsilon=1)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Order Date > 3", "ORDER is not supported; if it is part of a column's name, put"),
+        ("end date > 3", "END is not expected here; if it is part of a column's name, put"),
+        ("x > 1 AND AND", "AND is not expected here. The language has"),
+        ("n in [1, 2]", r"a list is written in round ones, as in x IN \(1, 2\)"),
+    ],
+)
+def test_names_and_lists_that_are_written_as_elsewhere(text: str, told: str) -> None:
+    with pytest.raises(HourglassError, match=told):
+        hg.mean(FRAME, "x", where=text, bounds=(0, 1), epsilon=1)
+
+
 FORMS = ["{} = {}", "{} >= {}", "{} IN ({})", "{0} BETWEEN {1} AND {1}", "{1} <> {0}"]
 
 

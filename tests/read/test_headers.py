@@ -82,6 +82,7 @@ def test_a_person_is_the_one_of_their_own_column(tmp_path: Path, engine: str) ->
         ("A,a", {"column": "A", "by": "a", "keys": ["5"]}, "differ in case alone"),
         ("x,", {"column": ""}, "no such column"),
         ("x,g", {"column": "X"}, "did you mean 'x'"),
+        ("5, net amount", {"column": "net_amount"}, "did you mean ' net amount'"),
         ("", {"column": "x"}, "no header line"),
         ("\r", {"column": "x"}, "no header line"),
         ("x\0,g", {"column": "g"}, "not UTF-8"),

@@ -20,7 +20,7 @@ import pytest
 import hourglass as hg
 from hourglass.ledger import budget as session
 from hourglass.ledger.budget import Budget
-from hourglass.read import source
+from hourglass.read import arrow_stream, source
 from hourglass.read.source import guarded, guarded_schema
 from tests import apart
 
@@ -201,6 +201,48 @@ def test_ctrl_c_while_sqlite_reads_text(
     (charge,) = budget.history()
     assert any(charge.request in note for note in caught.value.__notes__)
     assert CANARY not in "".join(traceback.format_exception(caught.value))
+
+
+class Interrupted(dict[int, Any]):
+    """Ctrl-C, once, where a callback looks something up: before it can catch anything."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def _check(self) -> None:
+        if sys._getframe(2).f_code.co_name == self.name:
+            self.name = ""
+            raise KeyboardInterrupt
+
+    def __getitem__(self, key: int) -> Any:
+        self._check()
+        return super().__getitem__(key)
+
+    def pop(self, key: int, *default: Any) -> Any:
+        self._check()
+        return super().pop(key, *default)
+
+
+@pytest.mark.parametrize("called", ["_next_asked", "_released"])
+def test_ctrl_c_while_a_text_file_is_read(
+    tmp_path: Path,
+    budget: Budget,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    called: str,
+) -> None:
+    """It comes as one of our callbacks is called, from where ctypes cannot raise it."""
+    (tmp_path / "t.csv").write_text(f"x,g\n1,{CANARY}\n" * 10)
+    monkeypatch.setattr(arrow_stream, "_held", Interrupted(called))
+    hook = sys.unraisablehook
+    with pytest.raises(KeyboardInterrupt) as caught:
+        hg.mean(tmp_path / "t.csv", "x", by="g", keys=["a"], budget=budget, **ASK)
+    assert sys.unraisablehook is hook
+    assert CANARY not in "".join(traceback.format_exception(caught.value))
+    assert capfd.readouterr() == ("", "")
+    # A schema is released before the charge.
+    for charge in budget.history():
+        assert any(charge.request in note for note in caught.value.__notes__)
 
 
 def test_a_spill_directory_that_cannot_be_made(

@@ -230,6 +230,15 @@ def test_the_fewest_records_are_a_whole_number(fewest: Any) -> None:
             answer.few(fewest)
 
 
+@pytest.mark.parametrize("confidence", ["0.95", None, 95, True])
+def test_the_confidence_of_a_table_is_checked(confidence: Any) -> None:
+    one = hg.mean(DATA, "x", bounds=(0, 1), **SURE)
+    found = hg.find_bounds(DATA, "x", epsilon=1)
+    for call in (one.text, partial(one.text, population=True), found.most_outside):
+        with pytest.raises(hg.OptionError, match=r"give a number such as 0\.95"):
+            call(confidence)
+
+
 # --- values outside the bounds, by group -----------------------------------------------------
 
 

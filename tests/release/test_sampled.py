@@ -258,7 +258,7 @@ def test_the_chart_has_both(options: dict[str, Any], tmp_path: Path) -> None:
     assert "95 % intervals" not in texts[0]
     assert "Thick bar" not in texts[0]
     assert "95 % intervals" in texts[1]
-    assert "Thick bar: of these records. Thin line: of the population." in texts[1]
+    assert "Thick bar: for these records. Thin line: for the population." in texts[1]
     assert texts[1].count("LineCollection") == 2 * texts[0].count("LineCollection") > 0
 
 

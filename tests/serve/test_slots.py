@@ -146,7 +146,7 @@ def test_the_catalogue_and_the_ledger_must_have_one_rule(tmp_path: Path) -> None
     [
         ("epsilons = [0.05, 0.1]", "", "no larger question can be asked"),
         ('slots = [3, "1/10"]', "slots = 3", "not a pair"),
-        ('slots = [3, "1/10"]', 'slots = [3, "1/10"]\nepsilon = 1', "leave epsilon out"),
+        ('slots = [3, "1/10"]', 'slots = [3, "1/10"]\nepsilon = 1', "leave out epsilon="),
         ('filter = "renyi"', 'filter = "gauss"', "not a filter"),
         ('budget = "main"', 'budget = "filter"', "no question with a delta"),
     ],

@@ -256,7 +256,7 @@ def count(
     ----------
     data
         A table as for :func:`mean`, or rows in memory: a list, an array, an iterator. Each element
-        of a list is a row, also if it is an array.
+        of a list is a row, even if it is an array.
     epsilon
         The privacy parameter; smaller is more private. There is no default.
     where

@@ -53,8 +53,8 @@ def audit(
         typer.Option(
             help="How often the empirical audit, and that of the mutants, releases each of two "
             "neighbouring datasets; by default a million, for the mutants at most 400,000. Half of "
-            "these runs choose an event, the other half count it. Questions that take long are run "
-            "less often."
+            "these runs choose an event, the other half count it. Slow questions are run less "
+            "often."
         ),
     ] = None,
     algorithm: Annotated[

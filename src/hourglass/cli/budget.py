@@ -152,7 +152,7 @@ def show(
     ] = "1e-9",
     output: Printed = Format.TABLE,
 ) -> None:
-    """Show limit, spent and remaining, the tighter total, and the anchor to keep.
+    """Show the limit, what is spent and left, the tighter total, and the anchor to keep.
 
     The tighter total holds only if the number of charges and their epsilons were fixed before the
     first answer was seen; the sum always holds. For a budget with slots or a filter it shows what

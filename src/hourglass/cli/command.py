@@ -49,6 +49,7 @@ _METAVARS: Final = {
     "source": "SOURCE", "column": "COLUMN", "names": "NAME", "epsilon": "NUMBER", "delta": "NUMBER",
     "at_delta": "NUMBER", "share": "SHARE", "missing": "VALUE", "person": "COLUMN",
     "table": "TABLE", "budget": "NAME", "ledger": "FILE_OR_URL", "request": "KEY",
+    "catalogue": "CATALOGUE", "what": "WHAT",
 }  # fmt: skip
 #: The error for a column too many, for commands that take one or none.
 _TOO_MANY: Final = {
@@ -87,22 +88,26 @@ class Command(TyperCommand):
             return super().parse_args(ctx, [*words])  # which uses up the list
         except Exception as error:
             told = self._elsewhere(ctx, getattr(error, "option_name", None))
-            told = told or self._no_number(ctx, words, error)
+            told = told or self._unusable(ctx, words, error)
             if not told:
                 raise
         raise OptionError(told)
 
-    def _no_number(self, ctx: Any, words: Sequence[str], error: Exception) -> str:
-        """The message for an option whose value is not the number that it takes; else empty."""
+    def _unusable(self, ctx: Any, words: Sequence[str], error: Exception) -> str:
+        """The message for a value that is no number or none of the choices; otherwise empty."""
         option: Any = getattr(error, "param", None)
-        kind = re.search("integer|number|float", getattr(error, "message", None) or "")
-        if kind is None or option is None:
+        message = getattr(error, "message", None) or ""
+        kind = re.search("integer|number|float", message)
+        choices = re.search("is not one of (.+)[.]", message)
+        if not (kind or choices) or option is None:
             return ""
         text = self.make_parser(ctx).parse_args(args=[*words])[0].get(option.name)
         name = max(option.opts, key=len)
         if not isinstance(text, str) or not name.startswith("--"):
             return ""
-        return not_a_number(name, text, whole=kind[0] == "integer")
+        if choices:
+            return f"{name} {text!r} is not one of " + choices[1].replace("'", "")
+        return not_a_number(name, text, whole=kind is not None and kind[0] == "integer")
 
     def _elsewhere(self, ctx: Any, option: str | None) -> str:
         """The message for an option that only other commands have; empty if it is not one."""

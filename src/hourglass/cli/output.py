@@ -104,7 +104,7 @@ def tell_line(error: BaseException, message: str, code: int) -> NoReturn:
 
 def tell_json(error: BaseException, message: str, code: int) -> NoReturn:
     """Print an error as JSON, also on stderr: stdout is for answers only."""
-    notes = list(getattr(error, "__notes__", ()))
+    notes = _notes(error)
     told = {"kind": type(error).__name__, "message": message, "notes": notes, "exit_code": code}
     _print_error(json.dumps({"error": told}, ensure_ascii=False))
     sys.exit(code)
@@ -112,8 +112,12 @@ def tell_json(error: BaseException, message: str, code: int) -> NoReturn:
 
 def print_notes(error: BaseException) -> None:
     """Print the notes of an error: that a charge stands, and under which request key."""
-    for note in getattr(error, "__notes__", ()):
+    for note in _notes(error):
         say(note)
+
+
+def _notes(error: BaseException) -> list[str]:
+    return [as_options(note) for note in getattr(error, "__notes__", ())]
 
 
 def say(text: str) -> None:

@@ -135,7 +135,8 @@ class Groups:
         names = _listed(keys)
         if not names or "" in names:
             raise OptionError(
-                f"--keys {keys!r} contains an empty name; if that is intended, use --keys-from"
+                f"--keys {keys!r} contains an empty name; take out the extra comma, or use "
+                "--keys-from with a table if a name is empty"
             )
         return names
 

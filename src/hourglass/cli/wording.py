@@ -10,8 +10,8 @@ __all__ = ["as_options", "not_a_number"]
 #: Arguments of the library that are options of the same name on the command line.
 _SAME: Final = (
     "algorithm anchor bounds budget by columns confidence delta description engine epsilon error "
-    "estimator expression fewest format grid groups keys ledger missing outside output parse plot "
-    "records request rows samples scale share spread statement table where"
+    "estimator expression fewest filter format grid groups keys ledger missing outside output "
+    "parse plot records request rows samples scale share slots spread statement table where"
 )
 #: All arguments, with their names on the command line.
 _OPTIONS: Final = {name: f"--{name}" for name in _SAME.split()} | {
@@ -21,8 +21,8 @@ _OPTIONS: Final = {name: f"--{name}" for name in _SAME.split()} | {
 _NAME: Final = rf"(?<![\w-])({'|'.join(_OPTIONS)})"
 #: Arguments that a message may begin with, without a value: "scale: ...", "keys is empty".
 _FIRST: Final = re.compile(
-    "(anchor|bounds|column|data|expression|grid|keys|ledger|missing|parse|scale|share|table|unit|"
-    "where)(?=: | is | has |, character )|multiline(?=: )"
+    "(anchor|bounds|column|data|epsilon|expression|grid|keys|ledger|missing|parse|scale|share|table|"
+    "unit|where)(?=: | is | has |, character )|multiline(?=: )"
 )
 #: Quoted values, which stay as they are. The apostrophe in "a column's" opens none.
 _QUOTED: Final = re.compile(
@@ -45,6 +45,7 @@ def as_options(message: str) -> str:
     message = re.sub("^bounds(?=: these were found)", "--bounds-from", message)
     pair = r"bounds=\(([^(),]+), ([^(),]+)\)"
     message = re.sub(rf"""^column ('[^']*'|"[^"]*"): {pair}""", r"--bounds-of \1 \2 \3", message)
+    message = re.sub(r"slots=\((-?\d+), '?([^')]+)'?\)", r"--slots \1x\2", message)
     message = message.replace(
         "declare that with keys=hg.public(...)", "copy them into a file of their own"
     )

@@ -354,7 +354,7 @@ def _unfit(value: Any, kind: str, column: str) -> str:
         what = f"a number of more than {LONGEST_INTEGER} bits"
     form = {"boolean": ": True or False", "date": " such as 2026-01-31"}.get(kind, "")
     if kind == "text":
-        form = ", numbers too: in quotes, exactly as they are written in the column"
+        form = " in quotes, even for numbers, exactly as it is written in the column"
     return f"{what}, but column {column!r} holds {_HELD[kind]}; give {_HELD[kind]}{form}"
 
 

@@ -108,11 +108,11 @@ def checked_rule(epsilon: Any, delta: Any, slots: Any = None, filter: Any = None
         )
     if slots is not None:
         if filter is not None:
-            raise OptionError("slots and filter are two rules for one budget; give one of them")
+            raise OptionError("slots= and filter= are two rules for one budget; give one of them")
         if epsilon is not None:
             raise OptionError(
-                f"epsilon={shown(epsilon)} was given together with slots, from which the total "
-                "epsilon is computed; leave epsilon out"
+                f"epsilon={shown(epsilon)} was given together with slots=, from which the total "
+                "epsilon is computed; leave out epsilon="
             )
         return _checked_slots(slots, delta)
     if epsilon is None:

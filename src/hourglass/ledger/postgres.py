@@ -219,7 +219,7 @@ class PostgresStore:
         if state in ("42P01", "3F000", "3D000"):
             return LedgerMissingError(
                 f"{place}: there is no ledger in this database; check the URL, or create it with "
-                "`hourglass budget init`"
+                "`hourglass budget init` or hg.create_budget"
             )
         if state == "42501":
             return LedgerWriteError(f"{place}: your role has no right to do this (42501); {_GRANT}")

@@ -183,12 +183,12 @@ def checked_filter(epsilon: Any, delta: Any) -> Renyi:
     limit = limit_amount(epsilon, delta)
     if limit.delta == 0:
         raise EpsilonError(
-            "delta=0: a Renyi filter needs a delta; give one such as 1e-9, or leave filter out"
+            "delta=0: a Renyi filter needs a delta; give one such as 1e-9, or leave out filter="
         )
     found = Renyi.made(limit)
     if found is None:
         raise EpsilonError(
             f"{limit}: a Renyi filter has no room at all within these; give a larger epsilon or "
-            "delta, or leave filter out"
+            "delta, or leave out filter="
         )
     return found

@@ -486,7 +486,7 @@ def _looked_up(path: Path, location: str) -> os.stat_result:
     except FileNotFoundError:
         raise LedgerMissingError(
             f"ledger {location!r} does not exist; check the path, or create it with "
-            "`hourglass budget init`"
+            "`hourglass budget init` or hg.create_budget"
         ) from None
     except OSError as error:
         raise LedgerMissingError(

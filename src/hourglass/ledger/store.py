@@ -126,7 +126,8 @@ def no_such_budget(name: str, known: Sequence[str] = ()) -> LedgerMissingError:
         others = f"{', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
         hint = f"did you mean {near[0]!r}? It has: {others}"
     else:
-        hint = f"check the name, or create it with `hourglass budget init {name}`"
+        made = f"`hourglass budget init {name}` or hg.create_budget"
+        hint = f"check the name, or create it with {made}"
     return LedgerMissingError(f"budget {name!r} is not in this ledger; {hint}")
 
 

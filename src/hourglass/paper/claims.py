@@ -148,7 +148,7 @@ def best_from_two(table: Table) -> Claim:
     ratio = [p for name in ("independent", "shifted") for p in _over(table, name, "laplace")]
     one, more = [p for p in ratio if p.x == 1], [p for p in ratio if p.x > 1]
     return Claim(
-        "From two records on transformed Laplace is the best of the three on small data too.",
+        "With two or more records transformed Laplace is the best of the three on small data too.",
         f"others / transformed for |D| = 2 to 64: {spread(more)}; for one record "
         f"independent / transformed {one[0].y:.2f}, shifted / transformed {one[1].y:.2f} "
         f"({largest_error(one)})",
@@ -185,7 +185,7 @@ def twice_from_sixteen(table: Table) -> Claim:
     large = [p for p in table.series("shifted / laplace") if p.x >= 16]
     values = ", ".join(f"{p.y:.2f} at |D| = {p.x:g}" for p in large)
     return Claim(
-        "From 16 records on shifted Laplace has about twice the error of the transformed.",
+        "With 16 or more records shifted Laplace has about twice the error of the transformed.",
         f"shifted / transformed: {values} ({largest_error(large)})",
         all(abs(p.y - 2) <= 0.2 + SIGMAS * p.se for p in large),
     )

@@ -84,7 +84,7 @@ def claims(table: Table) -> tuple[Claim, ...]:
             max(p.y for p in projected) <= 1 + 1e-9,
         ),
         Claim(
-            "The two agree from 16 records on.",
+            "The two agree for 16 or more records.",
             f"projected / ratio: {_extremes([p for p in projected if p.x >= 16])}",
             all(abs(p.y - 1) <= 0.01 for p in projected if p.x >= 16),
         ),

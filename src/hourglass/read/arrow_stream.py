@@ -9,7 +9,9 @@ from __future__ import annotations
 import ctypes
 import errno
 import itertools
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from .lines import Views
@@ -86,6 +88,25 @@ class TextStream:
         self.columns, self.read = columns, read
         self.failure: BaseException | None = None
 
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Note in ``failure`` what ends a callback as it is called, before it can catch anything.
+
+        Python handles Ctrl-C as a function is called. ctypes then only prints the
+        KeyboardInterrupt, and what the callback returns is undefined: the consumer could take it
+        for the end of the data.
+        """
+        global _hook_before
+        _watched.append(self)
+        if sys.unraisablehook is not _note:
+            _hook_before, sys.unraisablehook = sys.unraisablehook, _note
+        try:
+            yield
+        finally:
+            _watched.remove(self)
+            if not _watched and sys.unraisablehook is _note:
+                sys.unraisablehook = _hook_before
+
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """A capsule with the stream; no file is opened before the first batch is requested."""
         held = _hold(_Scan(self))
@@ -141,7 +162,7 @@ def _next_asked(stream: Any, out: Any) -> int:
     except (
         BaseException
     ) as error:  # C code cannot propagate exceptions; it is raised after the scan
-        scan.source.failure = error
+        scan.source.failure = _cause(error)
         return errno.EIO
     return 0
 
@@ -175,6 +196,29 @@ def _released(structure: Any, kind: Any) -> None:
             child.contents.release(child)
     _held.pop(structure.private_data, None)
     structure.release = kind()
+
+
+def _cause(error: BaseException | None) -> BaseException:
+    """Ctrl-C inside of ctypes is the cause of a SystemError."""
+    while isinstance(error, SystemError) and error.__cause__ is not None:
+        error = error.__cause__
+    return KeyboardInterrupt() if error is None or isinstance(error, KeyboardInterrupt) else error
+
+
+_CALLBACKS: Final = (
+    _schema_asked, _next_asked, _stream_released, _schema_released, _array_released,
+)  # fmt: skip
+#: The streams that are being scanned, and the hook that was replaced meanwhile.
+_watched: Final[list[TextStream]] = []
+_hook_before: Any = sys.unraisablehook
+
+
+def _note(unraisable: Any) -> None:
+    if unraisable.object not in _CALLBACKS:
+        _hook_before(unraisable)
+        return
+    for stream in _watched:
+        stream.failure = stream.failure or _cause(unraisable.exc_value)
 
 
 _get_schema: Final = _GetSchema(_schema_asked)

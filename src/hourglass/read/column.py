@@ -152,6 +152,11 @@ def _masked(values: Any) -> Column:
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
+    if dtype.names:
+        raise DataError(
+            "a structured array is not a column; give one of its fields, as in "
+            f"data[{dtype.names[0]!r}], or make it a frame, as in pandas.DataFrame(data)"
+        )
     if dtype.kind not in _KINDS:
         raise _not_numbers("dtype", dtype)
     return _KINDS[dtype.kind]

@@ -366,7 +366,7 @@ def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) ->
     names = ", ".join(kind.name for kind in _claiming(data))
     if not names:
         given = f"data of type {type(data).__name__} is not a table; "
-        if isinstance(data, Mapping):
+        if isinstance(data, Mapping) or (isinstance(data, np.ndarray) and data.dtype.names):
             raise DataError(f"{given}make it a frame, as in pandas.DataFrame(data)")
         raise DataError(
             f"{given}give a frame, a path, a DuckDB relation, a Spark DataFrame, hg.sql(url, "
@@ -415,7 +415,7 @@ def _numbered(columns: int) -> tuple[str, ...]:
 def is_lone_column(data: Any) -> bool:
     """Whether the data is a one-dimensional column that is in memory as a whole."""
     if isinstance(data, np.ndarray):
-        return data.ndim == 1
+        return data.ndim == 1 and data.dtype.names is None
     pandas, polars, pyarrow = map(sys.modules.get, ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(
         data, pandas.Series | pandas.Index | pandas.api.extensions.ExtensionArray

@@ -154,6 +154,11 @@ _AS_KEY: Final = {
 _COMPUTED: Final = re.compile(r"[<>=+*/]|\s-\s")
 
 
+def _bare(name: str) -> str:
+    """A name without what is easily mistaken in it: case, spaces and underscores."""
+    return re.sub(r"[\s_]+", "", name).casefold()
+
+
 #: What DuckDB appends to a name that is taken.
 _NUMBERED: Final = re.compile(r"_[0-9]+$")
 
@@ -267,7 +272,7 @@ class Schema:
         parts = [part.strip() for part in name.split(",")]
         if len(parts) > 1 and set(parts) <= {f.name for f in self.fields}:
             return "these are several columns; name each on its own"
-        near = [f.name for f in self.fields if f.name.casefold() == name.casefold()]
+        near = [f.name for f in self.fields if (_bare(f.name) or None) == _bare(name)]
         near = near or self._near(name)
         return f"did you mean {near[0]!r}?" if near else self._in_place_of_it()
 

@@ -28,7 +28,7 @@ class FoundBounds:
     ``epsilon`` is the price of finding them, in addition to that of later questions. ``target`` is
     the number of records that the search aimed to leave outside each end (lower, upper), and
     ``edges`` tells whether an end is the last candidate of the scale, beyond which any number of
-    records may lie. ``unit`` says whose presence is hidden, ``private`` is False if the random bits
+    records may lie. ``unit`` says whose presence is hidden; ``private`` is False if the random bits
     were not secret. ``column`` and ``where`` are what was searched: the name of the column, None if
     the data itself was a column, and the filter on its rows.
     """
@@ -103,8 +103,12 @@ class FoundBounds:
         It follows from the law of the noise, without reading the data; an end at the edge of the
         scale is not covered. Divide it by a private count to get a share.
         """
-        if not 0 < confidence < 1:
-            raise OptionError(f"confidence={shown(confidence)} is not between 0 and 1")
+        known = isinstance(confidence, int | float | Fraction) and not isinstance(confidence, bool)
+        if not known or not 0 < confidence < 1:
+            raise OptionError(
+                f"confidence={shown(confidence)} is not a number between 0 and 1; give a number "
+                "such as 0.95"
+            )
         each = 1 - (1 - confidence) / 3  # a union bound over three scans
         return sum(scan.most_beyond(questions, each) for scan, questions in self._scans)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core.exact import decimal
 from ..errors import OptionError, shown
+from ..estimate.interval import check_confidence
 from .rendering import (
     NONE_PUBLISHED,
     NOT_PRIVATE,
@@ -65,7 +66,7 @@ _MIXED: Final = (
     "population within the bounds, and is wider than necessary"
 )
 #: The legend of a chart with both intervals.
-_THICK_AND_THIN: Final = "Thick bar: of these records. Thin line: of the population."
+_THICK_AND_THIN: Final = "Thick bar: for these records. Thin line: for the population."
 
 
 def _library(name: str) -> Any:
@@ -264,6 +265,7 @@ class Presented:
         the 95 % interval of the count. Of many groups only the first are shown, unless ``every``
         one is asked for. Long names of groups are wrapped to lines of ``width`` characters.
         """
+        check_confidence(confidence)
         table = self._printed_table(
             *self._table(confidence, fewest, self._groups_shown(every)), width
         )
@@ -321,6 +323,7 @@ class Sampled(Presented):
         if not population:
             return super().text(confidence, fewest=fewest, every=every, width=width)
         self._check_mean()
+        check_confidence(confidence)
         first = self._groups_shown(every)
         head, rows = self._table(confidence, fewest, first)
         notes = [*self._marks(fewest), *self._notes(every)]

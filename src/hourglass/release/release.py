@@ -50,7 +50,7 @@ class Release(Answer):
     ``mean`` lies within the bounds; ``sum`` is unbiased; ``count`` is a whole number, zero or more.
     ``epsilon`` and ``delta`` are the total price. ``expected_error`` is the root mean squared error
     of the mean caused by the noise, estimated from the noisy answer. ``private`` is False if the
-    random bits were not secret, ``adjacency`` is "swap" if the number of records is not protected.
+    random bits were not secret; ``adjacency`` is "swap" if the number of records is not protected.
     """
 
     _by_group: ClassVar[bool] = False

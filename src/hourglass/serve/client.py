@@ -166,8 +166,8 @@ class Gateway:
         if isinstance(found, dict):
             return found
         raise GatewayError(
-            f"{self.url} does not answer; check the address, or try again with the same request "
-            "key",
+            f"{self.url} does not answer; check the address, or try again (under the same "
+            "request key a question is charged only once)",
             code="unreachable",
         )
 

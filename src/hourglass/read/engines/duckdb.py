@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import date
 from typing import Any, Final
@@ -62,15 +63,22 @@ class DuckDB:
         self._database = OwnDatabase()
         self._connection = self._database.connection
         if stream:  # opens no file before a batch is requested
-            self._connection.register(TABLE, stream)
+            try:
+                with self._interruptible():
+                    self._connection.register(TABLE, stream)
+            except BaseException:
+                self._database.close(keep=False)
+                raise
 
     def schema(self) -> Schema:
         """From the file's footer, the frame's types, or the header of a text file."""
         if self._text:
-            with guarded_schema("data: DuckDB cannot read the columns"):
+            with self._interruptible(), guarded_schema("data: DuckDB cannot read the columns"):
                 self._connection.sql(f"SELECT * FROM {self._scan}")
             return self._text
         if self._frame:
+            if not self._frame.names:
+                raise DataError("data: the table has no columns; give one that has at least one")
             self._register(self._frame.scanned)
         what = f"{self._footer}: is it a whole Parquet file? " if self._footer else "data: "
         with guarded_schema(f"{what}DuckDB cannot read the columns"):
@@ -138,15 +146,28 @@ class DuckDB:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query, and release the database."""
-        try:
-            self._fill()
-            stored = added_up_by_threads(self._paths, query) if _handed_over(query) else None
-            found = self._tried(sql, query) if stored is None else stored
-        except BaseException:
-            self._database.close(keep=False)
-            raise
-        self._database.close(keep=True)
+        with self._interruptible():
+            try:
+                self._fill()
+                stored = added_up_by_threads(self._paths, query) if _handed_over(query) else None
+                found = self._tried(sql, query) if stored is None else stored
+            except BaseException:
+                self._database.close(keep=False)
+                raise
+            self._database.close(keep=True)
         return found
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Raise what ended a callback of the stream, which DuckDB may not have noticed."""
+        try:
+            with self._stream.watched() if self._stream else nullcontext():
+                yield
+        except Exception:
+            if self._stream is None or self._stream.failure is None:
+                raise
+        if self._stream and self._stream.failure:
+            raise _told(self._stream.failure)
 
     def _fill(self) -> None:
         """Replace the types of a frame by its rows."""
@@ -156,14 +177,16 @@ class DuckDB:
 
     def _tried(self, sql: str, query: Question) -> Groups:
         """The result; a Parquet file with text that is not UTF-8 needs a second try."""
-        second = self._scans.second(query)
+        second, found = self._scans.second(query), None
         try:
-            return self._answered(sql, self._scans.first(query), query)
+            found = self._answered(sql, self._scans.first(query), query)
         except SourceError:
             if second is None and not (self._stream and self._stream.failure):
                 raise
         if self._stream and self._stream.failure:
             raise _told(self._stream.failure)
+        if found is not None:
+            return found
         assert second is not None
         again = self._over(second, unsorted(query, again=self._again))
         return self._answered(again, second, query)

@@ -89,7 +89,12 @@ def _unknown(text: str, at: int) -> str:
         return "a name has no closing quote, or is empty"
     if (character.isascii() and character.isdigit()) or character == ".":
         return "this is not a number; write it like 12, 0.5 or 1e6"
-    if character in "`[]":
+    if character in "[]":
+        return (
+            "square brackets are not supported; a list is written in round ones, as in x IN (1, 2),"
+            ' and a name with other characters in double quotes, as in "dep delay"'
+        )
+    if character == "`":
         return 'a name with other characters is written in double quotes, as in "dep delay"'
     if character in _WRITTEN_OUT:
         return f"write {_WRITTEN_OUT[character]} in place of {character}"

@@ -37,6 +37,7 @@ ROW_NUMBER SELECT SIMILAR SOME SQRT SUBSTR SUBSTRING SUM TABLE TIMESTAMP TRIM TR
 UPPER USING UUID VALUES WHERE WINDOW WITH XOR
 """
 _SQL: Final = frozenset(_WORDS.split())
+_LOGIC: Final = frozenset(("AND", "OR", "NOT"))
 _COMPARISONS: Final = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
@@ -44,7 +45,7 @@ def parsed(text: object, option: str) -> Node:
     """The tree of an expression that was given as ``option``."""
     if type(text) is not str:
         raise OptionError(
-            f"{option}={shown(text)} is not a string; write the condition as a string, such as "
+            f"{option}={shown(text)} is not a string; write it in SQL, as a string such as "
             "\"month = 12 AND origin = 'JFK'\""
         )
     return _Parser(option, words_of(option, text)).whole()
@@ -108,10 +109,14 @@ class _Parser:
         word = self.here
         if word.kind == "end":
             self.fail("the text ends where a value is expected")
-        if word.kind == "word" and word.upper in _SQL:
-            self.fail(f"{word.upper} is not supported. The language has {OFFERED}")
-        if (word.kind == "word" and word.upper in RESERVED) or word.kind == "sign":
+        if word.kind == "sign" or (word.kind == "word" and word.upper in _LOGIC):
             self.fail(f"{word.upper} is not expected here. The language has {OFFERED}")
+        if word.kind == "word" and word.upper in _SQL | RESERVED:
+            what = "supported" if word.upper in _SQL else "expected here"
+            self.fail(
+                f"{word.upper} is not {what}; if it is part of a column's name, put that name in "
+                f"double quotes. The language has {OFFERED}"
+            )
         self.fail(
             "this word is not expected here; a name with spaces goes into double quotes. The "
             f"language has {OFFERED}"
