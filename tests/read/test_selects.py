@@ -178,6 +178,7 @@ def test_tables_that_sqlite_makes_of_others(tmp_path: Path) -> None:
     connection.execute("CREATE TABLE t (x INTEGER PRIMARY KEY AUTOINCREMENT)")
     connection.execute("CREATE VIEW v AS SELECT length(body) AS x FROM texts")
     connection.execute("INSERT INTO texts VALUES ('1')")
+    connection.execute("CREATE TABLE other_data AS SELECT 1 AS x")
     connection.commit()
     connection.close()
 
@@ -194,10 +195,11 @@ def test_tables_that_sqlite_makes_of_others(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(hg.DataError, match=r"virtual table|makes"):
             asked(table)
-    for name in ("sqlite_sequence", "json_each", "Sqlite_Schema"):
+    for name in ("sqlite_sequence", "json_each", "Sqlite_Schema", "texts_data", "TEXTS_docsize"):
         with pytest.raises(hg.DataError, match="makes"):
             asked(name)
     assert asked("texts", "body").count == asked("v").count == 1
+    assert asked("texts_content", "c0").count == asked("other_data").count == 1
     assert asked("SELECT body AS x FROM texts", trusted=True).count == 1
     assert asked("WITH a AS (SELECT x FROM v) SELECT x FROM a").count == 1
 

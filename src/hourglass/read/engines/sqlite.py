@@ -30,10 +30,16 @@ __all__ = ["SQLite"]
 
 _VIEW: Final = "hourglass_view"
 _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
-_TABLE: Final = (
-    "SELECT sql LIKE 'CREATE VIRTUAL%' FROM sqlite_schema WHERE type IN ('table', 'view') "
-    "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name = {} COLLATE NOCASE"
-)
+#: Whether a table is virtual, and whether a virtual one has its index in it: docs_data is of docs.
+_TABLE: Final = """
+SELECT sql LIKE 'CREATE VIRTUAL%', EXISTS (
+  SELECT 1 FROM sqlite_schema AS v WHERE v.sql LIKE 'CREATE VIRTUAL%'
+  AND LOWER(SUBSTR(t.name, 1, LENGTH(v.name) + 1)) = LOWER(v.name) || '_'
+  AND LOWER(SUBSTR(t.name, LENGTH(v.name) + 2)) IN ('config', 'data', 'docsize', 'idx', 'node',
+    'parent', 'rowid', 'segdir', 'segments', 'stat')
+) FROM sqlite_schema AS t WHERE type IN ('table', 'view')
+AND name NOT LIKE 'sqlite#_%' ESCAPE '#' AND name = {} COLLATE NOCASE
+"""
 UNDECLARED: Final = "undeclared"
 #: Added to a type of which SQLite knows only the name, such as DATE.
 _CAST: Final = (
@@ -139,13 +145,15 @@ class SQLite:
         read = tables_of(select, "sqlite", every=True) if select else self._source.tables
         for name in sorted({parts[-1] for parts in read}):
             found = self._asked(_TABLE.format(literal(name)), view=False)
-            if found:
-                if select and found[0][0]:
-                    raise DataError(
-                        f"table: the SELECT reads {name!r}, a virtual table, whose hidden columns "
-                        "may depend on other rows; name it alone, or read it through a view"
-                    )
+            if found and found[0] == (0, 0):
                 continue
+            if found and found[0][0]:
+                if select is None:
+                    continue
+                raise DataError(
+                    f"table: the SELECT reads {name!r}, a virtual table, whose hidden columns "
+                    "may depend on other rows; name it alone, or read it through a view"
+                )
             try:
                 self._asked(f"EXPLAIN SELECT 1 FROM main.{identifier(name)}", view=False)
             except sqlite3.Error:
