@@ -170,6 +170,17 @@ def test_the_mean_of_no_records_is_not_printed() -> None:
     assert str(hg.count(DATA, **BY, **SURE)).splitlines()[0].endswith("note")
 
 
+def test_a_mean_that_may_be_anything_lies_between_the_bounds_as_given() -> None:
+    """The decimals followed the noise of the count: "0 10" in one row, "0.0 10.0" in others."""
+    terms: dict[str, Any] = {"by": "g", "keys": [f"none {i}" for i in range(30)], "epsilon": 1}
+    for column, bounds, told in (("x", (0, 10), "0 10"), ("yes", (0, 1), "0 % 100 %")):
+        text = str(hg.mean(DATA, column, bounds=bounds, bits=hg.SeededBits(5), **terms))
+        ends = [re.sub(" +", " ", line) for line in text.splitlines() if " – " in line]
+        assert len(ends) > 20
+        assert sum(f" – {told} " in line for line in ends) > 20
+        assert not any(".0" in line for line in ends)
+
+
 def test_few_records_whose_mean_is_known_have_one() -> None:
     found = hg.mean(DATA, "x", bounds=(0, 100), **BY, **SURE)
     told = row(found.text(fewest=600), "a")

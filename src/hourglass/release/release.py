@@ -221,8 +221,16 @@ class Release(Answer):
 
     def _printed(self, confidence: float, of: str, few: bool = False) -> list[str]:
         """A figure as text, with the two ends of its interval."""
-        ends = (self._number(end, of) for end in self.interval(confidence, of=of))
-        return [self._figure(confidence, of, few), *ends]
+        figure, ends = self._figure(confidence, of, few), self.interval(confidence, of=of)
+        if figure != UNKNOWN or of == "std":
+            return [figure, *(self._number(end, of) for end in ends)]
+        return [figure, *(self._bound(end) or self._number(end, of) for end in ends)]
+
+    def _bound(self, end: float) -> str:
+        """A bound as it was given, whatever the error is; empty if it is another number."""
+        if end not in map(float, self.bounds):
+            return ""
+        return f"{bound(100 * end)} %" if self._yes_or_no else bound(end)
 
     def _figure(self, confidence: float, of: str, few: bool) -> str:
         """A figure as text; with ``few`` records, a mean that is unknown is not printed."""
