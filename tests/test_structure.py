@@ -95,6 +95,12 @@ def test_one_door_for_randomness() -> None:
     assert doors[0].startswith("noise/bits.py")
 
 
+def test_no_tests_share_a_seeded_stream() -> None:
+    """The noise of a test would depend on the tests that ran before it, and so on the worker."""
+    shared = re.compile(r"^[^\s#].*SeededBits\(", re.MULTILINE)
+    assert not [path for path in (ROOT / "tests").rglob("*.py") if shared.search(path.read_text())]
+
+
 @pytest.mark.parametrize(("name", "letter"), [("hourglass.proof.md", "H"), ("body.proof.md", "B")])
 def test_proof_and_code_carry_the_same_marks(name: str, letter: str) -> None:
     proof = (SOURCE / "noise" / name).read_text()
