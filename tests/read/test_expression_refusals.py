@@ -143,7 +143,7 @@ def test_places_are_those_of_what_is_wrong() -> None:
         ("Order Date > 3", "ORDER is not supported; if it is part of a column's name, put"),
         ("end date > 3", "END is not expected here; if it is part of a column's name, put"),
         ("x > 1 AND AND", "AND is not expected here. The language has"),
-        ("n in [1, 2]", r"a list is written in round ones, as in x IN \(1, 2\)"),
+        ("n in [1, 2]", r"lists are written in parentheses, as in x IN \(1, 2\)"),
     ],
 )
 def test_names_and_lists_that_are_written_as_elsewhere(text: str, told: str) -> None:

@@ -171,10 +171,13 @@ def test_catalogues_of_postgres(name: str) -> None:
 
 
 @pytest.mark.attack
-def test_tables_that_sqlite_makes_of_others(tmp_path: Path) -> None:
+def test_tables_that_sqlite_derives_from_others(tmp_path: Path) -> None:
     """Caught: the rank of a text in a full-text index, which depends on all texts."""
     connection = sqlite3.connect(tmp_path / "t.db")
-    connection.execute("CREATE VIRTUAL TABLE texts USING fts5(body)")
+    try:
+        connection.execute("CREATE VIRTUAL TABLE texts USING fts5(body)")
+    except sqlite3.OperationalError:
+        pytest.skip("SQLite was built without FTS5")
     connection.execute("CREATE TABLE t (x INTEGER PRIMARY KEY AUTOINCREMENT)")
     connection.execute("CREATE VIEW v AS SELECT length(body) AS x FROM texts")
     connection.execute("INSERT INTO texts VALUES ('1')")
@@ -193,10 +196,10 @@ def test_tables_that_sqlite_makes_of_others(tmp_path: Path) -> None:
         "SELECT value AS x FROM json_each WHERE json = '[1, 2]'",
         "SELECT seq AS x FROM sqlite_sequence",
     ):  # fmt: skip
-        with pytest.raises(hg.DataError, match=r"virtual table|makes"):
+        with pytest.raises(hg.DataError, match=r"virtual table|derives"):
             asked(table)
     for name in ("sqlite_sequence", "json_each", "Sqlite_Schema", "texts_data", "TEXTS_docsize"):
-        with pytest.raises(hg.DataError, match="makes"):
+        with pytest.raises(hg.DataError, match="derives"):
             asked(name)
     assert asked("texts", "body").count == asked("v").count == 1
     assert asked("texts_content", "c0").count == asked("other_data").count == 1

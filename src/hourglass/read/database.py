@@ -105,10 +105,10 @@ def sql(url: str, table: str, *, trusted: bool = False) -> SqlSource:
     LIMIT, OFFSET, DISTINCT, GROUP BY, an aggregate, a window function, a join, a subquery in an
     expression, a set operation, a sample or the position of a row (``rowid``) is refused, and so is
     one with a function that is not on a list of known row-wise functions, or with a table that the
-    database makes of others, such as a catalogue. With ``trusted=True`` you vouch that the SELECT
-    works row by row anyway (for example a join with a table that has at most one row for each key),
-    and it is run unchecked. Views are not checked. An expression that fails for some value, such as
-    a cast on PostgreSQL, makes the whole query fail: select columns unchanged.
+    database derives from others, such as a system catalogue. With ``trusted=True`` you vouch that
+    the SELECT works row by row anyway (for example a join with a table that has at most one row for
+    each key), and it is run unchecked. Views are not checked. An expression that fails for some
+    value, such as a cast on PostgreSQL, makes the whole query fail: select columns unchanged.
     """
     if not isinstance(url, str) or not scheme_of(url):
         raise OptionError(
@@ -156,9 +156,9 @@ def relation_of(table: str, dialect: str | None = None) -> str:
     parts = table.split(".")
     if dialect and is_catalog(parts, dialect):
         raise OptionError(
-            f"table={table!r} is a catalogue that PostgreSQL keeps about other tables: one row of "
-            "those could change more than one row of it, and would not be protected. Name a table "
-            "or a view, with its schema if its name begins with pg_"
+            f"table={table!r} is a system catalogue, which PostgreSQL keeps about other tables: "
+            "one row of those could change more than one row of it, and would not be protected. "
+            "Name a table or a view, with its schema if its name begins with pg_"
         )
     return ".".join(map(identifier, parts))
 

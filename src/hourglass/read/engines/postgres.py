@@ -47,8 +47,9 @@ FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_|^information_schema$'
 ORDER BY 1, 2
 """
-#: Functions and operators that PostgreSQL could take for its own, which a query calls: those of the
-#: same name and of types that the query has, in schemas where names are looked up.
+#: Functions and operators on the search path that PostgreSQL could call in place of its own: those
+#: of a name and of types that our queries use. With text these are no arithmetic: `%` of pg_trgm,
+#: which compares two texts, takes the place of nothing.
 _HIDING: Final = """
 WITH found AS (
   SELECT pronamespace AS space, proname AS name, proargtypes::oid[] AS types FROM pg_proc
@@ -60,8 +61,8 @@ WITH found AS (
 )
 SELECT n.nspname || '.' || f.name FROM found AS f JOIN pg_namespace AS n ON n.oid = f.space
 WHERE n.nspname <> 'pg_catalog' AND n.nspname = ANY (current_schemas(false)) AND (
-  f.name ~ '^[a-z]' OR f.types <@ '{0,20,21,23,700,701,1700}' OR f.types <@ '{25,1042,1043}'
-  OR f.types <@ '{1082,1114,1184}'
+  f.name ~ '^[a-z]' OR f.types <@ '{0,20,21,23,700,701,1700}' OR f.types <@ '{1082,1114,1184}'
+  OR (f.types <@ '{25,1042,1043}' AND f.name !~ '[-+*/%]')
 ) ORDER BY 1 LIMIT 1
 """
 #: Kinds by the OID of the type in pg_type, which never changes, and whether to cast.
@@ -106,9 +107,9 @@ class Postgres:
             raise
         if hiding:
             raise DataError(
-                f"data: {hiding[0][0]} would be called in place of what PostgreSQL has under that "
-                "name; add options=-csearch_path%3Dpg_catalog to the URL, and name the table with "
-                "its schema"
+                f"data: {hiding[0][0]} could be called in place of PostgreSQL's own function or "
+                "operator of that name; add options=-csearch_path%3Dpg_catalog to the URL, and "
+                "name the table with its schema"
             )
         return Schema(tuple(_field(column.name, column.type_code, encoding) for column in columns))
 

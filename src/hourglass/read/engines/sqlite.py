@@ -134,7 +134,7 @@ class SQLite:
         return [row[0] for row in rows]
 
     def _check_tables(self) -> None:
-        """Refuse tables that SQLite makes of others, and hidden columns of virtual tables.
+        """Refuse tables that SQLite derives from others, and hidden columns of virtual tables.
 
         A full-text index has the hidden column rank, which depends on all of its rows. A name that
         is no table is one of WITH.
@@ -159,7 +159,7 @@ class SQLite:
             except sqlite3.Error:
                 continue
             raise DataError(
-                f"table: SQLite makes {name!r} of other tables, so that its rows are not records; "
+                f"table: SQLite derives {name!r} from other tables, so its rows are not records; "
                 "name a table or a view"
             )
 

@@ -152,7 +152,7 @@ class _Check:
         if _part(node, "rows_from") or not isinstance(node.this, self.sql.Identifier):
             yield "a function in FROM, which can make several rows"
         elif is_catalog([part.name for part in node.parts], self.dialect):
-            yield f"the catalogue {node.name}"
+            yield f"the system catalogue {node.name}"
         yield from _others(node, _TABLE)
 
     def _expressions(self, node: Any) -> Iterator[str]:

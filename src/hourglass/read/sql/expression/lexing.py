@@ -91,8 +91,8 @@ def _unknown(text: str, at: int) -> str:
         return "this is not a number; write it like 12, 0.5 or 1e6"
     if character in "[]":
         return (
-            "square brackets are not supported; a list is written in round ones, as in x IN (1, 2),"
-            ' and a name with other characters in double quotes, as in "dep delay"'
+            "square brackets are not supported; lists are written in parentheses, as in "
+            'x IN (1, 2), and names with other characters in double quotes, as in "dep delay"'
         )
     if character == "`":
         return 'a name with other characters is written in double quotes, as in "dep delay"'
