@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 # The tests start hundreds of processes, which would each compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo serve-demo test test-fast test-long test-lowest check format bench peers test-peers paper docs proof clean
+.PHONY: help demo serve-demo test test-fast test-long test-lowest test-python check format bench peers test-peers paper docs proof clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,12 @@ test-lowest:  ## the engine tests with the lowest versions that pyproject.toml a
 	build/lowest/bin/python -m pip install --quiet --disable-pip-version-check -c tests/lowest.txt -e '.[dev]'
 	build/lowest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -W default -p no:cacheprovider \
 	  tests/read tests/ask tests/release
+
+test-python:  ## the quick tests with another Python: make test-python PYTHON=python3.13
+	$(PYTHON) -m venv build/python
+	build/python/bin/python $(PIP_INSTALL) -e '.[dev]'
+	build/python/bin/python -m pytest -n $(WORKERS) --dist loadgroup -p no:cacheprovider \
+	  -m 'not slow and not long' --engine duckdb --engine sqlite --engine datafusion
 
 check: $(STAMP)  ## ruff, mypy --strict and import-linter
 	$(BIN)/ruff check .

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections import UserDict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -712,7 +713,7 @@ def test_whole_numbers_are_looked_up_in_the_text_of_a_file(tmp_path: Path) -> No
 
 def test_a_database_given_as_a_file(tmp_path: Path) -> None:
     path = tmp_path / "d.sqlite"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE t (x REAL)")
     with pytest.raises(hg.DataError, match=r"is a database; give hg\.sql\('sqlite:///"):
         hg.mean(path, "x", **GOOD)

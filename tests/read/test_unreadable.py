@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,9 +31,11 @@ _OPENED = {
 
 def database(folder: Path, scheme: str) -> Path:
     path = folder / f"clinic.{scheme}"
-    with duckdb.connect(str(path)) if scheme == "duckdb" else sqlite3.connect(path) as opened:
-        opened.execute("CREATE TABLE visits (x DOUBLE PRECISION)")
-        opened.execute("INSERT INTO visits VALUES (1), (2), (3)")
+    made: Any = duckdb.connect(str(path)) if scheme == "duckdb" else sqlite3.connect(path)
+    with closing(made):
+        made.execute("CREATE TABLE visits (x DOUBLE PRECISION)")
+        made.execute("INSERT INTO visits VALUES (1), (2), (3)")
+        made.commit()
     return path
 
 

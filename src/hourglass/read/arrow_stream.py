@@ -214,11 +214,18 @@ _hook_before: Any = sys.unraisablehook
 
 
 def _note(unraisable: Any) -> None:
-    if unraisable.object not in _CALLBACKS:
+    if not _of_callback(unraisable):
         _hook_before(unraisable)
         return
     for stream in _watched:
         stream.failure = stream.failure or _cause(unraisable.exc_value)
+
+
+def _of_callback(unraisable: Any) -> bool:
+    """Whether it ended one of our callbacks, which Python 3.13 names in the message alone."""
+    if unraisable.object is None:
+        return any(repr(each) in (unraisable.err_msg or "") for each in _CALLBACKS)
+    return unraisable.object in _CALLBACKS
 
 
 _get_schema: Final = _GetSchema(_schema_asked)
