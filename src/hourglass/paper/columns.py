@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
@@ -101,15 +100,9 @@ def _point(
     if series not in _DRAWS or d not in MEASURED:
         return Point(series, d, lead, closed_form=lead, panel=panel)
     squares = [_DRAWS[series](epsilon, d, data, settings) for _ in range(PORTIONS)]
-    error = _error(np.concatenate(squares))
     tick()
-    unit *= settings.records**2
-    return Point(series, d, error.mse * unit, error.se * unit, lead, error.runs, panel)
-
-
-def _error(squares: Floats) -> Error:
-    runs = len(squares)
-    return Error(float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(runs), runs)
+    error = Error.of(np.concatenate(squares))
+    return error.point(series, d, unit * settings.records**2, lead, panel)
 
 
 # --- squared errors, one per run --------------------------------------------------------------

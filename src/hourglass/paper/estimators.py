@@ -52,8 +52,7 @@ def _points(settings: Settings, tick: Tick) -> Iterator[Point]:
                 "jeffreys": posterior_shares(noisy, algorithm.law, "jeffreys"),
             }
             for name, estimate in estimates.items():
-                error = error_of(estimate, data)
-                yield Point(name, records, error.mse, error.se, runs=error.runs, panel=f"{mean:g}")
+                yield error_of(estimate, data).point(name, records, panel=f"{mean:g}")
             tick()
 
 

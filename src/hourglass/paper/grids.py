@@ -10,7 +10,7 @@ from ..estimate.accuracy import leading_error, sigma2
 from ..mechanisms.base import make
 from . import charts
 from .data import UNIT, data_set, grid_data_set
-from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick, furthest
+from .exhibit import SIGMAS, Claim, Exhibit, Settings, Table, Tick, furthest
 from .measure import measure
 from .style import Look, figure, label_ends, plain_log_ticks
 
@@ -51,9 +51,7 @@ def table(settings: Settings, tick: Tick) -> Table:
             unit = settings.records**2 / real
             place = grid.lower + a * (grid.upper - grid.lower)
             lead = leading_error(epsilon, mean=place, bounds=grid.bounds, grid=grid.cells) / real
-            points.append(
-                Point(name, float(epsilon), error.mse * unit, error.se * unit, lead, error.runs)
-            )
+            points.append(error.point(name, float(epsilon), unit, lead))
             tick()
     return Table("epsilon", "mse_over_real_valued_optimum", tuple(points))
 

@@ -127,11 +127,15 @@ def _matplotlib() -> Any:
     return matplotlib
 
 
-def label_ends(ax: Axes, ends: Sequence[tuple[float, float, Look]], *, gap: float = 0.065) -> None:
+#: Between labels, as a fraction of the axes' height.
+GAP: Final = 0.065
+
+
+def label_ends(ax: Axes, ends: Sequence[tuple[float, float, Look]]) -> None:
     """Label each line at its right end (x, y), moving labels apart if they would overlap."""
     heights = [_height(ax, y) for _, y, _ in ends]
     order = sorted(range(len(ends)), key=lambda i: heights[i])
-    places = dict(zip(order, _apart([heights[i] for i in order], gap), strict=True))
+    places = dict(zip(order, _apart([heights[i] for i in order], GAP), strict=True))
     for i, (x, y, look) in enumerate(ends):
         ax.annotate(
             look.label,
