@@ -48,8 +48,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import BoundsError, GridError, OptionError, shown
+from ..errors import BoundsError, GridError, OptionError, one_or_more, shown
 from .keys import Public, is_column
+from .totals import Secret
 
 __all__ = [
     "DEFAULT_GRID", "MAX_GRID", "NEAREST", "Bounds", "Counts", "Grid", "Scale", "Unit", "as_unit",
@@ -111,8 +112,8 @@ def per_person(column: str, *, rows: int | None = None, groups: int = 1) -> Unit
             f"per_person({shown(column)}): give the name of the column that identifies persons"
         )
     if rows is not None:
-        _whole("rows", rows)
-    _whole("groups", groups)
+        one_or_more("rows", rows)
+    one_or_more("groups", groups)
     shares = (rows or 1) * groups
     if shares > MAX_SHARES:
         raise OptionError(
@@ -130,11 +131,6 @@ def as_unit(unit: Any) -> Unit:
             f"unit={shown(unit)} is not a unit; give hg.per_row() or hg.per_person('id')"
         )
     return unit
-
-
-def _whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise OptionError(f"{name}={shown(value)} is not a whole number of 1 or more")
 
 
 # --- bounds and grid ------------------------------------------------------------------------------
@@ -474,7 +470,7 @@ def _default(integers: bool) -> Scale:
 
 
 @dataclass(frozen=True, repr=False)
-class Counts:
+class Counts(Secret):
     """How many records lie strictly below and strictly above each candidate. Secret."""
 
     below: tuple[int, ...]
@@ -485,12 +481,6 @@ class Counts:
             tuple(a + b for a, b in zip(self.below, other.below, strict=True)),
             tuple(a + b for a, b in zip(self.above, other.above, strict=True)),
         )
-
-    def __repr__(self) -> str:
-        return "Counts(secret)"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("counts are secret and cannot be pickled or copied")
 
 
 def counts_from_histogram(scale: Scale, records: Mapping[int, int]) -> Counts:

@@ -8,6 +8,7 @@ sampling error; :func:`plan` can include sampling error.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any
 
 from ..core.exact import MAX_EPSILON, MIN_EPSILON, exact_epsilon, exact_number, to_double
 from ..core.limits import DEFAULT_GRID, Bounds, Grid
-from ..errors import OptionError, one_of, shown
+from ..errors import OptionError, one_of, one_or_more, shown
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
 from ..mechanisms.spread import FINEST
 from ..noise.box import MOST_COLUMNS
@@ -233,8 +234,7 @@ def plan(
         records = math.ceil(to_double(range_.width) * math.sqrt(lead) / error)
     else:
         assert records is not None
-        if isinstance(records, bool) or not isinstance(records, int) or records < 1:
-            raise OptionError(f"records={shown(records)} is not a whole number of 1 or more")
+        one_or_more("records", records)
         exact = _least_epsilon(lambda eps: reached(eps, records) <= error, error, records)
     return Plan(exact, records, reached(exact, records), range_, algorithm, population)
 
@@ -262,16 +262,10 @@ def _least_epsilon(enough: Any, error: float, records: int) -> Fraction:
         for digits in range(100, 1000)
         if MIN_EPSILON <= Fraction(digits) * Fraction(10) ** (power - 2) <= MAX_EPSILON
     ]
-    low, high = 0, len(candidates)
-    while low < high:
-        middle = (low + high) // 2
-        if enough(candidates[middle]):
-            high = middle
-        else:
-            low = middle + 1
-    if low == len(candidates):
+    place = bisect_left(candidates, True, key=enough)
+    if place == len(candidates):
         raise OptionError(
             f"error={shown(error)} cannot be reached with {records} records at any epsilon up to "
             f"{MAX_EPSILON}; ask for a larger error or more records"
         )
-    return candidates[low]
+    return candidates[place]

@@ -106,6 +106,8 @@ def not_among(key: Any, known: Collection[Any], what: str) -> str:
 class Presented:
     """Text, HTML and frames of an answer, from its columns, its table and its terms."""
 
+    #: The attributes that repr() shows.
+    _shown: ClassVar[tuple[str, ...]]
     #: The budget that a service charged for this answer, None if it was not asked there.
     charged_to: str | None = None
 
@@ -279,6 +281,10 @@ class Presented:
 
     def __str__(self) -> str:
         return self.text()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)
+        return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self: Any) -> str:
         head, rows = self._table(0.95, 1, self._groups_shown(False))
