@@ -46,7 +46,7 @@ __all__ = [
     "LedgerCorruptError", "LedgerError", "LedgerMissingError", "LedgerRolledBackError",
     "LedgerUnreachableError", "LedgerUnsafeError", "LedgerVersionError", "LedgerWriteError",
     "OptionError", "RequestError", "RequestReusedError", "SourceError", "not_one_of", "one_of",
-    "one_or_more", "shown",
+    "shown",
 ]  # fmt: skip
 
 
@@ -227,9 +227,3 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> None:
 def not_one_of(name: str, value: Any, choices: Iterable[str]) -> OptionError:
     """The error for an option that is not one of the names offered."""
     return OptionError(f"{name}={shown(value)} is not one of {', '.join(choices)}")
-
-
-def one_or_more(name: str, value: Any) -> None:
-    """Refuse an option that is not a whole number of 1 or more."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise OptionError(f"{name}={shown(value)} is not a whole number of 1 or more")

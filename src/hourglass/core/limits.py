@@ -48,14 +48,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import BoundsError, GridError, OptionError, one_or_more, shown
+from ..errors import BoundsError, GridError, OptionError, shown
 from .keys import Public, is_column
 from .totals import Secret
 
 __all__ = [
     "DEFAULT_GRID", "MAX_GRID", "NEAREST", "Bounds", "Counts", "Grid", "Scale", "Unit", "as_unit",
-    "check_centre", "check_grid", "counts_from_histogram", "doubles_around", "per_person",
-    "per_row",
+    "check_centre", "check_grid", "counts_from_histogram", "doubles_around",
+    "one_or_more", "per_person", "per_row",
 ]  # fmt: skip
 
 # --- the unit -------------------------------------------------------------------------------------
@@ -131,6 +131,12 @@ def as_unit(unit: Any) -> Unit:
             f"unit={shown(unit)} is not a unit; give hg.per_row() or hg.per_person('id')"
         )
     return unit
+
+
+def one_or_more(name: str, value: Any) -> None:
+    """Refuse an option that is not a whole number of 1 or more."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise OptionError(f"{name}={shown(value)} is not a whole number of 1 or more")
 
 
 # --- bounds and grid ------------------------------------------------------------------------------

@@ -11,12 +11,11 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
-from ..core.exact import MAX_EPSILON, MIN_EPSILON, exact_epsilon, exact_number, to_double
-from ..core.limits import DEFAULT_GRID, Bounds, Grid
-from ..errors import OptionError, one_of, one_or_more, shown
+from ..core.exact import MAX_EPSILON, MIN_EPSILON, exact_epsilon, exact_share, to_double
+from ..core.limits import DEFAULT_GRID, Bounds, Grid, one_or_more
+from ..errors import OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
 from ..mechanisms.spread import FINEST
 from ..noise.box import MOST_COLUMNS
@@ -121,13 +120,7 @@ def _mechanism(
     """The mechanism of one of ``columns`` columns on the same grid, asked for together."""
     exact, grid = exact_epsilon(epsilon), _cut(bounds, cells, spread)
     if outside is not None:
-        share = exact_number(outside)
-        if share is None or not 0 < share < 1:
-            raise OptionError(
-                f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give a share "
-                'such as "1/10"'
-            )
-        exact *= 1 - share
+        exact *= 1 - exact_share(outside)
     if spread:
         if columns != 1:
             raise OptionError("spread=True works only with one column; leave out columns=")
@@ -223,8 +216,9 @@ def plan(
             raise OptionError(
                 f"error={shown(error)} is below the rounding to grid={grid}; give a finer grid"
             )
-        enough = partial(_met, reached, exact, error)
-        records = _least_records(enough, error - slack, to_double(range_.width))
+        records = _least_records(
+            lambda n: bool(reached(exact, n) <= error), error - slack, to_double(range_.width)
+        )
     elif epsilon is not None:
         exact = exact_epsilon(epsilon)
         lead = leading_error(
@@ -237,10 +231,6 @@ def plan(
         one_or_more("records", records)
         exact = _least_epsilon(lambda eps: reached(eps, records) <= error, error, records)
     return Plan(exact, records, reached(exact, records), range_, algorithm, population)
-
-
-def _met(reached: Any, epsilon: Fraction, error: float, records: int) -> bool:
-    return bool(reached(epsilon, records) <= error)
 
 
 def _least_records(enough: Any, error: float, width: float) -> int:

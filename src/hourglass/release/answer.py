@@ -22,9 +22,9 @@ import numpy as np
 
 from ..core.exact import to_double
 from ..core.keys import NAMELESS, KeyColumn, Keys
-from ..core.limits import Bounds, Grid
+from ..core.limits import Bounds, Grid, one_or_more
 from ..core.totals import NoisyTotals
-from ..errors import OptionError, one_or_more
+from ..errors import OptionError
 from ..estimate import point
 from ..estimate.interval import mean_ends, sum_ends
 from ..estimate.outside import count_ends

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from ..core.exact import to_double
 from ..core.keys import NAMELESS, Keys
+from ..core.limits import one_or_more
 from ..core.totals import NoisyCounts
-from ..errors import one_or_more
 from ..estimate.interval import Interval
 from ..estimate.outside import count_ends
 from ..mechanisms.base import make

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from ..core.exact import decimal
-from ..core.limits import Bounds, Scale
-from ..errors import BoundsError, OptionError, one_or_more, shown
+from ..core.limits import Bounds, Scale, one_or_more
+from ..errors import BoundsError, OptionError, shown
 from ..mechanisms.scan import Ends, Scan
 from .answer import check_stored
 from .rendering import NOT_PRIVATE, bound, counted, html_paragraphs, label, named, paragraphs

@@ -240,18 +240,15 @@ class Presented:
 
     def to_pandas(self, confidence: float | None = None, *, fewest: int = 1, **more: Any) -> Any:
         """A pandas DataFrame of :meth:`columns`, with the same options."""
-        pandas = _library("pandas")
-        return pandas.DataFrame(self.columns(confidence, fewest=fewest, **more))
+        return _library("pandas").DataFrame(self.columns(confidence, fewest=fewest, **more))
 
     def to_polars(self, confidence: float | None = None, *, fewest: int = 1, **more: Any) -> Any:
         """A Polars DataFrame of :meth:`columns`, with the same options."""
-        polars = _library("polars")
-        return polars.DataFrame(self.columns(confidence, fewest=fewest, **more))
+        return _library("polars").DataFrame(self.columns(confidence, fewest=fewest, **more))
 
     def to_arrow(self, confidence: float | None = None, *, fewest: int = 1, **more: Any) -> Any:
         """A PyArrow table of :meth:`columns`, with the same options."""
-        pyarrow = _library("pyarrow")
-        return pyarrow.table(self.columns(confidence, fewest=fewest, **more))
+        return _library("pyarrow").table(self.columns(confidence, fewest=fewest, **more))
 
     def text(
         self,

@@ -14,8 +14,8 @@ from itertools import chain, zip_longest
 from typing import Any, Final
 
 from ..core.exact import short_exponent
-from ..core.limits import Bounds
-from ..errors import OptionError, one_or_more
+from ..core.limits import Bounds, one_or_more
+from ..errors import OptionError
 
 __all__ = [
     "NONE_PUBLISHED", "NOT_PRIVATE", "WIDTH", "Range", "bound", "check_sampled", "clamped",
