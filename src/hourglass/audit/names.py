@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from ..read.lines import is_text
 from .finding import Finding
 from .greybox import greybox_finding
 from .paths import Convert, grouped_path, parquet_file, sqlite_table
@@ -38,7 +39,7 @@ def audit_names(epsilon: Fraction) -> Iterator[Finding]:
 def names_finding(name: str, convert: Convert, epsilon: Fraction) -> Finding:
     """One row of each name added: only the group of that name moves, and by one record."""
     for added in ADDED:
-        touched = added.decode(errors="ignore") if _is_text(added) else "no name"
+        touched = added.decode(errors="ignore") if is_text(added) else "no name"
         path = grouped_path(
             name, convert, "x", touched, epsilon=epsilon, bounds=(0.0, 10.0), keys=KEYS
         )
@@ -48,14 +49,6 @@ def names_finding(name: str, convert: Convert, epsilon: Fraction) -> Finding:
             return found
     words = f"{len(ADDED)} odd names, only the group of the name differs, by at most one record"
     return Finding("grey box", f"{name} with odd names", True, words, {"pairs": len(ADDED)})
-
-
-def _is_text(name: bytes) -> bool:
-    try:
-        name.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _kinds(folder: Path) -> dict[str, Convert]:
@@ -73,7 +66,7 @@ def _kinds(folder: Path) -> dict[str, Convert]:
 
 def collated_relation(rows: Sequence[Row]) -> Any:
     """A relation with a case-insensitive collation; it cannot contain invalid UTF-8."""
-    texts = [(name.decode() if _is_text(name) else None, value) for name, value in rows]
+    texts = [(name.decode() if is_text(name) else None, value) for name, value in rows]
     return relation("g VARCHAR COLLATE NOCASE, x DOUBLE", texts)
 
 

@@ -350,10 +350,7 @@ class Entry:
 
     def amount(self) -> Amount:
         """The amount in the fields epsilon and delta."""
-        try:
-            return Amount(Fraction(self.text("epsilon")), Fraction(self.text("delta")))
-        except (ValueError, ZeroDivisionError):
-            raise ValueError("epsilon or delta is not an amount p/q") from None
+        return Amount(self.ratio("epsilon"), self.ratio("delta"))
 
 
 def make_row(budget: str, number: int, previous: str, kind: str, fields: Mapping[str, Any]) -> Row:

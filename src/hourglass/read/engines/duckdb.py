@@ -27,6 +27,7 @@ from ...core.totals import Groups
 from ...errors import DataError, SourceError
 from ..database import SqlSource
 from ..frames import apart, frame_of, is_frame, unsound_times
+from ..lines import is_text
 from ..open import FileSet
 from ..source import Field, Schema, Source, guarded, guarded_schema, raise_alone, register
 from ..sql.cells import columns_of, identifier, literal, with_source
@@ -560,14 +561,5 @@ def named(table: Any, keys: int) -> Any:
             column.validate(full=True)
         except pyarrow.ArrowInvalid:
             texts = column.cast(raw).to_pylist()
-            table = table.filter(pyarrow.array([_is_utf8(text) for text in texts]))
+            table = table.filter(pyarrow.array([t is None or is_text(t) for t in texts]))
     return table
-
-
-def _is_utf8(text: bytes | None) -> bool:
-    try:
-        if text is not None:
-            text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
