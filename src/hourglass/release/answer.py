@@ -87,16 +87,6 @@ class Answer(Sampled):
         """The number of cells that the range is divided into."""
         return self._algorithm.grid.cells
 
-    @property
-    def algorithm(self) -> str:
-        """The algorithm's name."""
-        return self._algorithm.name
-
-    @property
-    def adjacency(self) -> str:
-        """ "add-remove", or "swap" if the number of records is not protected."""
-        return self._algorithm.adjacency
-
     # --- figures: numbers if there is one row, arrays by group ---------------------------
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -84,14 +84,8 @@ class Columns(Sampled, Mapping[Any, Any]):
         return self._first.unit
 
     @property
-    def algorithm(self) -> str:
-        """The algorithm's name."""
-        return self._first.algorithm
-
-    @property
-    def adjacency(self) -> str:
-        """ "add-remove": the number of records is protected."""
-        return self._first.adjacency
+    def _algorithm(self) -> Any:
+        return self._first._algorithm
 
     @property
     def outside_epsilon(self) -> Fraction | None:
@@ -253,7 +247,7 @@ class Columns(Sampled, Mapping[Any, Any]):
         ``purpose`` are details that only the publisher knows.
         """
         ranges = [part._range for part in self._parts.values()]
-        return stated(self, ranges, self._first._algorithm, budget, **details)
+        return stated(self, ranges, self._algorithm, budget, **details)
 
     def _by_column(self) -> Mapping[str, Any]:
         return self._parts
@@ -307,17 +301,15 @@ class Columns(Sampled, Mapping[Any, Any]):
                 "columns() and --format csv have the numbers of values below and above the bounds."
             )
             return [] if self.outside_epsilon is None else [told]
-        return [
-            f"{label([name])}: {note}"
-            for name, part in self._parts.items()
-            for note in part._outside_notes(confidence)
-        ]
+        return self._of_each(lambda part: part._outside_notes(confidence))
 
     def _expected_outside(self) -> list[str]:
+        return self._of_each(lambda part: part._expected_outside())
+
+    def _of_each(self, notes: Callable[[Any], list[str]]) -> list[str]:
+        """The notes of each column, with its name."""
         return [
-            f"{label([name])}: {note}"
-            for name, part in self._parts.items()
-            for note in part._expected_outside()
+            f"{label([name])}: {note}" for name, part in self._parts.items() for note in notes(part)
         ]
 
     def _marks(self, fewest: int) -> list[str]:

@@ -50,16 +50,6 @@ class _Counted(Presented):
     _usual: ClassVar[str] = LaplaceCount.name
 
     @property
-    def algorithm(self) -> str:
-        """The algorithm's name."""
-        return self._algorithm.name
-
-    @property
-    def adjacency(self) -> str:
-        """ "add-remove"."""
-        return self._algorithm.adjacency
-
-    @property
     def expected_error(self) -> float:
         """The root mean squared error of a count, which does not depend on the data."""
         return float(np.sqrt(to_double(self._algorithm.law.variance)))

@@ -110,6 +110,17 @@ class Presented:
     _shown: ClassVar[tuple[str, ...]]
     #: The budget that a service charged for this answer, None if it was not asked there.
     charged_to: str | None = None
+    _algorithm: Any
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm's name."""
+        return str(self._algorithm.name)
+
+    @property
+    def adjacency(self) -> str:
+        """ "add-remove", or "swap" if the number of records is not protected."""
+        return str(self._algorithm.adjacency)
 
     if not TYPE_CHECKING:  # a type checker would then accept any attribute
 
@@ -142,7 +153,7 @@ class Presented:
 
     def _terms(self: Any, rows: int) -> dict[str, list[Any]]:
         told = {"unit": self.unit, "epsilon": str(self.epsilon), "delta": str(self.delta)}
-        told |= {} if getattr(self, "where", None) is None else {"where": self.where}
+        told |= {} if self.where is None else {"where": self.where}
         told |= marked(self.private)
         return {name: [term] * rows for name, term in told.items()}
 
@@ -194,9 +205,8 @@ class Presented:
             f"{_CHANGED[self.adjacency]}.",
         ]
         notes[1:1] = self._missing()
-        where = getattr(self, "where", None)
-        if where is not None:
-            notes.insert(1, f"Rows where {label([where])}.")
+        if self.where is not None:
+            notes.insert(1, f"Rows where {label([self.where])}.")
         notes += self._expected_outside()
         if self.adjacency == "swap":
             notes.append(
