@@ -224,9 +224,9 @@ def find(name: str, statistic: str = "mean") -> type[Any]:
     return names[name]
 
 
-def names_with(capability: str, statistic: str = "mean") -> str:
-    """The names of the mechanisms that declare a capability, for an error message."""
-    kinds = _REGISTRY[statistic].items()
+def names_with(capability: str) -> str:
+    """The names of the mechanisms of a mean that declare a capability, for an error message."""
+    kinds = ALGORITHMS.items()
     return " or ".join(f"algorithm={name!r}" for name, kind in kinds if getattr(kind, capability))
 
 
