@@ -38,7 +38,7 @@ from ..sql.query import Query, Question
 from ..sql.steps import plain_input
 from .duckdb_answer import added_up, added_up_by_threads, of_arrays
 from .duckdb_files import of_files
-from .duckdb_scans import TABLE, OwnDatabase, Scans, Table, of_parquet
+from .duckdb_scans import TABLE, OwnDatabase, Scans, Table, of_parquet, top_level
 
 __all__ = ["DuckDB", "DuckDBEngine", "DuckDBRelation"]
 
@@ -127,14 +127,8 @@ class DuckDB:
         told = self._connection.execute(
             f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({self._footer})"
         )
-        (_, columns), *rest = told.fetchall()
-        own = []
-        for _ in range(columns):  # depth first: a column, then all that is nested in it
-            name, inside = rest.pop(0)
-            own.append(name)
-            while inside:
-                inside += rest.pop(0)[1] - 1
-        return [*own, *names[columns:]] if len({n.casefold() for n in own}) < len(own) else names
+        own = [name for name, _ in top_level(told.fetchall())]
+        return [*own, *names[len(own) :]] if len({n.casefold() for n in own}) < len(own) else names
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the scan, with the columns that it needs."""
