@@ -325,7 +325,7 @@ def stated(
         private=answer.private,
         by=answer.by,
         threshold=answer.threshold,
-        where=getattr(answer, "where", None),
+        where=answer.where,
         outside=rate * together if rate is not None else None,
         budget=budget.name if budget is not None else answer.charged_to,
         total=account and (account.terms.rule.promise or account.spent.pair),
