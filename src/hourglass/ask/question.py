@@ -324,6 +324,7 @@ def _checked(
     ]
     mechanism = make(algorithm, each, tuple(grids) if several else grids[0], statistic)
     public = public_keys(keys, groups, data) if keys is not None else None
+    sums = tuple(Sum(column=i) for i in range(len(columns))) + ((Sum(power=2),) if spread else ())
     query = Query(
         tuple(
             Value(conditions.named(i, each_field), cells, missing_cell(fill, cells), tree)
@@ -337,7 +338,7 @@ def _checked(
         places=public.places if public else None,
         unit=whose,
         person=person,
-        sums=_sums(len(columns), spread, beside),
+        sums=sums + (beside.sums if beside else ()),
         asked=conditions.asked(inputs, read),
     )
     place: dict[str, Any] = {"missing": [str(fill) for fill in fills] if several else str(fills[0])}
@@ -370,13 +371,6 @@ def _checked(
         where=conditions.text,
         missing=tuple(None if fill == "drop" else fill for fill in fills),
     )
-
-
-def _sums(columns: int, spread: bool, outside: OutsideCounts | None) -> tuple[Sum, ...]:
-    """The sums that the question needs: of cells, of squares, and counts outside the bounds."""
-    found = tuple(Sum(column=i) for i in range(columns))
-    found += (Sum(power=2),) if spread else ()
-    return found + (outside.sums if outside else ())
 
 
 _checked.__qualname__ = "mean"  # the name in errors about keyword arguments

@@ -66,7 +66,7 @@ class Amount:
         """Whether the sum with what is spent is short enough to be written out exactly."""
         return all(
             (one + other).denominator.bit_length()
-            <= MAX_SUM_BITS - (0 if _is_decimal(one) else DECIMAL_BITS)
+            <= MAX_SUM_BITS - (DECIMAL_BITS if 10**200 % one.denominator else 0)  # no decimal
             for one, other in ((self.epsilon, spent.epsilon), (self.delta, spent.delta))
         )
 
@@ -268,10 +268,6 @@ def shown_numbers(values: Iterable[Fraction]) -> list[str]:
 
 def _is_small(value: Fraction) -> bool:
     return 0 < abs(value) < Fraction(1, 10_000)
-
-
-def _is_decimal(value: Fraction) -> bool:
-    return 10**200 % value.denominator == 0
 
 
 def _delta(delta: Any) -> Fraction:
