@@ -16,9 +16,10 @@ import pytest
 import hourglass as hg
 from hourglass.ask.search import BoundsQuestion, bounds_question
 from hourglass.audit import Path, RecordingBits, greybox_finding, neighbours
-from hourglass.audit.column_paths import NAMES, complete, frame_of, row_neighbours
+from hourglass.audit.column_paths import NAMES, complete, row_neighbours
 from hourglass.audit.greybox import compare
 from hourglass.audit.lines import FIELDS, MEMBERS, csv_of, json_of, lines_finding
+from hourglass.audit.paths import arrow_table
 from hourglass.audit.searches import (
     CANDIDATES,
     KEYS,
@@ -183,7 +184,7 @@ def test_two_columns_on_every_engine(place: places.Place, request: pytest.Fixtur
     """A poisoned value in one of two columns: all columns and the count change, or nothing does."""
 
     def run(found: Sequence[Any], bits: Any) -> Mapping[str, Any]:
-        placed = place(frame_of(found))
+        placed = place(arrow_table(NAMES, found))
         return dict(
             hg.mean(column=list(NAMES), bounds=BOUNDS, epsilon=1, bits=bits, **placed).to_dict()
         )
@@ -196,7 +197,7 @@ def test_two_columns_on_every_engine(place: places.Place, request: pytest.Fixtur
 
 def test_two_columns_through_the_command(words: Any, request: pytest.FixtureRequest) -> None:
     def run(found: Sequence[Any], bits: Any) -> Mapping[str, Any]:
-        asked = words(frame_of(found))
+        asked = words(arrow_table(NAMES, found))
         return dict(asked_with("mean", bits, bounds=BOUNDS, also=("y",), **asked))
 
     path, few = Path("command", run, counted=complete), ROW_PAIRS[-5:]

@@ -399,7 +399,7 @@ def test_a_ledger_at_another_place_is_another_ledger(tmp_path: Path) -> None:
     create_budget(place.ledger, "other", epsilon=1)
     place.path.write_text(place.text())
     moved = load(read_catalogue(place.path), service.state)
-    service.replace(moved)
+    service.state = moved
     person = moved.catalogue.people["ana"]
     asked = moved.asked(person, "clinic", ["minutes"], "", "", False, "0.1")
     service.ask(moved, person, asked, "k")

@@ -361,7 +361,7 @@ def test_a_new_rate_counts_at_once(tmp_path: Path) -> None:
         codes = [ana.post("/releases", json=asking(f"a{i}")).status_code for i in range(2)]
         text = place.text().replace("questions_per_minute = 1\n", "questions_per_minute = 99\n")
         place.path.write_text(text)
-        service.replace(load(read_catalogue(place.path), service.state))
+        service.state = load(read_catalogue(place.path), service.state)
         codes += [ana.post("/releases", json=asking(f"b{i}")).status_code for i in range(3)]
     assert codes == [200, 429, 200, 200, 200]
 
@@ -372,5 +372,5 @@ def test_a_proxy_declared_later_counts_at_once(tmp_path: Path) -> None:
     with serving(place) as (service, _), place.client("ana") as ana:
         assert "strict-transport-security" not in ana.get("/budget").headers
         place.path.write_text(place.text() + '[serve.proxy]\naddresses = ["127.0.0.1"]\n')
-        service.replace(load(read_catalogue(place.path), service.state))
+        service.state = load(read_catalogue(place.path), service.state)
         assert "strict-transport-security" in ana.get("/budget").headers

@@ -30,34 +30,20 @@ _NO_BOUNDS: Final = Bounds(0, 1)
 class CountQuestion(TotalsQuestion):
     """A checked question for a count. A record adds one to the count of its group."""
 
-    where: str | None = None
-
     @property
     def subject(self) -> str:
         """A short public description of the question."""
         what = "persons" if self.unit.person and self.unit.rows is None else "rows"
-        where = f" where {self.where}" if self.where else ""
-        return f"number of {what}" + (f" by {', '.join(self.by)}" if self.by else "") + where
+        return f"number of {what}{self._of_which}"
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Count | Counts:
         """The count, computed from the noisy total."""
         keys, totals = noisy
-        terms: dict[str, Any] = {
-            "noisy_totals": totals,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "unit": str(self.unit),
-            "private": private,
-            "where": self.where,
-            "_algorithm": self.mechanism,
-        }
-        if not self.by:
-            return Count(**terms)
-        return Counts(by=self.by, groups=keys, threshold=self.threshold, **terms)
+        return (Counts if self.by else Count)(**self._terms(keys, totals, self.mechanism, private))
 
     def restore(self, stored: Mapping[str, Any]) -> Count | Counts:
         """Rebuild a stored answer."""
-        return Counts.from_dict(stored) if "by" in stored else Count.from_dict(stored)
+        return (Counts if "by" in stored else Count).from_dict(stored)
 
 
 def count_question(

@@ -62,6 +62,9 @@ class FindKeywords(TypedDict, total=False):
     unit: Unit | None
     parse: str | None
     engine: str | None
+    budget: Budget | None
+    request: str | None
+    bits: Bits
 
 
 Call = TypeVar("Call", bound=Callable[..., Any])

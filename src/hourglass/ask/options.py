@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
-from ..core.exact import MIN_EPSILON, exact_delta, exact_number
+from ..core.exact import MIN_EPSILON, exact_delta, exact_share
 from ..core.limits import Bounds, Grid, Unit
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
@@ -176,12 +176,7 @@ def outside_share(outside: Any, algorithm: str) -> Fraction | None:
     """The share of epsilon to spend on counts of values outside the bounds, or None."""
     if outside is None:
         return None
-    exact = exact_number(outside)
-    if exact is None or not 0 < exact < 1:
-        raise OptionError(
-            f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give a share "
-            'such as "1/10"'
-        )
+    exact = exact_share(outside)
     if ALGORITHMS[algorithm].adjacency != "add-remove":
         raise OptionError(
             f"outside= protects records that are added or removed, but algorithm={algorithm!r} "

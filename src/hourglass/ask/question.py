@@ -83,6 +83,7 @@ class TotalsQuestion:
     keys: PublicKeys | None = field(default=None, repr=False)
     threshold: int | None = None
     outside: OutsideCounts | None = None
+    where: str | None = None
     place: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def about(self, source: Source) -> Self:
@@ -137,9 +138,29 @@ class TotalsQuestion:
         noisy = self.mechanism.noise(plain, bits=bits)
         return self.outside.noise(noisy, totals.more[-asked:], bits=bits)
 
+    @property
+    def _of_which(self) -> str:
+        """The groups and the rows that the question is about, for its description."""
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return by + (f" where {self.where}" if self.where else "")
+
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Any:
         """The answer, computed from the noisy totals."""
         raise NotImplementedError
+
+    def _terms(self, keys: Any, totals: Any, mechanism: Any, private: bool) -> dict[str, Any]:
+        """What every answer consists of."""
+        terms: dict[str, Any] = {
+            "noisy_totals": totals,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "unit": str(self.unit),
+            "private": private,
+            "where": self.where,
+            "_algorithm": mechanism,
+        }
+        grouped = {"by": self.by, "groups": keys, "threshold": self.threshold}
+        return terms | grouped if self.by else terms
 
     def rehearse(self) -> None:
         """Answer the totals of one made-up record, so that failures happen before the charge."""
@@ -157,7 +178,6 @@ class MeanQuestion(TotalsQuestion):
     columns: tuple[str | None, ...]
     estimator: str
     asked: str = "mean"
-    where: str | None = None
     missing: tuple[int | float | None, ...] = ()
 
     def _facts(self) -> dict[str, Any]:
@@ -171,9 +191,7 @@ class MeanQuestion(TotalsQuestion):
     def subject(self) -> str:
         """A short public description of the question."""
         names = ", ".join(name or "a column in memory" for name in self.columns)
-        where = f" where {self.where}" if self.where else ""
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"{self.asked} of {names}{by}{where}"
+        return f"{self.asked} of {names}{self._of_which}"
 
     def answer(self, noisy: tuple[Any, Any], *, private: bool) -> Any:
         """The release, computed from the noisy totals."""
@@ -183,24 +201,15 @@ class MeanQuestion(TotalsQuestion):
     def _answer(
         self, keys: Any, totals: Any, mechanism: Any, place: int, private: bool
     ) -> Release | Releases:
-        terms: dict[str, Any] = {
-            "noisy_totals": totals,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "estimator": self.estimator,
-            "unit": str(self.unit),
-            "private": private,
-            "column": self.columns[place],
-            "where": self.where,
-            "missing": self.missing[place],
-            "asked": self.asked,
-            "outside_epsilon": self.outside.rate if self.outside else None,
-            "as_real": self._as_real(place, mechanism.grid),
-            "_algorithm": mechanism,
-        }
-        if not self.by:
-            return Release(**terms)
-        return Releases(by=self.by, groups=keys, threshold=self.threshold, **terms)
+        return (Releases if self.by else Release)(
+            **self._terms(keys, totals, mechanism, private),
+            estimator=self.estimator,
+            column=self.columns[place],
+            missing=self.missing[place],
+            asked=self.asked,
+            outside_epsilon=self.outside.rate if self.outside else None,
+            as_real=self._as_real(place, mechanism.grid),
+        )
 
     def _as_real(self, place: int, grid: Grid) -> bool:
         """Whether whole numbers count as real ones only because of how the bounds are written.
@@ -315,6 +324,7 @@ def _checked(
     ]
     mechanism = make(algorithm, each, tuple(grids) if several else grids[0], statistic)
     public = public_keys(keys, groups, data) if keys is not None else None
+    sums = tuple(Sum(column=i) for i in range(len(columns))) + ((Sum(power=2),) if spread else ())
     query = Query(
         tuple(
             Value(conditions.named(i, each_field), cells, missing_cell(fill, cells), tree)
@@ -328,7 +338,7 @@ def _checked(
         places=public.places if public else None,
         unit=whose,
         person=person,
-        sums=_sums(len(columns), spread, beside),
+        sums=sums + (beside.sums if beside else ()),
         asked=conditions.asked(inputs, read),
     )
     place: dict[str, Any] = {"missing": [str(fill) for fill in fills] if several else str(fills[0])}
@@ -361,13 +371,6 @@ def _checked(
         where=conditions.text,
         missing=tuple(None if fill == "drop" else fill for fill in fills),
     )
-
-
-def _sums(columns: int, spread: bool, outside: OutsideCounts | None) -> tuple[Sum, ...]:
-    """The sums that the question needs: of cells, of squares, and counts outside the bounds."""
-    found = tuple(Sum(column=i) for i in range(columns))
-    found += (Sum(power=2),) if spread else ()
-    return found + (outside.sums if outside else ())
 
 
 _checked.__qualname__ = "mean"  # the name in errors about keyword arguments

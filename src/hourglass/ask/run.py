@@ -301,10 +301,7 @@ def find_bounds(
     data: Any,
     column: str | Expression | None = None,
     *,
-    budget: Budget | None = None,
-    request: str | None = None,
     explain: Literal[False] = False,
-    bits: Bits = SECURE,
     **options: Unpack[FindKeywords],
 ) -> FoundBounds: ...
 @overload
@@ -312,10 +309,7 @@ def find_bounds(
     data: Any,
     column: str | Expression | None = None,
     *,
-    budget: Budget | None = None,
-    request: str | None = None,
     explain: Literal[True],
-    bits: Bits = SECURE,
     **options: Unpack[FindKeywords],
 ) -> str: ...
 @with_options(bounds_question)
@@ -327,7 +321,7 @@ def find_bounds(
     request: str | None = None,
     explain: bool = False,
     bits: Bits = SECURE,
-    **options: Unpack[FindKeywords],
+    **options: Any,
 ) -> FoundBounds | str:
     """Find bounds for a column of numbers with epsilon-DP (one unit added or removed).
 

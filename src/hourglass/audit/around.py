@@ -52,7 +52,8 @@ def persons_finding(epsilon: Fraction, unit: Unit) -> Finding:
         ("the only person", [], [("zoe", 5.0), ("zoe", 10.0)]),
     ]
     with TemporaryDirectory() as folder:
-        return greybox_finding(person_path(epsilon, (0.0, 10.0), Path(folder), unit), pairs)
+        path = person_path("in a CSV file", epsilon, Path(folder), unit, ("x",))
+        return greybox_finding(path, pairs)
 
 
 def ledger_finding(subject: str, charged: Charged) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Final
@@ -17,7 +18,7 @@ from ..noise import HourglassBox
 from .exact import exact_audit, table_of
 from .finding import Finding, grid_text
 
-__all__ = ["SMALL", "audit_boxes", "boxes_finding", "level_steps", "small_boxes"]
+__all__ = ["SMALL", "audit_boxes", "boxes_finding", "level_steps", "small_boxes", "steps_finding"]
 
 #: By number of columns: the largest grid and the widest centre of the boxes that are enumerated.
 SMALL: Final = {1: (4, 5), 2: (4, 5), 3: (2, 3)}
@@ -39,7 +40,7 @@ def audit_boxes(epsilon: Fraction, grids: Iterable[int]) -> Iterator[Finding]:
         for where, mechanism in laws.items():
             found = exact_audit(mechanism)
             subject = f"hourglass of 2 columns, epsilon {epsilon}, {where}"
-            yield Finding(found.check, subject, found.holds, found.detail, found.figures)
+            yield replace(found, subject=subject)
 
 
 def small_boxes(epsilon: Fraction, columns: int) -> Iterator[HourglassBox]:
@@ -54,24 +55,31 @@ def small_boxes(epsilon: Fraction, columns: int) -> Iterator[HourglassBox]:
 def boxes_finding(epsilon: Fraction, columns: int) -> Finding:
     """Every record moves the level of every small box by exactly one."""
     largest, widest = SMALL[columns]
-    boxes = ratios = 0
-    wrong: list[str] = []
-    for law in small_boxes(epsilon, columns):
-        steps, tried = level_steps(box_lattice(law))
-        boxes, ratios = boxes + 1, ratios + tried
-        if steps != {1}:
-            wrong.append(f"grids {law.grids}, centres {law.centres}: steps of {sorted(steps)}")
-    words = f"{boxes} boxes, {ratios} ratios, every record moves the level by exactly one"
-    if wrong:
-        words = f"{len(wrong)} of {boxes} boxes, such as {wrong[0]}"
-    named = f"{columns} column{'s' if columns > 1 else ''}"
-    return Finding(
-        "exact",
-        f"all boxes of {named} with grids to {largest} and centres to {widest}",
-        not wrong,
-        words,
-        {"epsilon": str(epsilon), "boxes": boxes, "ratios": ratios, "wrong": len(wrong)},
+    laws = (
+        (f"grids {law.grids}, centres {law.centres}", box_lattice(law))
+        for law in small_boxes(epsilon, columns)
     )
+    named = f"{columns} column{'s' if columns > 1 else ''}"
+    subject = f"all boxes of {named} with grids to {largest} and centres to {widest}"
+    return steps_finding(subject, epsilon, "boxes", laws)
+
+
+def steps_finding(
+    subject: str, epsilon: Fraction, kind: str, laws: Iterable[tuple[str, Lattice]]
+) -> Finding:
+    """Every record moves the level of each of these laws by exactly one."""
+    number = ratios = 0
+    wrong: list[str] = []
+    for name, lattice in laws:
+        steps, tried = level_steps(lattice)
+        number, ratios = number + 1, ratios + tried
+        if steps != {1}:
+            wrong.append(f"{name}: steps of {sorted(steps)}")
+    words = f"{number} {kind}, {ratios} ratios, every record moves the level by exactly one"
+    if wrong:
+        words = f"{len(wrong)} of {number} {kind}, such as {wrong[0]}"
+    figures = {"epsilon": str(epsilon), kind: number, "ratios": ratios, "wrong": len(wrong)}
+    return Finding("exact", subject, not wrong, words, figures)
 
 
 def level_steps(lattice: Lattice) -> tuple[set[int], int]:

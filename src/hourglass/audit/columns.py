@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +16,6 @@ from ..mechanisms.base import make
 from .column_paths import (
     NAMES,
     array_paths,
-    grouped_columns_path,
-    person_columns_path,
     row_neighbours,
     row_paths,
     sampler_of_columns,
@@ -26,6 +23,7 @@ from .column_paths import (
 from .empirical import ALPHA, LowerBound, Progress, empirical_finding, lower_bound, one_by_one
 from .finding import Finding, grid_text
 from .greybox import greybox_finding
+from .paths import grouped_path, person_path, written
 from .searches import KEYS, TOUCHED
 
 __all__ = ["empirical_columns", "greybox_columns", "persons_columns_finding", "public_columns"]
@@ -87,13 +85,9 @@ def public_columns(
     return empirical_finding(subject, epsilon, bound, pairs="a row at two bounds"), bound
 
 
-def greybox_columns(
-    epsilon: Fraction,
-    grid: int | None,
-    folder: Path,
-    bounds: tuple[float, float] = (0.0, 10.0),
-) -> Iterator[Finding]:
+def greybox_columns(epsilon: Fraction, grid: int | None, folder: Path) -> Iterator[Finding]:
     """Every kind of table with two columns; rows by group; persons with many rows."""
+    bounds = (0.0, 10.0)
     pairs = list(row_neighbours(*bounds))
     given = epsilon, bounds, grid
     for path in (*array_paths(*given), *row_paths(*given, folder)):
@@ -104,14 +98,11 @@ def greybox_columns(
 
 
 def _groups(epsilon: Fraction, folder: Path, bounds: tuple[float, float]) -> Iterator[Finding]:
-    def convert(rows: Sequence[Any]) -> Path:
-        path = folder / "column_groups.csv"
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([("g", *NAMES), *rows])
-        return path
-
     for touched in TOUCHED[1::2]:  # a group with rows, and one that is not listed
-        path = grouped_columns_path(convert, touched, epsilon=epsilon, bounds=bounds, keys=KEYS)
+        path = grouped_path(
+            "two columns", lambda rows: written(folder / "column_groups.csv", ("g", *NAMES), rows),
+            list(NAMES), touched, epsilon=epsilon, bounds=bounds, keys=KEYS,
+        )  # fmt: skip
         pairs: list[tuple[str, list[Any], list[Any]]] = []
         for name, rows, more in row_neighbours(*bounds):
             if rows:
@@ -128,4 +119,4 @@ def persons_columns_finding(epsilon: Fraction, unit: Unit, folder: Path) -> Find
         ("a person with a missing value", others, [*others, ("zoe", 10.0, ""), ("zoe", 5.0, 5.0)]),
         ("the only person", [], [("zoe", 5.0, 10.0), ("zoe", 10.0, 10.0)]),
     ]
-    return greybox_finding(person_columns_path(epsilon, (0.0, 10.0), folder, unit), pairs)
+    return greybox_finding(person_path("with two columns", epsilon, folder, unit, NAMES), pairs)

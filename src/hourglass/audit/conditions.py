@@ -7,17 +7,15 @@ neighbours differ. An engine that failed there would reveal a row by an error.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path as Folder
 from typing import Any, Final
 
-from ..ask.run import mean
-from ..noise.bits import Bits
 from ..read.sql.expression.given import expression
 from .finding import Finding
 from .greybox import Path, greybox_finding, neighbours
-from .paths import present, tables
+from .paths import mean_path, present, tables
 
 __all__ = [
     "EXPRESSION", "FILTER", "audit_conditions", "condition_paths", "counted_by_filter",
@@ -46,8 +44,8 @@ def condition_paths(epsilon: Fraction, folder: Folder) -> list[Path]:
         path
         for name, convert in tables(folder).items()
         for path in (
-            _path(f"{name} under a filter", convert, "x", filtered, counted_by_filter),
-            _path(f"{name}, an expression", convert, computed, ask, counted_by_value),
+            mean_path(f"{name} under a filter", convert, "x", filtered, counted_by_filter),
+            mean_path(f"{name}, an expression", convert, computed, ask, counted_by_value),
         )
     ]
 
@@ -57,18 +55,3 @@ def audit_conditions(epsilon: Fraction, folder: Folder) -> Iterator[Finding]:
     pairs = [pair for pair in neighbours(0.0, 10.0) if pair[0].startswith("many")]
     for path in condition_paths(epsilon, folder):
         yield greybox_finding(path, pairs, thorough=False)
-
-
-def _path(
-    name: str,
-    convert: Callable[[Sequence[Any]], Any],
-    column: Any,
-    question: Mapping[str, Any],
-    counted: Callable[[Any], int],
-) -> Path:
-    def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
-        found: Any = mean(convert(values), column, bits=bits, **question)
-        answer: Mapping[str, Any] = found.to_dict()
-        return answer
-
-    return Path(name, run, counted=counted)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ask.run import count, mean
+from ..ask.run import count
 from ..core.limits import Bounds, Grid
 from ..core.totals import NoisyTotals, Totals
 from ..mechanisms.base import HourglassMean, make
@@ -24,7 +24,7 @@ from .empirical import Array, Sampler
 from .exact import exact_finding
 from .finding import Finding
 from .greybox import Path, greybox_finding, neighbours
-from .paths import present
+from .paths import Convert, mean_path, present, tables
 
 __all__ = ["audit_counts", "count_mutants", "greybox_counts"]
 
@@ -49,23 +49,11 @@ def greybox_counts(epsilon: Fraction, folder: Folder) -> Iterator[Finding]:
     """The public calls: a row moves the count by one, and at most one of the two sides by one."""
     bounds = (0.0, 10.0)
     pairs = list(neighbours(*bounds))
-    file = folder / "outside.csv"
+    csv_file = tables(folder)["CSV file"]
 
-    def written(values: Sequence[Any]) -> Folder:
-        file.write_text("x\n" + "".join(f"{value}\n" for value in values))
-        return file
-
-    def counted(data: Callable[[Sequence[Any]], Any]) -> Any:
+    def counted(data: Convert) -> Any:
         def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
             return count(data(values), epsilon=epsilon, bits=bits).to_dict()
-
-        return run
-
-    def asked(data: Callable[[Sequence[Any]], Any], *column: str, **more: Any) -> Any:
-        def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
-            ask: dict[str, Any] = {"bounds": bounds, "epsilon": epsilon, "outside": _SHARE, **more}
-            found: Release = mean(data(values), *column, bits=bits, **ask)
-            return found.to_dict()
 
         return run
 
@@ -75,16 +63,18 @@ def greybox_counts(epsilon: Fraction, folder: Folder) -> Iterator[Finding]:
     def array(values: Sequence[Any]) -> Any:
         return np.array(values, dtype=np.float64)
 
-    for name, run in (("list", counted(list)), ("CSV file", counted(written))):
+    for name, run in (("list", counted(list)), ("CSV file", counted(csv_file))):
         path = Path(f"count of a {name}", run, rebuild=_recounted, counted=lambda _: 1)
         yield greybox_finding(path, pairs)
-    runs = {
-        "NumPy array": asked(array),
-        "NumPy array with spread": asked(array, spread=True),
-        "CSV file": asked(written, "x"),
-    }
-    for name, run in runs.items():
-        path = Path(f"{name} (outside the bounds)", run, counted=present, sided=beyond)
+    ask: dict[str, Any] = {"bounds": bounds, "epsilon": epsilon, "outside": _SHARE}
+    for name, convert, column, more in (
+        ("NumPy array", array, None, {}),
+        ("NumPy array with spread", array, None, {"spread": True}),
+        ("CSV file", csv_file, "x", {}),
+    ):
+        path = mean_path(
+            f"{name} (outside the bounds)", convert, column, ask | more, present, beyond
+        )
         yield greybox_finding(path, pairs)
 
 

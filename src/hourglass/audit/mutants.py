@@ -35,8 +35,8 @@ from .files import MISTAKEN, mistaken_finding
 from .finding import Finding
 from .greybox import Path
 from .lines import MISREAD, misread_finding
-from .names import Row, names_finding
-from .paths import memory_paths, sampler_of
+from .names import Row, names_finding, relation
+from .paths import Convert, memory_paths, sampler_of
 from .scripts import sampler_finding
 from .spreads import spread_mutants
 
@@ -302,13 +302,7 @@ def _wrong_names(bench: Bench) -> list[Mutant]:
     """Tables read in the engines' own way."""
 
     def table(rows: Sequence[Row], name: Callable[[bytes], str | None]) -> Any:
-        import duckdb
-
-        connection = duckdb.connect()
-        connection.execute("CREATE TABLE t (g VARCHAR, x DOUBLE)")
-        named = [(name(raw), value) for raw, value in rows]
-        connection.executemany("INSERT INTO t VALUES (?, ?)", named)
-        return connection.table("t")
+        return relation("g VARCHAR, x DOUBLE", [(name(raw), value) for raw, value in rows])
 
     def folded(rows: Sequence[Row]) -> Any:
         first: dict[str, str] = {}  # a collation keeps the first of equal names
@@ -323,7 +317,7 @@ def _wrong_names(bench: Bench) -> list[Mutant]:
     def limited(rows: Sequence[Row]) -> Any:
         return table(rows, lambda raw: raw.decode(errors="replace")).order("x DESC").limit(20)
 
-    def caught(name: str, convert: Callable[[Sequence[Row]], Any]) -> Mutant:
+    def caught(name: str, convert: Convert) -> Mutant:
         return Mutant(name, (lambda: names_finding(name, convert, bench.epsilon),))
 
     return [

@@ -8,18 +8,18 @@ the group of exactly that name may change.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from ..read.database import sql
+from ..read.lines import is_text
 from .finding import Finding
 from .greybox import greybox_finding
-from .paths import grouped_path
+from .paths import Convert, grouped_path, parquet_file, sqlite_table
 
-__all__ = ["KEYS", "Row", "audit_names", "names_finding"]
+__all__ = ["KEYS", "Row", "audit_names", "names_finding", "relation"]
 
 #: A name as bytes, and a value.
 Row = tuple[bytes, float]
@@ -36,11 +36,13 @@ def audit_names(epsilon: Fraction) -> Iterator[Finding]:
             yield names_finding(name, convert, epsilon)
 
 
-def names_finding(name: str, convert: Callable[[Sequence[Row]], Any], epsilon: Fraction) -> Finding:
+def names_finding(name: str, convert: Convert, epsilon: Fraction) -> Finding:
     """One row of each name added: only the group of that name moves, and by one record."""
     for added in ADDED:
-        touched = added.decode(errors="ignore") if _is_text(added) else "no name"
-        path = grouped_path(name, convert, touched, epsilon=epsilon, bounds=(0.0, 10.0), keys=KEYS)
+        touched = added.decode(errors="ignore") if is_text(added) else "no name"
+        path = grouped_path(
+            name, convert, "x", touched, epsilon=epsilon, bounds=(0.0, 10.0), keys=KEYS
+        )
         pair = (f"a row of {added!r}", BASE, [*BASE, (added, 10.0)])
         found = greybox_finding(path, [pair], thorough=added == ADDED[0])
         if not found.holds:
@@ -49,22 +51,14 @@ def names_finding(name: str, convert: Callable[[Sequence[Row]], Any], epsilon: F
     return Finding("grey box", f"{name} with odd names", True, words, {"pairs": len(ADDED)})
 
 
-def _is_text(name: bytes) -> bool:
-    try:
-        name.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _kinds(folder: Path) -> dict[str, Callable[[Sequence[Row]], Any]]:
-    kinds: dict[str, Callable[[Sequence[Row]], Any]] = {
+def _kinds(folder: Path) -> dict[str, Convert]:
+    kinds: dict[str, Convert] = {
         "DuckDB relation with a collation": collated_relation,
         "SQLite with a collation": lambda rows: collated_sqlite(rows, folder),
     }
     if importlib.util.find_spec("pyarrow"):
         kinds["Arrow table"] = _arrow
-        kinds["Parquet file"] = lambda rows: _parquet(rows, folder)
+        kinds["Parquet file"] = lambda rows: parquet_file(folder / "names.parquet", _arrow(rows))
     if importlib.util.find_spec("pandas"):
         kinds["pandas frame of objects"] = _pandas
     return kinds
@@ -72,27 +66,24 @@ def _kinds(folder: Path) -> dict[str, Callable[[Sequence[Row]], Any]]:
 
 def collated_relation(rows: Sequence[Row]) -> Any:
     """A relation with a case-insensitive collation; it cannot contain invalid UTF-8."""
+    texts = [(name.decode() if is_text(name) else None, value) for name, value in rows]
+    return relation("g VARCHAR COLLATE NOCASE, x DOUBLE", texts)
+
+
+def relation(columns: str, rows: Sequence[Sequence[Any]]) -> Any:
+    """A DuckDB relation with these columns."""
     import duckdb
 
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE t (g VARCHAR COLLATE NOCASE, x DOUBLE)")
-    texts = [(name.decode() if _is_text(name) else None, value) for name, value in rows]
-    connection.executemany("INSERT INTO t VALUES (?, ?)", texts)
+    connection.execute(f"CREATE TABLE t ({columns})")
+    connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
     return connection.table("t")
 
 
 def collated_sqlite(rows: Sequence[Row], folder: Path) -> Any:
     """A file with a case-insensitive collation, with any bytes as text."""
-    import sqlite3
-    from contextlib import closing
-
-    file = folder / "names.db"
-    with closing(sqlite3.connect(file)) as connection:
-        connection.execute("DROP TABLE IF EXISTS t")
-        connection.execute("CREATE TABLE t (g TEXT COLLATE NOCASE, x REAL)")
-        connection.executemany("INSERT INTO t VALUES (CAST(? AS TEXT), ?)", rows)
-        connection.commit()
-    return sql(f"sqlite:///{file}", "t")
+    columns = "g TEXT COLLATE NOCASE, x REAL"
+    return sqlite_table(folder / "names.db", columns, "CAST(? AS TEXT), ?", rows)
 
 
 def _arrow(rows: Sequence[Row]) -> Any:
@@ -101,14 +92,6 @@ def _arrow(rows: Sequence[Row]) -> Any:
     raw = pyarrow.array([name for name, _ in rows], pyarrow.binary())
     texts = pyarrow.Array.from_buffers(pyarrow.string(), len(raw), raw.buffers())
     return pyarrow.table({"g": texts, "x": [value for _, value in rows]})
-
-
-def _parquet(rows: Sequence[Row], folder: Path) -> Any:
-    import pyarrow.parquet
-
-    file = folder / "names.parquet"
-    pyarrow.parquet.write_table(_arrow(rows), file)
-    return file
 
 
 def _pandas(rows: Sequence[Row]) -> Any:

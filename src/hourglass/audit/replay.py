@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..noise.bits import SECURE, Bits, Words
+from ..noise.bits import SECURE, Words
 
 __all__ = ["RecordingBits", "ReplayError", "ReplayedBits"]
 
@@ -12,22 +12,17 @@ class ReplayError(Exception):
 
 
 class RecordingBits:
-    """Returns and records the words of another source; releases made with it are not private."""
+    """Returns and records secure words; releases made with it are not private."""
 
     private = False
+    width = SECURE.width
 
-    def __init__(self, source: Bits = SECURE) -> None:
-        self._source = source
+    def __init__(self) -> None:
         self.portions: list[Words] = []
-
-    @property
-    def width(self) -> int:
-        """Bits in a word."""
-        return self._source.width
 
     def words(self, size: int) -> Words:
         """``size`` fresh words, which are recorded."""
-        words = self._source.words(size)
+        words = SECURE.words(size)
         self.portions.append(words.copy())
         return words
 

@@ -19,6 +19,9 @@ from .finding import Finding
 
 __all__ = ["ScriptEndedError", "ScriptedBits", "enumerate_draws", "sampler_finding"]
 
+#: Every sampler is run on all scripts of so many words, of so many bits each.
+_LONGEST, _WIDTH = 7, 2
+
 
 class ScriptEndedError(Exception):
     """The sampler asked for more words than the script has."""
@@ -68,19 +71,16 @@ def sampler_finding(
     draw: Callable[[Bits], Any],
     pmf: Callable[[Any], Enclosure],
     support: Iterable[Any],
-    *,
-    width: int = 2,
-    longest: int = 7,
 ) -> Finding:
     """Whether the sampler can have this law, on every outcome seen and on all of ``support``."""
-    decided, undecided = enumerate_draws(draw, width, longest)
+    decided, undecided = enumerate_draws(draw, _WIDTH, _LONGEST)
     wrong = [
         outcome
         for outcome in {*decided, *support}
         if decided.get(outcome, Fraction(0)) > pmf(outcome).high
         or decided.get(outcome, Fraction(0)) + undecided < pmf(outcome).low
     ]
-    words = f"all scripts of {longest} words of {width} bits, {float(undecided):.1e} undecided"
+    words = f"all scripts of {_LONGEST} words of {_WIDTH} bits, {float(undecided):.1e} undecided"
     if wrong:
         words += f"; {len(wrong)} outcomes have the wrong mass, such as {min(wrong)}"
     return Finding(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -13,7 +12,7 @@ from ..ask.search import BoundsQuestion, bounds_question
 from ..core.limits import Counts, Scale, counts_from_histogram
 from .finding import Finding
 from .greybox import greybox_finding, neighbours
-from .paths import grouped_path
+from .paths import grouped_path, tables, written
 
 __all__ = ["audit_bounds", "audit_groups", "bounds_finding", "group_pairs"]
 
@@ -42,19 +41,14 @@ def group_pairs(
     return found
 
 
-def audit_groups(
-    epsilon: Fraction, folder: Path, bounds: tuple[float, float] = (0.0, 10.0)
-) -> Iterator[Finding]:
+def audit_groups(epsilon: Fraction, folder: Path) -> Iterator[Finding]:
     """A row of a listed group, of an empty one and of one that is not listed, in a file."""
-
-    def convert(rows: Sequence[Any]) -> Path:
-        path = folder / "groups.csv"
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([("g", "x"), *rows])
-        return path
-
+    bounds = (0.0, 10.0)
     for touched in TOUCHED:
-        path = grouped_path("CSV file", convert, touched, epsilon=epsilon, bounds=bounds, keys=KEYS)
+        path = grouped_path(
+            "CSV file", lambda rows: written(folder / "groups.csv", ("g", "x"), rows), "x",
+            touched, epsilon=epsilon, bounds=bounds, keys=KEYS,
+        )  # fmt: skip
         yield greybox_finding(path, group_pairs(bounds, touched))
 
 
@@ -65,8 +59,7 @@ def audit_bounds(epsilon: Fraction, folder: Path) -> Iterator[Finding]:
         return bounds_question(list(values), epsilon=epsilon, scale=CANDIDATES)
 
     def of_file(values: Sequence[float]) -> BoundsQuestion:
-        path = folder / "bounds.csv"
-        path.write_text("x\n" + "".join(f"{value}\n" for value in values), encoding="utf-8")
+        path = tables(folder)["CSV file"](values)
         return bounds_question(path, "x", epsilon=epsilon, scale=CANDIDATES)
 
     yield bounds_finding("bounds of a list", of_list)

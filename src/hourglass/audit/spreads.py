@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
 import numpy as np
 
-from ..ask.run import mean
 from ..core.limits import Bounds, Grid
 from ..core.totals import Totals
 from ..mechanisms.base import make
@@ -20,12 +20,12 @@ from ..noise import HourglassTriangle
 from ..noise.bits import SECURE, Bits
 from ..release.release import Release
 from .bench import Bench, Mutant
-from .boxes import level_steps
+from .boxes import steps_finding
 from .empirical import ALPHA, Array, LowerBound, Progress, Sampler, empirical_finding, lower_bound
 from .exact import exact_audit, exact_finding
 from .finding import Finding, grid_text
 from .greybox import Path, greybox_finding, neighbours
-from .paths import present
+from .paths import mean_path, present
 
 __all__ = [
     "audit_spreads", "empirical_spread", "greybox_spread", "spread_mutants", "triangles_finding",
@@ -42,29 +42,17 @@ def audit_spreads(epsilon: Fraction, grids: Iterable[int]) -> Iterator[Finding]:
     for G in sorted({min(G, FINEST) for G in grids}):
         found = exact_audit(_mechanism(epsilon, G))
         subject = f"hourglass with spread, epsilon {epsilon}, grid {grid_text(G)}"
-        yield Finding(found.check, subject, found.holds, found.detail, found.figures)
+        yield replace(found, subject=subject)
 
 
 def triangles_finding(epsilon: Fraction) -> Finding:
     """Every triple of whole numbers that adds up to W moves the level by exactly one."""
-    triangles = ratios = 0
-    wrong: list[str] = []
-    for whole, centre in product(range(1, SMALL[0] + 1), range(SMALL[1] + 1)):
-        law = HourglassTriangle(epsilon, whole, centre)
-        steps, tried = level_steps(triangle_lattice(law))
-        triangles, ratios = triangles + 1, ratios + tried
-        if steps != {1}:
-            wrong.append(f"W {whole}, centre {centre}: steps of {sorted(steps)}")
-    words = f"{triangles} triangles, {ratios} ratios, every record moves the level by exactly one"
-    if wrong:
-        words = f"{len(wrong)} of {triangles} triangles, such as {wrong[0]}"
-    return Finding(
-        "exact",
-        f"all triangles to W = {SMALL[0]} and centres to {SMALL[1]}",
-        not wrong,
-        words,
-        {"epsilon": str(epsilon), "triangles": triangles, "ratios": ratios, "wrong": len(wrong)},
+    laws = (
+        (f"W {W}, centre {c}", triangle_lattice(HourglassTriangle(epsilon, W, c)))
+        for W, c in product(range(1, SMALL[0] + 1), range(SMALL[1] + 1))
     )
+    subject = f"all triangles to W = {SMALL[0]} and centres to {SMALL[1]}"
+    return steps_finding(subject, epsilon, "triangles", laws)
 
 
 def _mechanism(epsilon: Fraction, grid: int) -> HourglassSpread:
@@ -101,15 +89,11 @@ def empirical_spread(
     yield empirical_finding(subject, epsilon, bound, pairs="a record in the middle"), bound
 
 
-def greybox_spread(epsilon: Fraction, bounds: tuple[float, float] = (0.0, 10.0)) -> Finding:
+def greybox_spread(epsilon: Fraction) -> Finding:
     """The public call: a neighbour's row changes the sums and the squares by those of one cell."""
-
-    def run(values: Sequence[Any], bits: Bits) -> Mapping[str, Any]:
-        array = np.array(values, dtype=np.float64)
-        return mean(array, bounds=bounds, epsilon=epsilon, spread=True, bits=bits).to_dict()
-
-    path = Path("NumPy array (hourglass with spread)", run, counted=present)
-    return greybox_finding(path, list(neighbours(*bounds)))
+    ask = {"bounds": (0.0, 10.0), "epsilon": epsilon, "spread": True}
+    path = mean_path("NumPy array (hourglass with spread)", np.array, None, ask, present)
+    return greybox_finding(path, list(neighbours(0.0, 10.0)))
 
 
 # --- known mistakes -------------------------------------------------------------------------

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
 from ..ask.run import run
-from ..core.exact import Enclosure
 from ..core.limits import DEFAULT_GRID, Bounds, Grid, per_person
 from ..mechanisms.base import make
 from ..mechanisms.threshold import threshold
@@ -53,7 +53,7 @@ def audit_exact(
         for where, algorithm in laws.items():
             found = exact_audit(algorithm)
             subject = f"{name}, epsilon {epsilon}, {where}"
-            yield Finding(found.check, subject, found.holds, found.detail, found.figures)
+            yield replace(found, subject=subject)
 
 
 def audit_samplers() -> Iterator[Finding]:
@@ -69,13 +69,11 @@ def audit_samplers() -> Iterator[Finding]:
     yield sampler_finding("geometric, by table", by_table, ladder.pmf, range(12))
     yield sampler_finding("geometric, by digits", by_digits, ladder.pmf, range(12))
     law = Hourglass(1, 1)
-
-    def joint(point: tuple[int, int]) -> Enclosure:
-        return law.pmf(*point)
-
-    support = product(range(-2, 3), repeat=2)
     yield sampler_finding(
-        "hourglass, grid 1", lambda bits: law.sample(bits=bits), joint, support, longest=7
+        "hourglass, grid 1",
+        lambda bits: law.sample(bits=bits),
+        lambda point: law.pmf(*point),
+        product(range(-2, 3), repeat=2),
     )
     yield box_sampler(lambda box, bits: box.sample(bits=bits))
 

@@ -27,9 +27,9 @@ from ..errors import EpsilonError, OptionError, shown
 
 __all__ = [
     "MAX_EPSILON", "MIN_EPSILON", "PRECISIONS", "Enclosure", "Exact", "choose", "decimal",
-    "differences", "exact_delta", "exact_epsilon", "exact_number", "exact_rate", "exp_minus",
-    "floor_scaled", "geometric_sum", "in_beta", "log_of", "outward", "power", "product",
-    "ratio_to_double", "short_exponent", "to_double", "value_at", "whole_number",
+    "differences", "exact_delta", "exact_epsilon", "exact_number", "exact_rate", "exact_share",
+    "exp_minus", "floor_scaled", "geometric_sum", "in_beta", "log_of", "outward", "power",
+    "product", "ratio_to_double", "short_exponent", "to_double", "value_at", "whole_number",
 ]  # fmt: skip
 
 #: The default precision of an enclosure, in bits: three times that of a double.
@@ -314,6 +314,17 @@ def exact_delta(value: Any) -> Fraction:
             "choose it far below one over the number of people, such as 1e-9"
         )
     return delta
+
+
+def exact_share(outside: Any) -> Fraction:
+    """The share of epsilon for counting values outside the bounds, as an exact rational."""
+    share = exact_number(outside)
+    if share is None or not 0 < share < 1:
+        raise OptionError(
+            f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give a share "
+            'such as "1/10"'
+        )
+    return share
 
 
 def exact_rate(value: Any) -> Fraction:

@@ -416,7 +416,9 @@ class Places:
     def __init__(self, keys: Keys) -> None:
         """For keys with one or more columns."""
         self.keys, self._size = keys, len(keys)
-        self._columns = [_lookup(column) for column in keys.columns]
+        self._columns: list[Any] = [
+            _Integers(column) if column.whole else _Values(column) for column in keys.columns
+        ]
         self._pairs: list[_Integers] = []
         if len(self._columns) > 1:
             first, *rest = self._each(keys)
@@ -454,10 +456,6 @@ class Places:
         pairs = first.astype(np.int64) * self._size + second
         pairs[(first < 0) | (second < 0)] = _NOWHERE
         return KeyColumn(pairs)
-
-
-def _lookup(column: KeyColumn) -> Any:
-    return _Integers(column) if column.whole else _Values(column)
 
 
 class _Values:

@@ -50,11 +50,12 @@ import numpy as np
 
 from ..errors import BoundsError, GridError, OptionError, shown
 from .keys import Public, is_column
+from .totals import Secret
 
 __all__ = [
     "DEFAULT_GRID", "MAX_GRID", "NEAREST", "Bounds", "Counts", "Grid", "Scale", "Unit", "as_unit",
-    "check_centre", "check_grid", "counts_from_histogram", "doubles_around", "per_person",
-    "per_row",
+    "check_centre", "check_grid", "counts_from_histogram", "doubles_around",
+    "one_or_more", "per_person", "per_row",
 ]  # fmt: skip
 
 # --- the unit -------------------------------------------------------------------------------------
@@ -111,8 +112,8 @@ def per_person(column: str, *, rows: int | None = None, groups: int = 1) -> Unit
             f"per_person({shown(column)}): give the name of the column that identifies persons"
         )
     if rows is not None:
-        _whole("rows", rows)
-    _whole("groups", groups)
+        one_or_more("rows", rows)
+    one_or_more("groups", groups)
     shares = (rows or 1) * groups
     if shares > MAX_SHARES:
         raise OptionError(
@@ -132,7 +133,8 @@ def as_unit(unit: Any) -> Unit:
     return unit
 
 
-def _whole(name: str, value: Any) -> None:
+def one_or_more(name: str, value: Any) -> None:
+    """Refuse an option that is not a whole number of 1 or more."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise OptionError(f"{name}={shown(value)} is not a whole number of 1 or more")
 
@@ -474,7 +476,7 @@ def _default(integers: bool) -> Scale:
 
 
 @dataclass(frozen=True, repr=False)
-class Counts:
+class Counts(Secret):
     """How many records lie strictly below and strictly above each candidate. Secret."""
 
     below: tuple[int, ...]
@@ -485,12 +487,6 @@ class Counts:
             tuple(a + b for a, b in zip(self.below, other.below, strict=True)),
             tuple(a + b for a, b in zip(self.above, other.above, strict=True)),
         )
-
-    def __repr__(self) -> str:
-        return "Counts(secret)"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("counts are secret and cannot be pickled or copied")
 
 
 def counts_from_histogram(scale: Scale, records: Mapping[int, int]) -> Counts:

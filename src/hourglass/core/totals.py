@@ -25,7 +25,7 @@ from .keys import NAMELESS, KeyColumn, Keys, numbers_of
 
 __all__ = [
     "CELLS", "HALF", "LIMIT", "MOST", "MOST_SQUARE", "NOISE", "ROWS", "Groups", "Halves",
-    "NoisyColumns", "NoisyCounts", "NoisyTotals", "Sum", "Totals", "Wide", "joined",
+    "NoisyColumns", "NoisyCounts", "NoisyTotals", "Secret", "Sum", "Totals", "Wide", "joined",
 ]  # fmt: skip
 
 #: All values are below this, so that their high halves fit into 64 bits.
@@ -44,7 +44,19 @@ _NARROW: Final = 2**60
 Integers = npt.NDArray[np.int64]
 
 
-class Wide:
+class Secret:
+    """Depends on the data: its ``repr`` is redacted, and it is never stored."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(secret)"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{type(self).__name__} is secret and cannot be pickled or copied")
+
+
+class Wide(Secret):
     """An array of secret integers from ``-most`` to ``most``.
 
     It supports addition of 64-bit arrays and integers, and multiplication by integers. No operation
@@ -160,12 +172,6 @@ class Wide:
             return Wide(high, low, self.most)
         return (int(high) << _DIGITS) + int(low)
 
-    def __repr__(self) -> str:
-        return "Wide(secret)"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("totals are secret and cannot be pickled or copied")
-
 
 def _operand(other: Any) -> Any:
     """The operand as a wide array, unless Python integers are needed anyway."""
@@ -211,7 +217,7 @@ CELLS: Final = (Sum(),)
 
 
 @dataclass(frozen=True, repr=False)
-class Totals:
+class Totals(Secret):
     """The sums that a statistic needs, and the number of records. Secret.
 
     ``cells`` is the first sum, ``more`` are the others in order. They are Python integers or, for
@@ -231,15 +237,9 @@ class Totals:
         more = tuple(a + b for a, b in zip(self.more, other.more, strict=True))
         return Totals(self.cells + other.cells, self.count + other.count, more)
 
-    def __repr__(self) -> str:
-        return "Totals(secret)"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("totals are secret and cannot be pickled or copied")
-
 
 @dataclass(frozen=True, repr=False)
-class Halves:
+class Halves(Secret):
     """One sum of each group as the engine returns it: HALF * hi + lo, 64-bit integers. Secret."""
 
     hi: npt.NDArray[np.int64]
@@ -265,7 +265,7 @@ class Halves:
 
 
 @dataclass(frozen=True, repr=False)
-class Groups:
+class Groups(Secret):
     """The result of an engine: the keys, counts and sums of all groups. Secret."""
 
     keys: Keys
@@ -333,12 +333,6 @@ class Groups:
         columns = list(zip(*rows, strict=True)) if rows else [()] * (keys + 1 + 2 * sums)
         names = [KeyColumn.of(column) for column in columns[:keys]]
         return cls.of(Keys(names), *columns[keys:])
-
-    def __repr__(self) -> str:
-        return "Groups(secret)"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("groups are secret and cannot be pickled or copied")
 
 
 class _OneGroup(Groups):

@@ -8,13 +8,13 @@ sampling error; :func:`plan` can include sampling error.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
-from ..core.exact import MAX_EPSILON, MIN_EPSILON, exact_epsilon, exact_number, to_double
-from ..core.limits import DEFAULT_GRID, Bounds, Grid
+from ..core.exact import MAX_EPSILON, MIN_EPSILON, exact_epsilon, exact_share, to_double
+from ..core.limits import DEFAULT_GRID, Bounds, Grid, one_or_more
 from ..errors import OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, MeanMechanism, make
 from ..mechanisms.spread import FINEST
@@ -120,13 +120,7 @@ def _mechanism(
     """The mechanism of one of ``columns`` columns on the same grid, asked for together."""
     exact, grid = exact_epsilon(epsilon), _cut(bounds, cells, spread)
     if outside is not None:
-        share = exact_number(outside)
-        if share is None or not 0 < share < 1:
-            raise OptionError(
-                f"outside={shown(outside)} is not a share of epsilon between 0 and 1; give a share "
-                'such as "1/10"'
-            )
-        exact *= 1 - share
+        exact *= 1 - exact_share(outside)
     if spread:
         if columns != 1:
             raise OptionError("spread=True works only with one column; leave out columns=")
@@ -222,8 +216,9 @@ def plan(
             raise OptionError(
                 f"error={shown(error)} is below the rounding to grid={grid}; give a finer grid"
             )
-        enough = partial(_met, reached, exact, error)
-        records = _least_records(enough, error - slack, to_double(range_.width))
+        records = _least_records(
+            lambda n: bool(reached(exact, n) <= error), error - slack, to_double(range_.width)
+        )
     elif epsilon is not None:
         exact = exact_epsilon(epsilon)
         lead = leading_error(
@@ -233,14 +228,9 @@ def plan(
         records = math.ceil(to_double(range_.width) * math.sqrt(lead) / error)
     else:
         assert records is not None
-        if isinstance(records, bool) or not isinstance(records, int) or records < 1:
-            raise OptionError(f"records={shown(records)} is not a whole number of 1 or more")
+        one_or_more("records", records)
         exact = _least_epsilon(lambda eps: reached(eps, records) <= error, error, records)
     return Plan(exact, records, reached(exact, records), range_, algorithm, population)
-
-
-def _met(reached: Any, epsilon: Fraction, error: float, records: int) -> bool:
-    return bool(reached(epsilon, records) <= error)
 
 
 def _least_records(enough: Any, error: float, width: float) -> int:
@@ -262,16 +252,10 @@ def _least_epsilon(enough: Any, error: float, records: int) -> Fraction:
         for digits in range(100, 1000)
         if MIN_EPSILON <= Fraction(digits) * Fraction(10) ** (power - 2) <= MAX_EPSILON
     ]
-    low, high = 0, len(candidates)
-    while low < high:
-        middle = (low + high) // 2
-        if enough(candidates[middle]):
-            high = middle
-        else:
-            low = middle + 1
-    if low == len(candidates):
+    place = bisect_left(candidates, True, key=enough)
+    if place == len(candidates):
         raise OptionError(
             f"error={shown(error)} cannot be reached with {records} records at any epsilon up to "
             f"{MAX_EPSILON}; ask for a larger error or more records"
         )
-    return candidates[low]
+    return candidates[place]

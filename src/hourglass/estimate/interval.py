@@ -32,7 +32,17 @@ from ..core.limits import Grid
 from ..core.totals import NoisyTotals
 from ..errors import OptionError, shown
 from ..mechanisms.base import MeanMechanism
-from .point import CELLS, Reaches, count_reach, each, reaches_of, rung_below, sum_, sum_reach
+from .point import (
+    CELLS,
+    Reaches,
+    count_reach,
+    each,
+    exact_sum,
+    reaches_of,
+    rung_below,
+    sum_,
+    sum_reach,
+)  # fmt: skip
 from .spread import spread_ends
 
 __all__ = [
@@ -97,9 +107,9 @@ def fresh_interval(
     ``together`` is the number of intervals that hold jointly with that confidence.
     """
     check_confidence(confidence)
-    kinds = {"mean": _mean, "sum": _sum, "count": _count}
+    kinds: dict[str, Any] = {"mean": _mean, "sum": _sum, "count": _count}
     if noisy.squares is not None:
-        kinds |= {"variance": _variance, "std": _std}
+        kinds |= {"variance": spread_ends, "std": _std}
     if of not in kinds:
         more = "; variance and std need spread=True" if of in ("variance", "std") else ""
         raise OptionError(f"of={shown(of)} is not one of {', '.join(kinds)}, population{more}")
@@ -296,8 +306,7 @@ def _shares_of_many(reaches: Floats, cells: Floats, sizes: Floats) -> tuple[Floa
 def _sum(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
     grid = mechanism.grid
     reach = grid.step * sum_reach(mechanism, miss)
-    cells = Fraction(noisy.cells, noisy.parts)
-    middle = Fraction(grid.bounds.lower) * noisy.size + grid.step * cells
+    middle = exact_sum(noisy, grid)
     # Each record was moved by at most the slack; this is the largest number of records.
     most = max(noisy.size + Fraction(count_reach(mechanism, miss)), Fraction(1))
     reach += grid.slack * most
@@ -309,10 +318,6 @@ def _count(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[i
     reach = Fraction(count_reach(mechanism, miss))
     low, high = math.floor(noisy.size - reach) + 1, math.ceil(noisy.size + reach) - 1
     return max(0, low), max(0, high)
-
-
-def _variance(mechanism: Any, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
-    return spread_ends(mechanism, noisy, miss)
 
 
 def _std(mechanism: Any, noisy: NoisyTotals, miss: float) -> tuple[float, float]:

@@ -49,7 +49,7 @@ EXACT: Final = 10_000
 _BLOCK: Final = 1 << 14
 
 
-def check_estimator(estimator: str, algorithm: str, statistic: str = "mean") -> str:
+def check_estimator(estimator: str, algorithm: str, statistic: str = "mean") -> None:
     """Check that the estimator works with this algorithm."""
     if not isinstance(estimator, str) or estimator not in ESTIMATORS:
         raise not_one_of("estimator", estimator, ESTIMATORS)
@@ -63,7 +63,6 @@ def check_estimator(estimator: str, algorithm: str, statistic: str = "mean") -> 
             f"estimator={estimator!r} works only with {names_with('posterior')}; with "
             f"algorithm={algorithm!r} use 'projected' or 'ratio'"
         )
-    return estimator
 
 
 def each(noisy: NoisyTotals) -> Iterator[NoisyTotals]:

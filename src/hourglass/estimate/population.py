@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from statistics import NormalDist
 from typing import Final
@@ -120,10 +120,7 @@ class Seen:
     @property
     def mirrored(self) -> Seen:
         """With the two bounds exchanged."""
-        return Seen(
-            self.mechanism, self.size - self.cells, self.size, self.confidence, self.copies,
-            self.together,
-        )  # fmt: skip
+        return replace(self, cells=self.size - self.cells)
 
     @property
     def lost(self) -> float:

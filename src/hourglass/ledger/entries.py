@@ -66,7 +66,7 @@ class Amount:
         """Whether the sum with what is spent is short enough to be written out exactly."""
         return all(
             (one + other).denominator.bit_length()
-            <= MAX_SUM_BITS - (0 if _is_decimal(one) else DECIMAL_BITS)
+            <= MAX_SUM_BITS - (DECIMAL_BITS if 10**200 % one.denominator else 0)  # no decimal
             for one, other in ((self.epsilon, spent.epsilon), (self.delta, spent.delta))
         )
 
@@ -270,10 +270,6 @@ def _is_small(value: Fraction) -> bool:
     return 0 < abs(value) < Fraction(1, 10_000)
 
 
-def _is_decimal(value: Fraction) -> bool:
-    return 10**200 % value.denominator == 0
-
-
 def _delta(delta: Any) -> Fraction:
     exact = _exact("delta", delta, "give 0, or a number such as 1e-9")
     if not 0 <= exact < 1:
@@ -350,10 +346,7 @@ class Entry:
 
     def amount(self) -> Amount:
         """The amount in the fields epsilon and delta."""
-        try:
-            return Amount(Fraction(self.text("epsilon")), Fraction(self.text("delta")))
-        except (ValueError, ZeroDivisionError):
-            raise ValueError("epsilon or delta is not an amount p/q") from None
+        return Amount(self.ratio("epsilon"), self.ratio("delta"))
 
 
 def make_row(budget: str, number: int, previous: str, kind: str, fields: Mapping[str, Any]) -> Row:

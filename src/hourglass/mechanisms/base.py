@@ -15,7 +15,7 @@ example of the interface.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -39,6 +39,7 @@ from .tails import (
     Tails,
     blocks,
     distinct,
+    halves,
     laplace_upper,
     merged,
     row_share,
@@ -50,8 +51,8 @@ from .tails import (
 
 __all__ = [
     "ALGORITHMS", "COARSE", "MOST_PARTS", "HourglassMean", "MeanMechanism", "Mechanism", "Moments",
-    "OnGrid", "addable", "draws", "find", "hourglass_lattice", "make", "names_with", "register",
-    "remade",
+    "OnGrid", "SecretKeys", "addable", "draws", "fewest_parts", "find", "hourglass_lattice", "make",
+    "names_with", "register", "remade",
 ]  # fmt: skip
 
 
@@ -185,6 +186,18 @@ class OnGrid:
         return make(cls.name, epsilon, grid, cls.statistic)
 
 
+class SecretKeys:
+    """For mechanisms whose law knows the tail of the noise on the count."""
+
+    law: Any
+    secret_keys: ClassVar[bool] = True
+
+    def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
+        """P(K >= k), for the threshold of secret keys."""
+        found: Enclosure = self.law.count_tail(k, bits=bits)
+        return found
+
+
 # --- the registry ---------------------------------------------------------------------------------
 
 _REGISTRY: Final[dict[str, dict[str, type[Any]]]] = {"mean": {}}
@@ -211,9 +224,9 @@ def find(name: str, statistic: str = "mean") -> type[Any]:
     return names[name]
 
 
-def names_with(capability: str, statistic: str = "mean") -> str:
-    """The names of the mechanisms that declare a capability, for an error message."""
-    kinds = _REGISTRY[statistic].items()
+def names_with(capability: str) -> str:
+    """The names of the mechanisms of a mean that declare a capability, for an error message."""
+    kinds = ALGORITHMS.items()
     return " or ".join(f"algorithm={name!r}" for name, kind in kinds if getattr(kind, capability))
 
 
@@ -288,9 +301,17 @@ MOST_PARTS: Final = 8
 WINDOW: Final = 20_000
 
 
+def fewest_parts(grid: Grid, variance: Callable[[int], Enclosure]) -> int:
+    """The fewest parts of a cell with nearly the least variance, which is that in parts."""
+    if not grid.own or grid.cells > COARSE:
+        return 1
+    errors = [float(variance(i * grid.cells) / i**2) for i in range(1, MOST_PARTS + 1)]
+    return next(i for i, error in enumerate(errors, 1) if error <= 1.001 * min(errors))
+
+
 @register
 @dataclass(frozen=True)
-class HourglassMean(OnGrid):
+class HourglassMean(SecretKeys, OnGrid):
     """(S + X, N + K) with hourglass noise.
 
     The centre of the noise is a whole number of cells wide. On a small grid of whole numbers, no
@@ -304,7 +325,6 @@ class HourglassMean(OnGrid):
 
     name: ClassVar[str] = "hourglass"
     words: ClassVar[str] = "hourglass mechanism (optimal for means with a secret number of records)"
-    secret_keys: ClassVar[bool] = True
     posterior: ClassVar[bool] = True
 
     @cached_property
@@ -312,15 +332,11 @@ class HourglassMean(OnGrid):
         """The number of parts of a cell: the fewest with nearly the least error."""
         if self.stored_parts is not None:
             return self.stored_parts
-        if not self.grid.own or self.grid.cells > COARSE:
-            return 1
-        errors = [self._error(parts) for parts in range(1, MOST_PARTS + 1)]
-        return next(i for i, error in enumerate(errors, 1) if error <= 1.001 * min(errors))
+        return fewest_parts(self.grid, self._variance)
 
-    def _error(self, parts: int) -> float:
-        """The variance of X in cells."""
-        law = Hourglass(self.epsilon, parts * self.grid.cells)
-        return float(law.marginal_x.variance / parts**2)
+    def _variance(self, cells: int) -> Enclosure:
+        """The variance of X on a grid of this many cells."""
+        return Hourglass(self.epsilon, cells).marginal_x.variance
 
     @classmethod
     def restored(cls, epsilon: Fraction, grid: Grid, stored: Mapping[str, Any]) -> HourglassMean:
@@ -332,10 +348,6 @@ class HourglassMean(OnGrid):
     def law(self) -> Hourglass:
         """The joint law of the noise on S, in parts of a cell, and N."""
         return Hourglass(self.epsilon, self.parts * self.grid.cells)
-
-    def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
-        """P(K >= k), for the threshold of secret keys."""
-        return self.law.count_tail(k, bits=bits)
 
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
         """(S + X, G (N + K) - (S + X)), in parts of a cell."""
@@ -437,9 +449,7 @@ class HourglassTails:
             return np.minimum(1.0, tail + SLACK)
         block = table_block(self.epsilon)
         if block > 1 and not 0 <= line.count <= line.sum:
-            # Half of the two-sided tail for positive reaches, otherwise 1.
-            halves = [self.miss(line, line, r) / 2 if r > 0 else 1.0 for r in reaches.tolist()]
-            return np.array(halves)
+            return halves(self, line, reaches)
         pair = float(line.sum) / self.grid, -float(line.count)
         return summed_above(self.epsilon, merged(block, self.epsilon), pair, reaches, self._near)
 

@@ -24,6 +24,7 @@ from .tails import (
     Line,
     blocks,
     distinct,
+    halves,
     merged,
     row_share,
     summed,
@@ -95,9 +96,7 @@ class BodyTails:
         block = table_block(self.rate)
         slope = float(line.count / line.sum) if line.sum else math.inf
         if block > 1 and not 0 <= slope <= 1:
-            # Half of the two-sided tail for positive reaches, otherwise 1.
-            halves = [self.miss(line, line, r) / 2 if r > 0 else 1.0 for r in reaches.tolist()]
-            return np.array(halves)
+            return halves(self, line, reaches)
         pair = float(line.sum) / self.record, -float(line.count)
         return summed_above(self.rate, merged(block, self.epsilon), pair, reaches, self.upper)
 

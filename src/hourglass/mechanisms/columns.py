@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure
+from ..core.exact import Enclosure
 from ..core.limits import Grid
 from ..core.totals import NoisyColumns, NoisyTotals, Totals
 from ..noise import HourglassBox
 from ..noise.bits import SECURE, Bits
-from .base import COARSE, MOST_PARTS, Moments, OnGrid, addable, draws, register
+from .base import Moments, OnGrid, SecretKeys, addable, draws, fewest_parts, register
 from .box_tails import BoxTails
 from .lattice import Lattice, Part, Point, outer_edges, some_cells, span
 
@@ -36,7 +36,7 @@ _FULL_MOVES: Final = 7
 
 @register
 @dataclass(frozen=True)
-class HourglassColumns:
+class HourglassColumns(SecretKeys):
     """(S_1 + X_1, ..., S_d + X_d, N + K) with the noise of the hourglass of a box.
 
     All columns share one count: a record is in all of them or in none. As for one column, sums are
@@ -54,23 +54,16 @@ class HourglassColumns:
     adjacency: ClassVar[str] = "add-remove"
     by_group: ClassVar[bool] = True
     several_records: ClassVar[bool] = True
-    secret_keys: ClassVar[bool] = True
     posterior: ClassVar[bool] = False
 
     @cached_property
     def parts(self) -> tuple[int, ...]:
         """The number of parts of a cell, for each column."""
-        return tuple(self._parts_of(grid) for grid in self.grids)
+        return tuple(fewest_parts(grid, self._variance) for grid in self.grids)
 
-    def _parts_of(self, grid: Grid) -> int:
-        """The fewest parts with nearly the least error, as if all columns were on this grid."""
-        if not grid.own or grid.cells > COARSE:
-            return 1
-        errors = []
-        for parts in range(1, MOST_PARTS + 1):
-            law = HourglassBox(self.epsilon, [parts * grid.cells] * len(self.grids))
-            errors.append(float(law.variance[0][0] / parts**2))
-        return next(i for i, error in enumerate(errors, 1) if error <= 1.001 * min(errors))
+    def _variance(self, cells: int) -> Enclosure:
+        """The variance of a column if all are on a grid of this many cells."""
+        return HourglassBox(self.epsilon, [cells] * len(self.grids)).variance[0][0]
 
     @cached_property
     def law(self) -> HourglassBox:
@@ -81,10 +74,6 @@ class HourglassColumns:
     def column(self, number: int) -> HourglassColumn:
         """The noise of one column's sum and of the count, as a mechanism for a mean."""
         return HourglassColumn(self.epsilon, self.grids[number], self.law, number)
-
-    def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
-        """P(K >= k), for the threshold of secret keys."""
-        return self.law.count_tail(k, bits=bits)
 
     def noise(
         self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None
@@ -114,7 +103,7 @@ class HourglassColumns:
 
 
 @dataclass(frozen=True)
-class HourglassColumn(OnGrid):
+class HourglassColumn(SecretKeys, OnGrid):
     """The noise of one column: (S + X_i, N + K), as a mechanism for a mean.
 
     It is not sampled separately: all columns are drawn together.
@@ -126,7 +115,6 @@ class HourglassColumn(OnGrid):
     name: ClassVar[str] = HourglassColumns.name
     words: ClassVar[str] = HourglassColumns.words
     statistic: ClassVar[str] = HourglassColumns.statistic
-    secret_keys: ClassVar[bool] = True
 
     @property
     def parts(self) -> int:
@@ -137,10 +125,6 @@ class HourglassColumn(OnGrid):
     def columns(self) -> int:
         """How many columns are answered together."""
         return self.law.columns
-
-    def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
-        """P(K >= k)."""
-        return self.law.count_tail(k, bits=bits)
 
     @cached_property
     def alike(self) -> HourglassColumn:

@@ -11,12 +11,11 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from ..core.exact import DEFAULT_BITS, Enclosure
 from ..core.limits import Grid
 from ..core.totals import MOST_SQUARE, NoisyTotals, Totals
 from ..noise import HourglassTriangle
 from ..noise.bits import SECURE, Bits
-from .base import COARSE, MOST_PARTS, Moments, OnGrid, addable, draws, make, register
+from .base import COARSE, MOST_PARTS, Moments, OnGrid, SecretKeys, addable, draws, make, register
 from .lattice import Lattice, Part, Point, outer_edges, span
 from .triangle_tails import TriangleTails
 
@@ -32,7 +31,7 @@ _FULL_SIZE: Final = 9
 
 @register
 @dataclass(frozen=True)
-class HourglassSpread(OnGrid):
+class HourglassSpread(SecretKeys, OnGrid):
     """The totals of (G-q)^2, 2q(G-q) and q^2 with the noise of the hourglass of a triangle.
 
     A record of cell q adds three nonnegative integers that add up to W = G^2, so their noisy totals
@@ -47,7 +46,6 @@ class HourglassSpread(OnGrid):
         "hourglass mechanism of a triangle (a mean and its spread, with a secret number of records)"
     )
     statistic: ClassVar[str] = "spread"
-    secret_keys: ClassVar[bool] = True
 
     @cached_property
     def law(self) -> HourglassTriangle:
@@ -72,10 +70,6 @@ class HourglassSpread(OnGrid):
     def parts(self) -> int:
         """The parts of a cell in which U1 + 2 U2 is the sum; a record adds up to 2 W."""
         return 2 * self.fold * self.grid.cells
-
-    def count_tail(self, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
-        """P(K >= k), for the threshold of secret keys."""
-        return self.law.count_tail(k, bits=bits)
 
     def noise(self, totals: Totals, *, bits: Bits = SECURE, size: int | None = None) -> NoisyTotals:
         """The three noisy totals as S', G N' - S' in parts of a cell, and the sum of squares."""

@@ -80,11 +80,8 @@ class SwapTails:
         most = max(float(first.sum), float(second.sum))
         if not most:
             return 0.0
-        law = self.law
-        x0 = max(1, math.ceil(reach * (1 - TOUCH) * law.grid / most))
-        j = max(0, math.ceil((x0 - law.c) / law.grid))
-        cells = law.c + j * law.grid - x0 + 1 + law.grid / math.expm1(self.epsilon)
-        return min(1.0, 2 * cells * math.exp(-self.epsilon * j) / self.normaliser + SLACK)
+        x0 = np.maximum(1.0, np.ceil([reach * (1 - TOUCH) * self.law.grid / most]))
+        return min(1.0, 2 * float(self._upper(x0)[0]) + SLACK)
 
     def above(self, line: Line, reaches: Floats) -> Floats:
         """At least P(line >= reach) for each reach; up to zero the complement of the mirror."""

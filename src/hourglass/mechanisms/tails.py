@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -35,6 +35,7 @@ __all__ = [
     "above",
     "blocks",
     "distinct",
+    "halves",
     "laplace_upper",
     "merged",
     "misses",
@@ -86,14 +87,13 @@ class Tails(Protocol):
 
 
 def above(tails: Any, line: Line, reaches: Floats) -> Floats:
-    """At least P(line >= reach) for each reach, of either sign.
+    """At least P(line >= reach) for each reach, of either sign; by default :func:`halves`."""
+    found: Floats = getattr(tails, "above", partial(halves, tails))(line, reaches)
+    return found
 
-    By default this is half of the two-sided tail, since all noise is symmetric about zero, and 1
-    for reaches up to zero.
-    """
-    if hasattr(tails, "above"):
-        found: Floats = tails.above(line, reaches)
-        return found
+
+def halves(tails: Tails, line: Line, reaches: Floats) -> Floats:
+    """Half of the two-sided tail, as all noise is symmetric about zero; 1 up to zero."""
     return np.array(
         [tails.miss(line, line, reach) / 2 if reach > 0 else 1.0 for reach in reaches.tolist()]
     )

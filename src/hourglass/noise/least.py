@@ -10,9 +10,10 @@ The few candidates that are left are compared exactly. [B6]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from ..core.exact import DEFAULT_BITS, PRECISIONS, Enclosure
 
@@ -46,11 +47,13 @@ def least_ratio(polynomials: Polynomials) -> int:
 def _difference(pair: tuple[list[Enclosure], list[Enclosure]], a: int, b: int) -> Enclosure:
     """F(a) N(b) - F(b) N(a), of the sign of F(a)/N(a) - F(b)/N(b)."""
     above, below = pair
-    return _at(above, a) * _at(below, b) - _at(above, b) * _at(below, a)
+    found: Enclosure = _at(above, a) * _at(below, b) - _at(above, b) * _at(below, a)
+    return found
 
 
-def _at(polynomial: list[Enclosure], c: int) -> Enclosure:
-    total = Enclosure.of(0)
+def _at(polynomial: Sequence[Any], c: int) -> Any:
+    """The value at c, of coefficients that are integers or enclosures."""
+    total: Any = 0
     for coefficient in reversed(polynomial):
         total = total * c + coefficient
     return total
@@ -145,15 +148,8 @@ def _valley(slopes: _Slopes, start: int, end: int) -> tuple[int, int]:
 
 def _sign_at(slope: _Slope, c: int) -> int:
     """The sign of D(c); 0 if it is unknown."""
-    low, high = (_value(part, c) for part in (slope.low, slope.high))
+    low, high = (_at(part, c) for part in (slope.low, slope.high))
     return 1 if low > 0 else -1 if high < 0 else 0
-
-
-def _value(polynomial: list[int], c: int) -> int:
-    total = 0
-    for coefficient in reversed(polynomial):
-        total = total * c + coefficient
-    return total
 
 
 def _changes(slopes: _Slopes, start: int, end: int) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from . import charts
 from .data import Data, grid_data_set
 from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick, furthest
 from .measure import Error, error_of
-from .style import Look, figure, plain_log_ticks
+from .style import DASHES, DOTS, Look, figure, plain_log_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,8 +37,8 @@ JUDGES: Final[dict[str, tuple[float, ...]]] = {
 }
 LOOKS: Final = {
     "worst mean": Look("#D55E00", "-", "o", "tuned for the worst mean (default)"),
-    "average over means": Look("#7A2E00", (0, (5.0, 2.0)), "^", "tuned for the average mean"),
-    "mean in the middle": Look("#F29B5C", (0, (1.3, 1.7)), "s", "tuned for the middle"),
+    "average over means": Look("#7A2E00", DASHES, "^", "tuned for the average mean"),
+    "mean in the middle": Look("#F29B5C", DOTS, "s", "tuned for the middle"),
 }
 
 
@@ -104,12 +104,7 @@ def draw(table: Table) -> Figure:
         plain_log_ticks(ax.xaxis, (0.5, 1, 2, 4, 8))
         for name, look in LOOKS.items():
             points = table.series(name, panel)
-            ax.plot(
-                [p.x for p in points],
-                [p.closed_form for p in points],
-                color=look.colour,
-                linestyle=look.dash,
-            )
+            charts.closed_forms(ax, points, look)
             charts.marks(ax, points, look, line=False)
         ax.set(xlabel=charts.EPSILON, title=f"ε = 0.5 to 8, judged by\nthe {panel}")
     axes[0].set_ylabel("error / default's error")

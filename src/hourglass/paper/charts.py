@@ -16,14 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 __all__ = [
-    "EPSILON",
-    "draw_series",
-    "legend",
-    "marks",
-    "over_epsilon",
-    "over_means",
+    "EPSILON", "closed_forms", "draw_series", "legend", "marks", "over_epsilon", "over_means",
     "over_records",
-]
+]  # fmt: skip
 
 EPSILON = "privacy parameter ε"
 ERROR = "normalised error  n² ε² MSE / 2"
@@ -48,6 +43,13 @@ def marks(ax: Axes, points: Sequence[Point], look: Look, *, line: bool = True) -
         capsize=1.8,
         zorder=3,
     )
+
+
+def closed_forms(ax: Axes, points: Sequence[Point], look: Look) -> None:
+    """The line through the closed forms of a series, if it has a line."""
+    if look.dash:
+        x, form = [p.x for p in points], [p.closed_form for p in points]
+        ax.plot(x, form, color=look.colour, linestyle=look.dash)
 
 
 def draw_series(
@@ -87,9 +89,7 @@ def _relative(ax: Axes, table: Table, close: Sequence[str]) -> None:
     step = min(bound) / 10
     for i, name in enumerate(close):
         look, points = LOOKS[name], [p.over(bound[p.x]) for p in table.series(name)]
-        form = [p.closed_form for p in points]
-        if look.dash:
-            ax.plot([p.x for p in points], form, color=look.colour, linestyle=look.dash)
+        closed_forms(ax, points, look)
         marks(ax, [replace(p, x=p.x + i * step) for p in points], look, line=False)
     ax.axhline(1, color=LOOKS[BOUND].colour)
 
@@ -120,9 +120,7 @@ def over_means(table: Table, title: str, *, ticks: Sequence[float] = ()) -> Figu
     edge = Table(
         table.x,
         table.y,
-        tuple(
-            Point(p.series, p.x * records, p.y, p.se) for p in table.points if p.x * records <= 8.5
-        ),
+        tuple(replace(p, x=p.x * records) for p in table.points if p.x * records <= 8.5),
     )
     draw_series(near, edge)
     ends = draw_series(whole, table)

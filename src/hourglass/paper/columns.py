@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
@@ -14,12 +13,12 @@ from ..core.totals import Totals
 from ..estimate.accuracy import leading_error
 from ..estimate.point import share
 from ..mechanisms.base import make
-from .charts import legend, marks
+from .charts import closed_forms, legend, marks
 from .data import UNIT, Data, data_set
 from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick
 from .measure import Error
 from .rivals import KNorm, LaplaceSums, hardt_talwar
-from .style import LOOKS, Look, figure, plain_log_ticks
+from .style import DASHDOT, DASHES, DOTS, LOOKS, Look, figure, plain_log_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,9 +42,9 @@ WITHIN: Final = 0.02
 
 BOX, APART, SUMS, STAIRS, NORM = "box", "apart", "sums", "stairs", "norm"
 _LOOKS: Final = {
-    APART: Look("#0072B2", (0, (5.0, 2.0)), "D", "separate hourglasses at ε/d"),
-    SUMS: Look("#CC79A7", (0, (1.3, 1.7)), "s", "Laplace on d sums and one count"),
-    NORM: Look("#E69F00", (0, (6.0, 1.8, 1.2, 1.8)), "", "K-norm (l∞)"),
+    APART: Look("#0072B2", DASHES, "D", "separate hourglasses at ε/d"),
+    SUMS: Look("#CC79A7", DOTS, "s", "Laplace on d sums and one count"),
+    NORM: Look("#E69F00", DASHDOT, "", "K-norm (l∞)"),
     STAIRS: Look("#000000", (0, (2.6, 1.4)), "", "K-norm (l∞), stairs and wide centre"),
     BOX: Look(LOOKS["hourglass"].colour, "-", "o", "hourglass of the box"),
 }
@@ -101,15 +100,9 @@ def _point(
     if series not in _DRAWS or d not in MEASURED:
         return Point(series, d, lead, closed_form=lead, panel=panel)
     squares = [_DRAWS[series](epsilon, d, data, settings) for _ in range(PORTIONS)]
-    error = _error(np.concatenate(squares))
     tick()
-    unit *= settings.records**2
-    return Point(series, d, error.mse * unit, error.se * unit, lead, error.runs, panel)
-
-
-def _error(squares: Floats) -> Error:
-    runs = len(squares)
-    return Error(float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(runs), runs)
+    error = Error.of(np.concatenate(squares))
+    return error.point(series, d, unit * settings.records**2, lead, panel)
 
 
 # --- squared errors, one per run --------------------------------------------------------------
@@ -175,8 +168,7 @@ def draw(table: Table) -> Figure:
 
 def _line(ax: Axes, points: Sequence[Point], look: Look) -> None:
     """The closed form, and marks with bars where errors were measured."""
-    ax.plot([p.x for p in points], [p.closed_form for p in points], color=look.colour,
-            linestyle=look.dash)  # fmt: skip
+    closed_forms(ax, points, look)
     measured = [p for p in points if p.runs]
     if measured:
         marks(ax, measured, look, line=False)

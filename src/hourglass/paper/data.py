@@ -39,10 +39,10 @@ def data_set(mean: float, records: int, bits: Bits, grid: Grid = UNIT) -> Data:
     return Data(Totals(int(cells.sum()), records), float(values.mean()))
 
 
-def data_sets(mean: float, records: int, runs: int, bits: Bits, grid: Grid = UNIT) -> Data:
+def data_sets(mean: float, records: int, runs: int, bits: Bits) -> Data:
     """A fresh data set for every run."""
     values = _values(mean, runs * records, bits).reshape(runs, records)
-    cells = _nearest(values, grid).sum(axis=1)
+    cells = _nearest(values, UNIT).sum(axis=1)
     counts = np.full(runs, records)
     return Data(Totals(cells.astype(object), counts.astype(object)), values.mean(axis=1))
 

@@ -13,7 +13,7 @@ from . import charts
 from .data import UNIT, data_sets
 from .exhibit import Claim, Exhibit, Point, Settings, Table, Tick
 from .measure import error_of
-from .style import Look, figure, plain_log_ticks
+from .style import DASHDOT, DASHES, DOTS, Look, figure, plain_log_ticks
 from .sweeps import SIZES
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ MEANS: Final = (0.01, 0.25, 0.5)
 #: A posterior takes a hundred times as long as the noise, so this study gets a tenth of the runs.
 SHARE: Final = 10
 LOOKS: Final = {
-    "ratio": Look("#777777", (0, (1.3, 1.7)), "s", "ratio (the paper's)"),
+    "ratio": Look("#777777", DOTS, "s", "ratio (the paper's)"),
     "projected": Look("#D55E00", "-", "o", "projected"),
-    "posterior": Look("#000000", (0, (5.0, 2.0)), "^", "posterior"),
-    "jeffreys": Look("#0072B2", (0, (6.0, 1.8, 1.2, 1.8)), "D", "jeffreys"),
+    "posterior": Look("#000000", DASHES, "^", "posterior"),
+    "jeffreys": Look("#0072B2", DASHDOT, "D", "jeffreys"),
 }
 
 
@@ -52,8 +52,7 @@ def _points(settings: Settings, tick: Tick) -> Iterator[Point]:
                 "jeffreys": posterior_shares(noisy, algorithm.law, "jeffreys"),
             }
             for name, estimate in estimates.items():
-                error = error_of(estimate, data)
-                yield Point(name, records, error.mse, error.se, runs=error.runs, panel=f"{mean:g}")
+                yield error_of(estimate, data).point(name, records, panel=f"{mean:g}")
             tick()
 
 

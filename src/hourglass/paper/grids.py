@@ -10,9 +10,9 @@ from ..estimate.accuracy import leading_error, sigma2
 from ..mechanisms.base import make
 from . import charts
 from .data import UNIT, data_set, grid_data_set
-from .exhibit import SIGMAS, Claim, Exhibit, Point, Settings, Table, Tick, furthest
+from .exhibit import SIGMAS, Claim, Exhibit, Settings, Table, Tick, furthest
 from .measure import measure
-from .style import Look, figure, label_ends, plain_log_ticks
+from .style import DASHDOT, DASHES, DOTS, Look, figure, label_ends, plain_log_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,9 +32,9 @@ GRIDS: Final = {
 }
 LOOKS: Final = {
     "yes/no": Look("#7A2E00", "-", "s", "yes/no (1 cell)"),
-    "ratings 1 to 5": Look("#B04A00", (0, (5.0, 2.0)), "^", "ratings 1–5 (4 cells)"),
-    "ages 0 to 120": Look("#D55E00", (0, (6.0, 1.8, 1.2, 1.8)), "D", "ages 0–120 (120 cells)"),
-    "real values": Look("#555555", (0, (1.3, 1.7)), "o", "real values (2³² cells)"),
+    "ratings 1 to 5": Look("#B04A00", DASHES, "^", "ratings 1–5 (4 cells)"),
+    "ages 0 to 120": Look("#D55E00", DASHDOT, "D", "ages 0–120 (120 cells)"),
+    "real values": Look("#555555", DOTS, "o", "real values (2³² cells)"),
 }
 
 
@@ -51,9 +51,7 @@ def table(settings: Settings, tick: Tick) -> Table:
             unit = settings.records**2 / real
             place = grid.lower + a * (grid.upper - grid.lower)
             lead = leading_error(epsilon, mean=place, bounds=grid.bounds, grid=grid.cells) / real
-            points.append(
-                Point(name, float(epsilon), error.mse * unit, error.se * unit, lead, error.runs)
-            )
+            points.append(error.point(name, float(epsilon), unit, lead))
             tick()
     return Table("epsilon", "mse_over_real_valued_optimum", tuple(points))
 

@@ -17,7 +17,7 @@ from ..mechanisms.base import make
 from . import charts
 from .data import UNIT, Data, Floats, data_set
 from .exhibit import Claim, Exhibit, Point, Settings, Table, Tick
-from .style import INK, Look, figure, plain_log_ticks
+from .style import DASHES, DOTS, INK, Look, figure, plain_log_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,9 +37,9 @@ WIDTH, COVERAGE = "width", "coverage"
 LOOKS: Final = {
     f"{float(epsilon):g}": Look(colour, dash, mark, f"ε = {float(epsilon):g}")
     for epsilon, colour, dash, mark in (
-        (EPSILONS[0], "#5A2200", (0, (1.3, 1.7)), "s"),
+        (EPSILONS[0], "#5A2200", DOTS, "s"),
         (EPSILONS[1], "#D55E00", "-", "o"),
-        (EPSILONS[2], "#F29B5C", (0, (5.0, 2.0)), "^"),
+        (EPSILONS[2], "#F29B5C", DASHES, "^"),
     )
 }
 

@@ -39,11 +39,7 @@ def table(settings: Settings, tick: Tick) -> Table:
             error = measure(make("hourglass", epsilon, UNIT), data, settings.times(RUNS))
             unit = settings.records**2 / sigma2(epsilon)
             form = (1 - data.mean) ** 2 + data.mean**2
-            points.append(
-                Point(
-                    f"{float(epsilon):g}", mean, error.mse * unit, error.se * unit, form, error.runs
-                )
-            )
+            points.append(error.point(f"{float(epsilon):g}", mean, unit, form))
             tick()
     return Table("mean", "mse_over_bound", tuple(points))
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "INK", "LOOKS", "Look", "figure", "house_style", "label_ends", "looks_of", "plain_log_ticks"
+    "DASHDOT", "DASHES", "DOTS", "INK", "LOOKS", "Look", "figure", "house_style", "label_ends",
+    "looks_of", "plain_log_ticks",
 ]  # fmt: skip
 
 INK: Final = "#222222"
@@ -39,16 +40,16 @@ class Look:
     filled: bool = True
 
 
-_DASHES: Final = (0, (5.0, 2.0))
-_DASHDOT: Final = (0, (6.0, 1.8, 1.2, 1.8))
-_DOTS: Final = (0, (1.3, 1.7))
+DASHES: Final = (0, (5.0, 2.0))
+DASHDOT: Final = (0, (6.0, 1.8, 1.2, 1.8))
+DOTS: Final = (0, (1.3, 1.7))
 
 LOOKS: Final[dict[str, Look]] = {
     "hourglass": Look("#D55E00", "-", "o", "hourglass"),
-    "staircase": Look("#0072B2", _DASHES, "D", "2-d staircase"),
-    "laplace": Look("#009E73", _DASHES, "o", "transformed Laplace"),
-    "shifted": Look("#E69F00", _DASHDOT, "^", "shifted Laplace"),
-    "independent": Look("#CC79A7", _DOTS, "s", "independent Laplace"),
+    "staircase": Look("#0072B2", DASHES, "D", "2-d staircase"),
+    "laplace": Look("#009E73", DASHES, "o", "transformed Laplace"),
+    "shifted": Look("#E69F00", DASHDOT, "^", "shifted Laplace"),
+    "independent": Look("#CC79A7", DOTS, "s", "independent Laplace"),
     "swap": Look("#000000", "", "x", "swap staircase"),
     "lower bound": Look("#000000", "-", "", "lower bound"),
 }
@@ -127,11 +128,15 @@ def _matplotlib() -> Any:
     return matplotlib
 
 
-def label_ends(ax: Axes, ends: Sequence[tuple[float, float, Look]], *, gap: float = 0.065) -> None:
+#: Between labels, as a fraction of the axes' height.
+GAP: Final = 0.065
+
+
+def label_ends(ax: Axes, ends: Sequence[tuple[float, float, Look]]) -> None:
     """Label each line at its right end (x, y), moving labels apart if they would overlap."""
     heights = [_height(ax, y) for _, y, _ in ends]
     order = sorted(range(len(ends)), key=lambda i: heights[i])
-    places = dict(zip(order, _apart([heights[i] for i in order], gap), strict=True))
+    places = dict(zip(order, _apart([heights[i] for i in order], GAP), strict=True))
     for i, (x, y, look) in enumerate(ends):
         ax.annotate(
             look.label,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 from ..estimate.accuracy import sigma2
 from ..estimate.point import leading_of
 from ..mechanisms.base import make
-from .data import UNIT, Data, data_set, data_sets
+from .data import UNIT, data_set, data_sets
 from .exhibit import Point, Settings, Table, Tick
-from .measure import Error, measure
+from .measure import measure
 
 __all__ = [
     "BASELINE", "BOUND", "SMALL_MEAN", "over_epsilon", "over_means", "over_records", "ratios",
@@ -37,28 +37,16 @@ def over_epsilon(
     times: int = 1,
 ) -> Table:
     """n^2 MSE eps^2/2 at a small mean; a data set per epsilon, the same for all algorithms."""
-    settings = settings.times(times)
-
-    def points() -> Iterator[Point]:
-        for epsilon in epsilons:
-            data = data_set(SMALL_MEAN, settings.records, settings.bits)
-            yield from _large(names, epsilon, float(epsilon), data, settings, tick)
-
-    return Table("epsilon", "normalised_mse", tuple(points()))
+    sweep = [(float(epsilon), epsilon, SMALL_MEAN) for epsilon in epsilons]
+    return Table("epsilon", "normalised_mse", _large(names, sweep, settings.times(times), tick))
 
 
 def over_means(
     names: Sequence[str], epsilon: Fraction, settings: Settings, tick: Tick, *, times: int = 1
 ) -> Table:
     """n^2 MSE eps^2/2 over the mean; a data set per mean, the same for all algorithms."""
-    settings = settings.times(times)
-
-    def points() -> Iterator[Point]:
-        for mean in means(settings.records):
-            data = data_set(mean, settings.records, settings.bits)
-            yield from _large(names, epsilon, mean, data, settings, tick)
-
-    return Table("mean", "normalised_mse", tuple(points()))
+    sweep = [(mean, epsilon, mean) for mean in means(settings.records)]
+    return Table("mean", "normalised_mse", _large(names, sweep, settings.times(times), tick))
 
 
 def means(records: int) -> list[float]:
@@ -72,14 +60,23 @@ def means(records: int) -> list[float]:
 
 
 def _large(
-    names: Sequence[str], epsilon: Fraction, x: float, data: Data, settings: Settings, tick: Tick
-) -> Iterator[Point]:
-    unit = float(epsilon) ** 2 / 2
-    for name, mechanism, lead in _algorithms(names, epsilon, data.mean, settings):
-        error = measure(mechanism, data, settings)
-        yield _scaled(name, x, error, settings.records**2 * unit, lead * unit)
-        tick()
-    yield Point(BOUND, x, sigma2(epsilon) * unit, closed_form=sigma2(epsilon) * unit)
+    names: Sequence[str],
+    sweep: Iterable[tuple[float, Fraction, float]],
+    settings: Settings,
+    tick: Tick,
+) -> tuple[Point, ...]:
+    """The errors and the lower bound at each (x, epsilon, mean)."""
+    points = []
+    for x, epsilon, mean in sweep:
+        data = data_set(mean, settings.records, settings.bits)
+        unit = float(epsilon) ** 2 / 2
+        for name, mechanism, lead in _algorithms(names, epsilon, data.mean, settings):
+            error = measure(mechanism, data, settings)
+            points.append(error.point(name, x, settings.records**2 * unit, lead * unit))
+            tick()
+        bound = sigma2(epsilon) * unit
+        points.append(Point(BOUND, x, bound, closed_form=bound))
+    return tuple(points)
 
 
 def _algorithms(
@@ -94,23 +91,17 @@ def _algorithms(
         yield own.name, mechanism, own.lead(mechanism, mean)
 
 
-def _scaled(series: str, x: float, error: Error, unit: float, closed_form: float) -> Point:
-    return Point(series, x, error.mse * unit, error.se * unit, closed_form, error.runs)
-
-
 def over_records(names: Sequence[str], epsilon: Fraction, settings: Settings, tick: Tick) -> Table:
     """MSE eps^2/2 over |D| = 2^0..2^6 at a small mean; a fresh data set in every run."""
-
-    def points() -> Iterator[Point]:
-        unit = float(epsilon) ** 2 / 2
-        for records in SIZES:
-            data = data_sets(SMALL_MEAN, records, settings.runs, settings.bits)
-            for name, mechanism, lead in _algorithms(names, epsilon, SMALL_MEAN, settings):
-                error = measure(mechanism, data, settings)
-                yield _scaled(name, records, error, unit, lead / records**2 * unit)
-                tick()
-
-    return Table("records", "mse_times_half_epsilon_squared", tuple(points()))
+    points = []
+    unit = float(epsilon) ** 2 / 2
+    for records in SIZES:
+        data = data_sets(SMALL_MEAN, records, settings.runs, settings.bits)
+        for name, mechanism, lead in _algorithms(names, epsilon, SMALL_MEAN, settings):
+            error = measure(mechanism, data, settings)
+            points.append(error.point(name, records, unit, lead / records**2 * unit))
+            tick()
+    return Table("records", "mse_times_half_epsilon_squared", tuple(points))
 
 
 def ratios_of(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 import numpy as np
+
+from .threads import cores
 
 __all__ = ["BLOCK", "LONGEST", "MOST", "PAD", "ahead", "blocks", "open_binary"]
 
@@ -83,10 +84,9 @@ def _cut(block: bytes, multiline: bool) -> int:
 
 def ahead(work: Callable[[bytes], Made], parts: Iterable[bytes]) -> Iterator[Made]:
     """Yield ``work(part)`` for each part, in order, computed by threads a few parts ahead."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     waiting: deque[tuple[Future[Made], int]] = deque()
     size = 0
-    pool = ThreadPoolExecutor(min(THREADS, cores))
+    pool = ThreadPoolExecutor(min(THREADS, cores()))
     try:
         for part in parts:
             while waiting and size + len(part) > AHEAD:

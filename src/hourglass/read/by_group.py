@@ -21,7 +21,6 @@ from .several import Target, either, quantised
 __all__ = ["groups_of_blocks"]
 
 Rows = npt.NDArray[np.intp]
-Whole = npt.NDArray[np.int64]
 
 #: The position of rows that do not count: the last one.
 _NOWHERE: Final = -1

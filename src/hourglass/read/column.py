@@ -30,7 +30,7 @@ from .kernel import CHUNK, Chunk, Part, slices
 from .source import Field, Schema, guarded
 from .sql.query import Question
 
-__all__ = ["Column", "Columns", "arrow_later", "column"]
+__all__ = ["Column", "Columns", "InMemory", "arrow_later", "column"]
 
 Array = npt.NDArray[Any]
 
@@ -46,8 +46,19 @@ _REMEDY: Final = "give numbers: a list, a NumPy array, a pandas or Polars Series
 _OTHERS: Final = frozenset({"pandas", "polars", "pyarrow", "_io", "_csv", "sqlite3"})
 
 
+class InMemory:
+    """The base of the sources in memory, on which no SQL runs."""
+
+    name: ClassVar[str] = "memory"
+    parse: ClassVar[str | None] = None
+    parses: ClassVar[bool] = False
+
+    def sql(self, query: Question, bounds: Bounds) -> None:
+        """No SQL runs."""
+
+
 @dataclass(frozen=True)
-class Column:
+class Column(InMemory):
     """A column of numbers: its declared kind, and where its chunks come from.
 
     For columns that are in memory as a whole, ``part`` returns the values between two rows and
@@ -60,16 +71,9 @@ class Column:
     part: Callable[[int, int], Part] | None = None
     rows: int = 0
 
-    name: ClassVar[str] = "memory"
-    parse: ClassVar[str | None] = None
-    parses: ClassVar[bool] = False
-
     def schema(self) -> Schema:
         """One column without a name."""
         return Schema((Field("", self.kind),))
-
-    def sql(self, query: Question, bounds: Bounds) -> None:
-        """No SQL runs."""
 
     def run(self, sql: str | None, query: Question) -> Groups:
         """The totals that the query asks for; reads the values, once."""
@@ -360,15 +364,11 @@ def _number(x: Any) -> float:
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(InMemory):
     """The columns that a question needs; ``names`` are all columns of the data."""
 
     names: tuple[str, ...]
     columns: Mapping[str, Column]
-
-    name: ClassVar[str] = "memory"
-    parse: ClassVar[str | None] = None
-    parses: ClassVar[bool] = False
 
     @classmethod
     def of(cls, data: Any, names: tuple[str, ...], wanted: tuple[str, ...]) -> Columns:

@@ -63,11 +63,9 @@ def frame_of(data: Any, wanted: tuple[str, ...]) -> Frame | None:
         try:
             import pyarrow
         except ImportError:
-            pyarrow = None
-        if pyarrow is None:
             raise DataError(
                 f"data of type {type(data).__name__} is Arrow data; install pyarrow to read it"
-            )
+            ) from None
         what = (
             f"data of type {type(data).__name__} is not a table; a column in memory is given "
             "without a column name"

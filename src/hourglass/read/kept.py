@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.keys import Keys
 from ..core.limits import Bounds
-from ..core.totals import Groups
+from ..core.totals import Groups, Secret
 from ..errors import OptionError
 from .source import Schema, Source
 from .sql.query import Question
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Kept"]
 
 
-class Kept:
-    """The totals of a table, kept in memory for a list of questions. Secret.
+class Kept(Secret):
+    """The totals of a table, kept in memory for a list of questions.
 
     Questions take it as their data. A question whose totals were not read is refused when it is
     constructed, before anything is charged.
@@ -39,12 +39,6 @@ class Kept:
         self.place = place
         self._schema = source.schema()
         self._totals: dict[Hashable, Groups] = {}
-
-    def __repr__(self) -> str:
-        return "Kept(secret)"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("totals are secret and cannot be pickled or copied")
 
     def keep(
         self, query: Any, groups: Groups, keys: PublicKeys | None = None, most: int | None = None

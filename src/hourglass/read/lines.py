@@ -34,7 +34,16 @@ from ..errors import DataError
 from .blocks import LONGEST, MOST, PAD
 from .source import Field, Schema
 
-__all__ = ["CHANGED", "JSON_MARKS", "Views", "check_case", "records", "split_line", "text_schema"]
+__all__ = [
+    "CHANGED",
+    "JSON_MARKS",
+    "Views",
+    "check_case",
+    "is_text",
+    "records",
+    "split_line",
+    "text_schema",
+]
 
 Array = npt.NDArray[Any]
 
@@ -219,9 +228,9 @@ class _Lines:
             alike = (lengths == len(header)) & (self.marks[self.starts] == header[0])
             for i in np.flatnonzero(alike).tolist():
                 kept[i] &= self.line(i) != header
-        if not self.block.isascii() and not _is_text(self.block):
+        if not self.block.isascii() and not is_text(self.block):
             for i in range(len(kept)):
-                kept[i] &= _is_text(self.line(i))
+                kept[i] &= is_text(self.line(i))
         return kept
 
     def line(self, i: int) -> bytes:
@@ -262,7 +271,8 @@ def _marks(line: bytes, counted: bytes) -> int:
     return sum(line.count(mark) for mark in counted)
 
 
-def _is_text(data: bytes) -> bool:
+def is_text(data: bytes) -> bool:
+    """Whether the bytes are UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -139,7 +139,11 @@ class FileSet:
 
     def headers(self) -> frozenset[bytes]:
         """The header lines of text files, which must all name the same columns."""
-        first, *others = ((name, self._header(name)) for name in self.paths)
+        return self.checked_headers((name, self._header(name)) for name in self.paths)
+
+    def checked_headers(self, headers: Iterable[tuple[str, bytes]]) -> frozenset[bytes]:
+        """Check the header line of each file, which must all name the same columns."""
+        first, *others = ((name, self._checked(name, line)) for name, line in headers)
         for name, line in others:
             if self.names(line) != self.names(first[1]):
                 raise DataError(
@@ -179,12 +183,12 @@ class FileSet:
                 f"{path!r}: its first line is longer than {_LONGEST_HEADER} bytes; give a header "
                 "line with the columns' names"
             )
+        return line
+
+    def _checked(self, path: str, line: bytes) -> bytes:
+        """Check that a header line can be used."""
         if not line:
             raise DataError(f"{path!r} has no header line; give one with the columns' names")
-        return self.checked_header(path, line)
-
-    def checked_header(self, path: str, line: bytes) -> bytes:
-        """Check that a header line can be used."""
         try:
             readable = "\0" not in line.decode()
         except UnicodeDecodeError:

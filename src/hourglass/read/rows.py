@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
-from ..core.limits import Bounds
 from ..core.totals import Groups, Totals
 from ..errors import DataError
-from .column import arrow_later
+from .column import InMemory, arrow_later
 from .open import is_lone_column, is_table, open_table
 from .source import Schema, Source, guarded
 from .sql.query import Question
@@ -22,7 +21,7 @@ __all__ = ["Rows", "open_rows"]
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(InMemory):
     """Data in memory whose elements are rows; nothing is read before the charge.
 
     Arrow data of another library is loaded to count it.
@@ -31,16 +30,9 @@ class Rows:
     data: Any = field(repr=False)
     load: Callable[[], Any] | None = None
 
-    name: ClassVar[str] = "memory"
-    parse: ClassVar[str | None] = None
-    parses: ClassVar[bool] = False
-
     def schema(self) -> Schema:
         """An empty schema, since there are no named columns."""
         return Schema(())
-
-    def sql(self, query: Question, bounds: Bounds) -> None:
-        """No SQL runs."""
 
     def run(self, sql: str | None, query: Question) -> Groups:
         """The number of rows; an iterator is consumed."""

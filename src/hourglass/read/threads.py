@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
-__all__ = ["HEAD_START", "THREADED_ROWS", "in_threads", "threads_for"]
+__all__ = ["HEAD_START", "THREADED_ROWS", "cores", "in_threads", "threads_for"]
 
 Result = TypeVar("Result")
 
@@ -28,11 +28,13 @@ _pool: ThreadPoolExecutor | None = None
 
 def threads_for(rows: int) -> int:
     """How many threads add up this many rows."""
-    if rows < THREADED_ROWS:
-        return 1
+    return 1 if rows < THREADED_ROWS else min(MAX_THREADS, cores())
+
+
+def cores() -> int:
+    """How many cores this process may use."""
     known = hasattr(os, "sched_getaffinity")  # as on Linux
-    cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
-    return min(MAX_THREADS, cores)
+    return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
 
 
 def in_threads(

@@ -22,9 +22,9 @@ import numpy as np
 
 from ..core.exact import to_double
 from ..core.keys import NAMELESS, KeyColumn, Keys
-from ..core.limits import Bounds, Grid
+from ..core.limits import Bounds, Grid, one_or_more
 from ..core.totals import NoisyTotals
-from ..errors import OptionError, shown
+from ..errors import OptionError
 from ..estimate import point
 from ..estimate.interval import mean_ends, sum_ends
 from ..estimate.outside import count_ends
@@ -55,9 +55,9 @@ class Answer(Sampled):
 
     noisy_totals: NoisyTotals
     epsilon: Fraction
-    delta: Fraction
+    delta: Fraction = Fraction(0)
     estimator: str
-    unit: str
+    unit: str = "row"
     private: bool
     _algorithm: MeanMechanism
     by: tuple[str, ...] = ()
@@ -72,8 +72,6 @@ class Answer(Sampled):
 
     #: Whether the rows are groups.
     _by_group: ClassVar[bool]
-    #: The attributes that repr() shows.
-    _shown: ClassVar[tuple[str, ...]]
 
     def __post_init__(self) -> None:
         if self.by:
@@ -88,16 +86,6 @@ class Answer(Sampled):
     def grid(self) -> int:
         """The number of cells that the range is divided into."""
         return self._algorithm.grid.cells
-
-    @property
-    def algorithm(self) -> str:
-        """The algorithm's name."""
-        return self._algorithm.name
-
-    @property
-    def adjacency(self) -> str:
-        """ "add-remove", or "swap" if the number of records is not protected."""
-        return self._algorithm.adjacency
 
     # --- figures: numbers if there is one row, arrays by group ---------------------------
 
@@ -253,10 +241,6 @@ class Answer(Sampled):
     def _range(self) -> Range:
         return Range(self.column, self.bounds, self.grid, self.missing, self.as_real)
 
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)
-        return f"{type(self).__name__}({shown})"
-
     @property
     def _clamped(self) -> str:
         what = named(self.column) if self.column else "the values"
@@ -298,8 +282,7 @@ class Answer(Sampled):
 
     def few(self, fewest: int = 1) -> Any:
         """Whether there may be fewer than ``fewest`` records, by the 95 % interval of the count."""
-        if isinstance(fewest, bool) or not isinstance(fewest, int) or fewest < 1:
-            raise OptionError(f"fewest={shown(fewest)} is not a whole number of 1 or more")
+        one_or_more("fewest", fewest)
         return least_count(self._algorithm, self.noisy_totals, 0.95) < fewest
 
 
@@ -335,7 +318,7 @@ def _stored_class(answer: Any) -> str | None:
 
 def stored_terms(answer: Answer) -> dict[str, Any]:
     """What every answer has: what was asked and promised, and the noisy totals."""
-    noisy, bounds = answer.noisy_totals, answer.bounds
+    noisy, bounds, rate = answer.noisy_totals, answer.bounds, answer.outside_epsilon
     return {
         "epsilon": str(answer.epsilon),
         "delta": str(answer.delta),
@@ -345,9 +328,9 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
         **({} if bounds.leaves is None else {"bounds_leave": list(bounds.leaves)}),
         "grid": answer.grid,
         "own_grid": answer._algorithm.grid.own,
-        "algorithm": answer.algorithm,
+        "algorithm": answer._algorithm.name,
         "estimator": answer.estimator,
-        "adjacency": answer.adjacency,
+        "adjacency": answer._algorithm.adjacency,
         "unit": answer.unit,
         "column": answer.column,
         **({} if answer.where is None else {"where": answer.where}),
@@ -363,7 +346,7 @@ def stored_terms(answer: Answer) -> dict[str, Any]:
             **({} if noisy.below is None else {"below": _integers(noisy.below)}),
             **({} if noisy.above is None else {"above": _integers(noisy.above)}),
         },
-        **_stored_outside(answer),
+        **({} if rate is None else {"outside_epsilon": str(rate)}),
         **answer._algorithm.stored(),
     }
 
@@ -481,11 +464,6 @@ def _value(value: Any, kind: str) -> Any:
 def _plain(column: Any) -> list[Any]:
     values = column.tolist() if isinstance(column, np.ndarray) else column
     return [value.isoformat() if isinstance(value, date) else value for value in values]
-
-
-def _stored_outside(answer: Answer) -> dict[str, Any]:
-    rate = answer.outside_epsilon
-    return {} if rate is None else {"outside_epsilon": str(rate)}
 
 
 def _integers(totals: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..estimate.interval import Interval
-from .answer import check_stored, figure_names, named_keys
+from .answer import Answer, check_stored, figure_names, named_keys
 from .presented import SHOWN, TOO_FEW, Sampled, no_such_key
 from .release import Release, Releases
 from .rendering import clamped, group_label, grouped, label, listed, named, replaced, rounded
@@ -36,77 +36,71 @@ class Columns(Sampled, Mapping[Any, Any]):
         return tuple(self._parts)
 
     @property
-    def _first(self) -> Any:
-        return next(iter(self._parts.values()))
+    def _first(self) -> Answer:
+        first: Answer = next(iter(self._parts.values()))
+        return first
+
+    @property
+    def _keyed(self) -> Mapping[Any, Any]:
+        """What this is a mapping like: the releases of a column by group, or the columns."""
+        found: Mapping[Any, Any] = next(iter(self._parts.values())) if self.by else self._parts
+        return found
 
     # --- what all columns share -------------------------------------------------------------
 
     @property
     def epsilon(self) -> Fraction:
         """The epsilon that the whole answer costs."""
-        found: Fraction = self._first.epsilon
-        return found
+        return self._first.epsilon
 
     @property
     def delta(self) -> Fraction:
         """The delta that it costs; 0 for pure epsilon-DP."""
-        found: Fraction = self._first.delta
-        return found
+        return self._first.delta
 
     @property
     def by(self) -> tuple[str, ...]:
         """The columns that the answer is grouped by."""
-        found: tuple[str, ...] = self._first.by
-        return found
+        return self._first.by
 
     @property
     def groups(self) -> Sequence[tuple[Any, ...]]:
         """The keys of the groups; a single empty key if the answer is not by group."""
-        found: Sequence[tuple[Any, ...]] = self._first.groups
-        return found
+        return self._first.groups
 
     @property
     def threshold(self) -> int | None:
         """The noisy count from which a group with a secret name is published."""
-        found: int | None = self._first.threshold
-        return found
+        return self._first.threshold
 
     @property
     def estimator(self) -> str:
         """How means are computed from the noisy totals."""
-        return str(self._first.estimator)
+        return self._first.estimator
 
     @property
     def unit(self) -> str:
         """Whose presence is hidden."""
-        return str(self._first.unit)
+        return self._first.unit
 
     @property
-    def algorithm(self) -> str:
-        """The algorithm's name."""
-        return str(self._first.algorithm)
-
-    @property
-    def adjacency(self) -> str:
-        """ "add-remove": the number of records is protected."""
-        return str(self._first.adjacency)
+    def _algorithm(self) -> Any:
+        return self._first._algorithm
 
     @property
     def outside_epsilon(self) -> Fraction | None:
         """The rate of the noise on each number of values outside the bounds, if asked."""
-        found: Fraction | None = self._first.outside_epsilon
-        return found
+        return self._first.outside_epsilon
 
     @property
     def private(self) -> bool:
         """False if the random bits were not secret."""
-        return bool(self._first.private)
+        return self._first.private
 
     @property
     def where(self) -> str | None:
         """The filter on the rows; None if there was none."""
-        found: str | None = self._first.where
-        return found
+        return self._first.where
 
     @property
     def bounds(self) -> dict[str, Any]:
@@ -123,18 +117,18 @@ class Columns(Sampled, Mapping[Any, Any]):
     def __getitem__(self, key: Any) -> Any:
         if not self.by:
             return self.column(key)
-        if key in self._parts and key not in self._first:
+        if key in self._parts and key not in self._keyed:
             raise KeyError(f"{key!r} is a column, not a group; see column({key!r})")
         return Columns({name: part[key] for name, part in self._parts.items()})
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._first if self.by else self._parts)
+        return iter(self._keyed)
 
     def __len__(self) -> int:
-        return len(self._first if self.by else self._parts)
+        return len(self._keyed)
 
     def __contains__(self, key: object) -> bool:
-        return key in (self._first if self.by else self._parts)
+        return key in self._keyed
 
     def column(self, name: str) -> Any:
         """The release of one column; by group, its :class:`Releases`."""
@@ -253,7 +247,7 @@ class Columns(Sampled, Mapping[Any, Any]):
         ``purpose`` are details that only the publisher knows.
         """
         ranges = [part._range for part in self._parts.values()]
-        return stated(self, ranges, self._first._algorithm, budget, **details)
+        return stated(self, ranges, self._algorithm, budget, **details)
 
     def _by_column(self) -> Mapping[str, Any]:
         return self._parts
@@ -282,8 +276,9 @@ class Columns(Sampled, Mapping[Any, Any]):
                 ]
                 for name, one in self._parts.items()
             ]  # fmt: skip
-            count = self._first._printed(confidence, "count")
-            rows.append([f"{self._first._counted} (shared)", *count, ""])
+            shared: Any = self._first
+            count = shared._printed(confidence, "count")
+            rows.append([f"{shared._counted} (shared)", *count, ""])
             if few[0]:
                 head, rows = [*head, "note"], [[*row, ""] for row in rows]
                 rows[-1][-1] = TOO_FEW
@@ -306,17 +301,15 @@ class Columns(Sampled, Mapping[Any, Any]):
                 "columns() and --format csv have the numbers of values below and above the bounds."
             )
             return [] if self.outside_epsilon is None else [told]
-        return [
-            f"{label([name])}: {note}"
-            for name, part in self._parts.items()
-            for note in part._outside_notes(confidence)
-        ]
+        return self._of_each(lambda part: part._outside_notes(confidence))
 
     def _expected_outside(self) -> list[str]:
+        return self._of_each(lambda part: part._expected_outside())
+
+    def _of_each(self, notes: Callable[[Any], list[str]]) -> list[str]:
+        """The notes of each column, with its name."""
         return [
-            f"{label([name])}: {note}"
-            for name, part in self._parts.items()
-            for note in part._expected_outside()
+            f"{label([name])}: {note}" for name, part in self._parts.items() for note in notes(part)
         ]
 
     def _marks(self, fewest: int) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -95,7 +95,7 @@ class Total(Derived):
         if of == "population":
             check_sampled(self.unit, groups=copies)
             found = population(algorithm, noisy, confidence, self.mean, copies=copies)
-            return found if copies == 1 else _valid(found.low, found.high, found)
+            return found if copies == 1 else replace(found, kind="valid")
         if of not in ("mean", "sum", "count"):
             raise OptionError(f"of={shown(of)} is not one of mean, sum, count, population")
         value = getattr(self, of)
@@ -180,7 +180,3 @@ def total_of(releases: Releases, keys: Sequence[Any] | None) -> Total:
         tuple(chosen), whole, releases._algorithm, releases.private, releases.asked, releases.unit,
         releases.estimator,
     )  # fmt: skip
-
-
-def _valid(low: float, high: float, like: Interval) -> Interval:
-    return Interval(low, high, like.confidence, like.of, "valid")

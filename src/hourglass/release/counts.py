@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from ..core.exact import to_double
 from ..core.keys import NAMELESS, Keys
+from ..core.limits import one_or_more
 from ..core.totals import NoisyCounts
-from ..errors import OptionError, shown
 from ..estimate.interval import Interval
 from ..estimate.outside import count_ends
 from ..mechanisms.base import make
@@ -50,16 +50,6 @@ class _Counted(Presented):
     _usual: ClassVar[str] = LaplaceCount.name
 
     @property
-    def algorithm(self) -> str:
-        """The algorithm's name."""
-        return self._algorithm.name
-
-    @property
-    def adjacency(self) -> str:
-        """ "add-remove"."""
-        return self._algorithm.adjacency
-
-    @property
     def expected_error(self) -> float:
         """The root mean squared error of a count, which does not depend on the data."""
         return float(np.sqrt(to_double(self._algorithm.law.variance)))
@@ -74,8 +64,7 @@ class _Counted(Presented):
 
     def few(self, fewest: int = 1) -> Any:
         """Whether there may be fewer than ``fewest`` records, by the 95 % interval of the count."""
-        if isinstance(fewest, bool) or not isinstance(fewest, int) or fewest < 1:
-            raise OptionError(f"fewest={shown(fewest)} is not a whole number of 1 or more")
+        one_or_more("fewest", fewest)
         return np.asarray(self._ends(0.95)[0] < fewest, dtype=bool)
 
     def columns(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:
@@ -217,6 +206,7 @@ class Count(_Counted):
     """
 
     _by_group: ClassVar[bool] = False
+    _shown: ClassVar[tuple[str, ...]] = ("count", "epsilon", "unit", "private")
 
     @property
     def count(self) -> int:
@@ -238,12 +228,6 @@ class Count(_Counted):
             "intervals": {"count": {"confidence": confidence, "low": low, "high": high}},
             **self._stored(),
         }
-
-    def __repr__(self) -> str:
-        return (
-            f"Count(count={self.count}, epsilon={self.epsilon!r}, unit={self.unit!r}, "
-            f"private={self.private})"
-        )
 
     @property
     def _identity(self) -> tuple[Any, ...]:
@@ -268,6 +252,7 @@ class Counts(_Counted, Mapping[Any, Count]):
     """
 
     _by_group: ClassVar[bool] = True
+    _shown: ClassVar[tuple[str, ...]] = ("by", "epsilon", "delta", "threshold", "unit", "private")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", Keys.of(self.groups, len(self.by)))
@@ -316,12 +301,6 @@ class Counts(_Counted, Mapping[Any, Count]):
         """The whole answer as JSON values; :meth:`from_dict` restores it."""
         columns = self.columns(confidence, fewest=fewest)
         return stored_rows(self, columns, confidence) | self._stored()
-
-    def __repr__(self) -> str:
-        return (
-            f"Counts(by={self.by!r}, epsilon={self.epsilon!r}, delta={self.delta!r}, "
-            f"threshold={self.threshold!r}, unit={self.unit!r}, private={self.private})"
-        )
 
 
 def _whole(column: Any) -> npt.NDArray[np.int64]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from ..core.exact import decimal
-from ..core.limits import Bounds, Scale
+from ..core.limits import Bounds, Scale, one_or_more
 from ..errors import BoundsError, OptionError, shown
 from ..mechanisms.scan import Ends, Scan
 from .answer import check_stored
@@ -117,8 +117,7 @@ class FoundBounds:
 
         Give a private count. The share beyond an end of the scale is unknown and NaN.
         """
-        if isinstance(records, bool) or not isinstance(records, int) or records < 1:
-            raise OptionError(f"records={shown(records)} is not a whole number of 1 or more")
+        one_or_more("records", records)
         below, above = (
             math.nan if edge else min(1.0, target / records)
             for target, edge in zip(self.target, self.edges, strict=True)

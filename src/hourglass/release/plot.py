@@ -38,13 +38,9 @@ def check_picture(path: Any) -> Path:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        installed = False
-    else:
-        installed = True
-    if not installed:
         raise OptionError(
             "plot needs the package matplotlib; install it with: pip install 'hourglass-dp[plot]'"
-        )
+        ) from None
     return found
 
 

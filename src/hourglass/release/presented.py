@@ -106,8 +106,21 @@ def not_among(key: Any, known: Collection[Any], what: str) -> str:
 class Presented:
     """Text, HTML and frames of an answer, from its columns, its table and its terms."""
 
+    #: The attributes that repr() shows.
+    _shown: ClassVar[tuple[str, ...]]
     #: The budget that a service charged for this answer, None if it was not asked there.
     charged_to: str | None = None
+    _algorithm: Any
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm's name."""
+        return str(self._algorithm.name)
+
+    @property
+    def adjacency(self) -> str:
+        """ "add-remove", or "swap" if the number of records is not protected."""
+        return str(self._algorithm.adjacency)
 
     if not TYPE_CHECKING:  # a type checker would then accept any attribute
 
@@ -140,7 +153,7 @@ class Presented:
 
     def _terms(self: Any, rows: int) -> dict[str, list[Any]]:
         told = {"unit": self.unit, "epsilon": str(self.epsilon), "delta": str(self.delta)}
-        told |= {} if getattr(self, "where", None) is None else {"where": self.where}
+        told |= {} if self.where is None else {"where": self.where}
         told |= marked(self.private)
         return {name: [term] * rows for name, term in told.items()}
 
@@ -192,9 +205,8 @@ class Presented:
             f"{_CHANGED[self.adjacency]}.",
         ]
         notes[1:1] = self._missing()
-        where = getattr(self, "where", None)
-        if where is not None:
-            notes.insert(1, f"Rows where {label([where])}.")
+        if self.where is not None:
+            notes.insert(1, f"Rows where {label([self.where])}.")
         notes += self._expected_outside()
         if self.adjacency == "swap":
             notes.append(
@@ -238,18 +250,15 @@ class Presented:
 
     def to_pandas(self, confidence: float | None = None, *, fewest: int = 1, **more: Any) -> Any:
         """A pandas DataFrame of :meth:`columns`, with the same options."""
-        pandas = _library("pandas")
-        return pandas.DataFrame(self.columns(confidence, fewest=fewest, **more))
+        return _library("pandas").DataFrame(self.columns(confidence, fewest=fewest, **more))
 
     def to_polars(self, confidence: float | None = None, *, fewest: int = 1, **more: Any) -> Any:
         """A Polars DataFrame of :meth:`columns`, with the same options."""
-        polars = _library("polars")
-        return polars.DataFrame(self.columns(confidence, fewest=fewest, **more))
+        return _library("polars").DataFrame(self.columns(confidence, fewest=fewest, **more))
 
     def to_arrow(self, confidence: float | None = None, *, fewest: int = 1, **more: Any) -> Any:
         """A PyArrow table of :meth:`columns`, with the same options."""
-        pyarrow = _library("pyarrow")
-        return pyarrow.table(self.columns(confidence, fewest=fewest, **more))
+        return _library("pyarrow").table(self.columns(confidence, fewest=fewest, **more))
 
     def text(
         self,
@@ -279,6 +288,10 @@ class Presented:
 
     def __str__(self) -> str:
         return self.text()
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._shown)
+        return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self: Any) -> str:
         head, rows = self._table(0.95, 1, self._groups_shown(False))

@@ -22,6 +22,7 @@ from ..mechanisms.base import MeanMechanism
 from .answer import Answer, stored_terms
 from .combined import Total, total_of
 from .compared import Difference, Ratio, SumDifference, compared
+from .derived import stored
 from .outside import Outside, outside_notes, share_cells, shares_notes
 from .presented import SHOWN, TOO_FEW, UNKNOWN, group_names, no_such_key
 from .rendering import (
@@ -41,6 +42,11 @@ Floats = npt.NDArray[np.float64]
 
 #: What has an interval, in the order of the printed table; the last two only with the spread.
 _PRINTED: Final = ("mean", "sum", "count", "std", "variance")
+#: The fields of releases by group that are those of each group's release.
+_SHARED: Final = (
+    "epsilon", "delta", "estimator", "private", "_algorithm", "column", "where", "missing", "asked",
+    "outside_epsilon", "as_real",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -65,38 +71,16 @@ class Release(Answer):
         algorithm: MeanMechanism,
         noisy: NoisyTotals,
         *,
-        estimator: str,
-        private: bool,
-        unit: str = "row",
         epsilon: Fraction | None = None,
-        delta: Fraction = Fraction(0),
-        column: str | None = None,
-        where: str | None = None,
-        missing: int | float | None = None,
-        asked: str = "mean",
-        outside_epsilon: Fraction | None = None,
-        as_real: bool = False,
+        **terms: Any,
     ) -> Release:
-        """The release computed from noisy totals.
+        """The release computed from noisy totals; ``terms`` are further fields.
 
         ``epsilon`` is what is charged, which is more than the epsilon of the noise if a unit has
         several records.
         """
-        return cls(
-            noisy_totals=noisy,
-            epsilon=algorithm.epsilon if epsilon is None else epsilon,
-            delta=delta,
-            estimator=estimator,
-            unit=unit,
-            private=private,
-            column=column,
-            where=where,
-            missing=missing,
-            asked=asked,
-            outside_epsilon=outside_epsilon,
-            as_real=as_real,
-            _algorithm=algorithm,
-        )
+        charged = algorithm.epsilon if epsilon is None else epsilon
+        return cls(noisy_totals=noisy, epsilon=charged, _algorithm=algorithm, **terms)
 
     @property
     def mean(self) -> float:
@@ -198,24 +182,13 @@ class Release(Answer):
         ``population`` adds the interval for the mean of the population.
         """
         wanted = (*self._with_interval, *(["population"] if population else []))
-        intervals = {of: self.interval(confidence, of=of) for of in wanted}
+        asked = self.outside_epsilon is not None
+        outside = {"outside": self.outside.to_dict(confidence)} if asked else {}
         return {
             **self._figures(),
-            **(
-                {}
-                if self.outside_epsilon is None
-                else {"outside": self.outside.to_dict(confidence)}
-            ),
+            **outside,
             "few": bool(self.few(fewest)),
-            "intervals": {
-                of: {
-                    "confidence": confidence,
-                    "low": found.low,
-                    "high": found.high,
-                    "kind": found.kind,
-                }
-                for of, found in intervals.items()
-            },
+            "intervals": {of: stored(self.interval(confidence, of=of)) for of in wanted},
             **stored_terms(self),
         }
 
@@ -373,21 +346,9 @@ class Releases(Answer, Mapping[Any, Release]):
         return self._places.get(key) is not None
 
     def _release(self, place: int) -> Release:
-        return Release.of(
-            self._algorithm,
-            self.noisy_totals.take(place),
-            estimator=self.estimator,
-            private=self.private,
-            unit=limited(self.unit, by_group=True),
-            epsilon=self.epsilon,
-            delta=self.delta,
-            column=self.column,
-            where=self.where,
-            missing=self.missing,
-            asked=self.asked,
-            outside_epsilon=self.outside_epsilon,
-            as_real=self.as_real,
-        )
+        shared = {name: getattr(self, name) for name in _SHARED}
+        unit = limited(self.unit, by_group=True)
+        return Release(noisy_totals=self.noisy_totals.take(place), unit=unit, **shared)
 
     if not TYPE_CHECKING:  # a type checker would then accept any attribute
 

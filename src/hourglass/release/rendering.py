@@ -14,8 +14,8 @@ from itertools import chain, zip_longest
 from typing import Any, Final
 
 from ..core.exact import short_exponent
-from ..core.limits import Bounds
-from ..errors import OptionError, shown
+from ..core.limits import Bounds, one_or_more
+from ..errors import OptionError
 
 __all__ = [
     "NONE_PUBLISHED", "NOT_PRIVATE", "WIDTH", "Range", "bound", "check_sampled", "clamped",
@@ -141,8 +141,7 @@ def text_table(
     The first ``names`` columns are names, and those without any number are words. If a line would
     be longer than ``width``, the widest names are wrapped between words. Numbers are never wrapped.
     """
-    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-        raise OptionError(f"width={shown(width)} is not a whole number of 1 or more")
+    one_or_more("width", width)
     widths = [max(_width(row[i]) for row in [head, *rows]) for i in range(len(head))]
     over = sum(widths) + 2 * (len(widths) - 1) - width
     for place in sorted(range(names), key=widths.__getitem__, reverse=True):

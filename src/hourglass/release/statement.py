@@ -17,6 +17,7 @@ from ..errors import OptionError
 from ..mechanisms.base import Mechanism
 from ..mechanisms.outside import OutsideCounts
 from .rendering import (
+    NOT_PRIVATE,
     Range,
     clamped,
     html_paragraphs,
@@ -299,7 +300,7 @@ class Statement:
             f"{others}.",
         ]
         if not self.private:
-            lines.insert(0, "NOT PRIVATE: the noise came from a seeded source of bits.")
+            lines.insert(0, NOT_PRIVATE)
         return lines
 
 
@@ -324,7 +325,7 @@ def stated(
         private=answer.private,
         by=answer.by,
         threshold=answer.threshold,
-        where=getattr(answer, "where", None),
+        where=answer.where,
         outside=rate * together if rate is not None else None,
         budget=budget.name if budget is not None else answer.charged_to,
         total=account and (account.terms.rule.promise or account.spent.pair),

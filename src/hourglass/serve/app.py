@@ -21,23 +21,21 @@ __all__ = ["make_app"]
 
 _HEADERS: Final = (
     (
-        "content-security-policy",
-        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        b"content-security-policy",
+        b"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+        b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
-    ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "same-origin"),
-    ("cross-origin-opener-policy", "same-origin"),
-    ("cross-origin-resource-policy", "same-origin"),
-    ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
+_HTTPS: Final = (b"strict-transport-security", b"max-age=31536000")
 #: The reply to a request that a proxy may take to end elsewhere than we do: it may hide another.
 _TWO_LENGTHS: Final = JSONResponse(
     Failure("two_lengths").to_dict(), Failure("two_lengths").status, {"connection": "close"}
 )
-_HTTPS: Final = ("strict-transport-security", "max-age=31536000")
-
-
 #: The static files of the page; no others are served.
 _FILES: Final = {
     "style.css": "text/css",
@@ -61,8 +59,6 @@ class Headers:
     def __init__(self, app: ASGIApp, service: Service) -> None:
         """Around an application."""
         self._app, self._service = app, service
-        self._lines = [(k.encode(), v.encode()) for k, v in _HEADERS]
-        self._https = [(_HTTPS[0].encode(), _HTTPS[1].encode())]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and add the headers to its reply."""
@@ -72,8 +68,8 @@ class Headers:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                https = self._https if secure else []
-                lines = [*self._lines, *https, (b"cache-control", kept)]
+                https = [_HTTPS] if secure else []
+                lines = [*_HEADERS, *https, (b"cache-control", kept)]
                 message["headers"] = [*message["headers"], *lines]
             await send(message)
 

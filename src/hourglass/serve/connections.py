@@ -36,14 +36,17 @@ class Listening(socket.socket):
     They are counted when they are accepted: one whose TLS handshake never ends counts as well.
     """
 
-    def __init__(self, host: str, port: int, proxies: Callable[[], Sequence[str]] = tuple) -> None:
-        """Bind the socket. The ``proxies`` serve many people, and may have all connections."""
+    #: Returns the addresses that serve many people, and may have all connections.
+    proxies: Callable[[], Sequence[str]]
+
+    def __init__(self, host: str, port: int) -> None:
+        """Bind the socket; it has no proxies yet."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         # With the protocol named, the event loop sends small packets at once.
         super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _IN_TRANSIT)  # and of those accepted
-        self.proxies = proxies
+        self.proxies = tuple
         self.open: Counter[str] = Counter()
         try:
             self.bind((host, port))

@@ -14,7 +14,6 @@ from ..errors import (
     BudgetExceededError,
     HourglassError,
     LedgerBusyError,
-    LedgerError,
     RequestReusedError,
 )
 from ..ledger.entries import shown_number
@@ -116,6 +115,6 @@ def failure_of(error: BaseException) -> Failure:
         return Failure("key_reused")
     if isinstance(error, LedgerBusyError):
         return Failure("ledger_busy")
-    if isinstance(error, LedgerError | HourglassError):
+    if isinstance(error, HourglassError):
         return Failure("unavailable")
     return Failure("internal")

@@ -14,7 +14,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from ..ask.options import Conditions
 from ..ledger import Amount
 from ..ledger.entries import shown_number
-from ..release.columns import Columns
 from ..release.rendering import decimals_for, hidden, number
 from .accounts import owner_of
 from .catalogue import Dataset
@@ -281,15 +280,10 @@ def answer(call: Call, format_: str = "html") -> Response:
 
 def _filter_of(found: Found, dataset: Dataset | None) -> str:
     """The name of an answer's filter, found by its canonical spelling."""
-    first = found.answer.column(found.answer.names[0]) if _several(found) else found.answer
     for each in dataset.filters.values() if dataset else ():
-        if first.where == Conditions.of(each.where, ()).text:
+        if found.answer.where == Conditions.of(each.where, ()).text:
             return each.name
     return ""
-
-
-def _several(found: Found) -> bool:
-    return isinstance(found.answer, Columns)
 
 
 def history(call: Call) -> Response:

@@ -62,10 +62,8 @@ class Door:
         name = hashed(cookie)
         with self._lock:
             found = self._sessions.get(name)
-        person = None if found is None else catalogue.people.get(found.person)
-        if found is None or person is None or found.ends < self._clock():
-            return None
-        return Visitor(person, "session", name) if person.token == found.token else None
+        person = self._whose(catalogue, found)
+        return None if person is None else Visitor(person, "session", name)
 
     def by_proxy(self, catalogue: Catalogue, address: str, headers: Headers) -> Visitor | None:
         """The person named by the declared proxy; nobody else is trusted.
@@ -108,10 +106,14 @@ class Door:
         """The person that a sign-in link was made for; it works once."""
         with self._lock:
             found = self._links.pop(hashed(code), None)
-        person = None if found is None else catalogue.people.get(found.person)
-        if found is None or person is None or found.ends < self._clock():
+        return self._whose(catalogue, found)
+
+    def _whose(self, catalogue: Catalogue, found: _Session | None) -> Person | None:
+        """The person of a session or a link, until it expires or their token changes."""
+        if found is None or found.ends < self._clock():
             return None
-        return person if person.token == found.token else None
+        person = catalogue.people.get(found.person)
+        return person if person is not None and person.token == found.token else None
 
     def form_key(self, visitor: Visitor) -> str:
         """The key in every form of this visitor, which other sites cannot know."""

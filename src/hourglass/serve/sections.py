@@ -106,13 +106,13 @@ class Section:
             self.wrong(name, f'takes a number, such as {name} = 0.5 or {name} = "1/3"')
         return exact
 
-    def whole(self, name: str, default: int, least: int = 1) -> int:
-        """A whole number."""
+    def whole(self, name: str, default: int) -> int:
+        """A whole number of 1 or more."""
         found = self.get(name)
         if found is None:
             return default
-        if isinstance(found, bool) or not isinstance(found, int) or found < least:
-            self.wrong(name, f"takes a whole number of {least} or more")
+        if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+            self.wrong(name, "takes a whole number of 1 or more")
             return default
         return found
 

@@ -147,7 +147,7 @@ class _Reloading:
     def _reload(self, why: str) -> bool:
         """Read everything again; if that fails, the previous state remains in force."""
         try:
-            self._service.replace(load(read_catalogue(self._path), self._service.state))
+            self._service.state = load(read_catalogue(self._path), self._service.state)
         except HourglassError as error:
             log.error("kept the old catalogue", extra={"facts": {"why": why, "error": str(error)}})
             return False

@@ -7,7 +7,6 @@ answer is stored before it is returned.
 from __future__ import annotations
 
 import re
-import threading
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -219,19 +218,9 @@ class Service:
 
     def __init__(self, state: State, journal: Journal) -> None:
         """Start with a loaded catalogue."""
-        self._state = state
-        self._changing = threading.Lock()
+        #: The current state, which a reload replaces; use one for the whole of a request.
+        self.state = state
         self.journal = journal
-
-    @property
-    def state(self) -> State:
-        """The current state; use one state for the whole of a request."""
-        return self._state
-
-    def replace(self, state: State) -> None:
-        """Replace the state by another catalogue, or the same with new totals."""
-        with self._changing:
-            self._state = state
 
     def ask(self, state: State, person: Person, asked: Asked, key: Any) -> Written:
         """Charge, add noise, answer and store; under a used key, return the stored answer."""

@@ -195,9 +195,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
     try:
         from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
     except ImportError:
-        SessionContext = None  # type: ignore[assignment,misc]
-    if SessionContext is None:
-        raise missing_extra("engine='datafusion'", "datafusion", "datafusion")
+        raise missing_extra("engine='datafusion'", "datafusion", "datafusion") from None
     if files.format != "parquet":
         raise OptionError(f"engine='datafusion' reads Parquet, not {files.format}; use duckdb")
 

@@ -27,6 +27,7 @@ from ...core.totals import Groups
 from ...errors import DataError, SourceError
 from ..database import SqlSource
 from ..frames import apart, frame_of, is_frame, unsound_times
+from ..lines import is_text
 from ..open import FileSet
 from ..source import Field, Schema, Source, guarded, guarded_schema, raise_alone, register
 from ..sql.cells import columns_of, identifier, literal, with_source
@@ -37,7 +38,7 @@ from ..sql.query import Query, Question
 from ..sql.steps import plain_input
 from .duckdb_answer import added_up, added_up_by_threads, of_arrays
 from .duckdb_files import of_files
-from .duckdb_scans import TABLE, OwnDatabase, Scans, Table, of_parquet
+from .duckdb_scans import TABLE, OwnDatabase, Scans, Table, of_parquet, top_level
 
 __all__ = ["DuckDB", "DuckDBEngine", "DuckDBRelation"]
 
@@ -126,14 +127,8 @@ class DuckDB:
         told = self._connection.execute(
             f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({self._footer})"
         )
-        (_, columns), *rest = told.fetchall()
-        own = []
-        for _ in range(columns):  # depth first: a column, then all that is nested in it
-            name, inside = rest.pop(0)
-            own.append(name)
-            while inside:
-                inside += rest.pop(0)[1] - 1
-        return [*own, *names[columns:]] if len({n.casefold() for n in own}) < len(own) else names
+        own = [name for name, _ in top_level(told.fetchall())]
+        return [*own, *names[len(own) :]] if len({n.casefold() for n in own}) < len(own) else names
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the scan, with the columns that it needs."""
@@ -560,14 +555,5 @@ def named(table: Any, keys: int) -> Any:
             column.validate(full=True)
         except pyarrow.ArrowInvalid:
             texts = column.cast(raw).to_pylist()
-            table = table.filter(pyarrow.array([_is_utf8(text) for text in texts]))
+            table = table.filter(pyarrow.array([t is None or is_text(t) for t in texts]))
     return table
-
-
-def _is_utf8(text: bytes | None) -> bool:
-    try:
-        if text is not None:
-            text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

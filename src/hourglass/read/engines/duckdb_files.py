@@ -20,7 +20,7 @@ from ..open import FileSet
 from ..source import Schema, check_names, guarded_schema
 from ..sql.cells import identifier, literal
 from ..types import Kind, reconciled
-from .duckdb_scans import TABLE, OwnDatabase, Table, as_glob, of_parquet, scans_of
+from .duckdb_scans import TABLE, OwnDatabase, Table, as_glob, of_parquet, scans_of, top_level
 
 __all__ = ["of_files"]
 
@@ -133,14 +133,7 @@ def _alike(paths: Mapping[str, str], wanted: tuple[str, ...]) -> list[tuple[list
                 "SELECT name, coalesce(num_children, 0), coalesce(duckdb_type, 'nested') "
                 f"FROM parquet_schema({literal(path)}) ORDER BY column_id"
             ).fetchall()
-        columns, row = [], 1
-        for _ in range(rows[0][1]):  # depth first: a column, then all that is nested in it
-            name, inside, declared = rows[row]
-            columns.append((name, declared if not inside else "nested"))
-            row += 1
-            while inside:
-                inside += rows[row][1] - 1
-                row += 1
+        columns = [(name, "nested" if inside else kind) for name, inside, kind in top_level(rows)]
         found = tuple(sorted({c for c in columns if c[0] in wanted}))
         check_names([name for name, _ in columns], wanted, repr(shown))
         groups.setdefault(found, []).append(path)

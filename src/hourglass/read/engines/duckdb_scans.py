@@ -37,7 +37,7 @@ from ..sql.query import Query, Question
 
 __all__ = [
     "FILE", "TABLE", "OwnDatabase", "Scans", "Table", "as_glob", "connect", "of_parquet",
-    "scans_of",
+    "scans_of", "top_level",
 ]  # fmt: skip
 
 # --- databases ------------------------------------------------------------------------------------
@@ -366,6 +366,22 @@ def scans_of(*groups: list[str], columns: str = "*") -> Scans:
     every = f"[{', '.join(literal(path) for paths in groups for path in paths)}]"
     lenient = list(zip(replacing, ignoring, strict=True))
     return Scans(*_reads(groups), columns=columns, lenient=lenient, files=every)
+
+
+def top_level(schema: Sequence[Any]) -> list[Any]:
+    """The columns in the rows of parquet_schema, each a name and how many are nested in it.
+
+    The first row is that of the file; then, depth first, come a column and all that is nested in
+    it.
+    """
+    found, place = [], 1
+    for _ in range(schema[0][1]):
+        found.append(schema[place])
+        inside = 1
+        while inside:
+            inside += schema[place][1] - 1
+            place += 1
+    return found
 
 
 def _reads(groups: Sequence[list[str]], more: str = "") -> list[str]:

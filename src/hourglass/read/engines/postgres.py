@@ -184,9 +184,7 @@ def _connected(url: str) -> Any:
     try:
         import psycopg
     except ImportError:
-        psycopg = None  # type: ignore[assignment]
-    if psycopg is None:
-        raise missing_extra("postgresql", "psycopg", "postgres")
+        raise missing_extra("postgresql", "psycopg", "postgres") from None
     try:
         return psycopg.connect(url)
     except Exception as error:

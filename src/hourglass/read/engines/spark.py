@@ -181,9 +181,7 @@ def session(master: str | None = None) -> Any:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        SparkSession = None  # type: ignore[assignment,misc]
-    if SparkSession is None:
-        raise missing_extra("engine='spark'", "pyspark", "spark")
+        raise missing_extra("engine='spark'", "pyspark", "spark") from None
     with guarded("engine='spark': no session can be started; Spark needs Java 17 or later"):
         active = SparkSession.getActiveSession()
         if active is not None:

@@ -193,22 +193,15 @@ def _objects(lines: Any, wanted: tuple[str, ...]) -> Any:
 
 def _remote_headers(reader: Any, files: FileSet, paths: list[str]) -> frozenset[bytes]:
     """The header lines of files that only Spark can read."""
-    headers = {}
-    for path in paths:
+
+    def header(path: str) -> bytes:
         lines = reader.option("lineSep", "\n").text(path)
         with guarded_schema(_WHAT):
             rows = lines.take(1)
-        line = rows[0][0].removeprefix(_BOM).removesuffix("\r") if rows else ""
-        if not line:
-            raise DataError(f"{path!r} has no header line; give one with the columns' names")
-        headers[files.checked_header(path, line.encode(errors="replace"))] = path
-    first = min(headers)
-    for line, path in headers.items():
-        if files.names(line) != files.names(first):
-            raise DataError(
-                f"{path!r} has other columns than {headers[first]!r}; ask about them separately"
-            )
-    return frozenset(headers)
+        line: str = rows[0][0].removeprefix(_BOM).removesuffix("\r") if rows else ""
+        return line.encode(errors="replace")
+
+    return files.checked_headers((path, header(path)) for path in paths)
 
 
 # --- Parquet --------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from . import nodes
 from .lexing import refused
 from .nodes import Node
 
-__all__ = ["MOMENTS", "OPEN", "kind_of", "moment", "settled", "type_of"]
+__all__ = ["MOMENTS", "OPEN", "PARTS", "kind_of", "moment", "settled", "type_of"]
 
 #: The type of a column that declares none; that of NULL, which fits everywhere; the date types.
 OPEN: Final = "open"
@@ -277,7 +277,7 @@ class _Checker:
         return self.common(node, parts)
 
     def call(self, node: nodes.Call) -> str:
-        if node.name in _PARTS:
+        if node.name in PARTS:
             return self.part_of_date(node)
         if node.name == "COALESCE":
             return self.value(node, list(node.arguments))
@@ -300,7 +300,8 @@ class _Checker:
         return "number"
 
 
-_PARTS: Final = ("DAY", "HOUR", "MONTH", "WEEKDAY", "YEAR")
+#: The functions that return a field of a date.
+PARTS: Final = ("DAY", "HOUR", "MONTH", "WEEKDAY", "YEAR")
 _SIGNATURES: Final = {
     "ABS": ("number", "number"),
     "FLOOR": ("number", "number"),

@@ -14,7 +14,7 @@ from ...source import Field
 from ..cells import double, whole
 from . import nodes
 from .arithmetic import tidy
-from .checking import MOMENTS, kind_of, moment, type_of
+from .checking import MOMENTS, PARTS, kind_of, moment, type_of
 from .nodes import Node
 from .words import Words
 
@@ -66,7 +66,7 @@ class Writer:
         return self._call(node)
 
     def _call(self, node: nodes.Call) -> str:
-        if node.name in _PARTS:
+        if node.name in PARTS:
             (operand,) = node.arguments
             assert isinstance(operand, nodes.Column)
             field, sql = self.columns[operand.name]
@@ -200,8 +200,6 @@ def _tidied(value: float) -> float:
 
 
 # --- the calendar ---------------------------------------------------------------------------------
-
-_PARTS: Final = ("DAY", "HOUR", "MONTH", "WEEKDAY", "YEAR")
 
 
 def _part(name: str, sql: str, kind: str) -> str:
