@@ -173,6 +173,38 @@ def test_functions_that_hide_those_of_postgres(postgres_url: str, made: str) -> 
             connection.execute("DROP SCHEMA own CASCADE")
 
 
+#: Types and collations whose names are no keywords; a table is a type, too.
+TYPES_IN_PLACE = [
+    "TABLE own.date (n int)",
+    "DOMAIN own.text AS varchar(1)",
+    "COLLATION own.\"C\" (provider = libc, locale = 'C')",
+]
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("made", TYPES_IN_PLACE)
+def test_types_that_hide_those_of_postgres(postgres_url: str, made: str) -> None:
+    """Caught: names that are cut to a letter, and a query that fails after the charge.
+
+    They do so only if pg_catalog comes after their schema, not where it is first without saying so.
+    """
+    found = f"{postgres_url}&options=-csearch_path%3D"
+    ask: dict[str, Any] = {**ASK, "grid": 10, "unit": hg.per_person("g"), "where": "d IS NULL"}
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"""
+            CREATE SCHEMA own;
+            CREATE {made};
+            CREATE TABLE own.t AS
+                SELECT x, 'p' || x AS g, NULL::pg_catalog.date AS d FROM generate_series(1, 9) AS x
+        """)
+        try:
+            assert totals_of(hg.sql(f"{found}own", "t"), "x", **ask) == (45, 9)
+            with pytest.raises(hg.DataError, match=r"data: own\..* could be taken.*pg_catalog"):
+                mean_question(hg.sql(f"{found}own,pg_catalog", "t"), "x", **ask)
+        finally:
+            connection.execute("DROP SCHEMA own CASCADE")
+
+
 # --- SQLite: columns that declare no type --------------------------------------------------------
 
 

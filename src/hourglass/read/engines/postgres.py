@@ -49,7 +49,8 @@ ORDER BY 1, 2
 """
 #: Functions and operators on the search path that PostgreSQL could call in place of its own: those
 #: of a name and of types that our queries use. With text these are no arithmetic: `%` of pg_trgm,
-#: which compares two texts, takes the place of nothing.
+#: which compares two texts, takes the place of nothing. If pg_catalog comes late on the path, so do
+#: the types whose names are no keywords, and a table is a type, too: one named date, for example.
 _HIDING: Final = """
 WITH found AS (
   SELECT pronamespace AS space, proname AS name, proargtypes::oid[] AS types FROM pg_proc
@@ -58,6 +59,10 @@ WITH found AS (
     <@ '{16,20,21,23,25,700,701,1016,1022,1042,1043,1082,1114,1184,1231,1700,2276,2283,5077}'
   UNION ALL SELECT oprnamespace, oprname, ARRAY[oprleft, oprright] FROM pg_operator
   WHERE oprname = ANY ('{%,*,+,-,/,<,<=,<>,=,>,>=,||,~~}')
+  UNION ALL SELECT typnamespace, typname, '{}' FROM pg_type
+  WHERE typname IN ('date', 'text') AND pg_type_is_visible(oid)
+  UNION ALL SELECT collnamespace, collname, '{}' FROM pg_collation
+  WHERE collname = 'C' AND pg_collation_is_visible(oid)
 )
 SELECT n.nspname || '.' || f.name FROM found AS f JOIN pg_namespace AS n ON n.oid = f.space
 WHERE n.nspname <> 'pg_catalog' AND n.nspname = ANY (current_schemas(false)) AND (
@@ -107,9 +112,9 @@ class Postgres:
             raise
         if hiding:
             raise DataError(
-                f"data: {hiding[0][0]} could be called in place of PostgreSQL's own function or "
-                "operator of that name; add options=-csearch_path%3Dpg_catalog to the URL, and "
-                "name the table with its schema"
+                f"data: {hiding[0][0]} could be taken for PostgreSQL's own function, operator or "
+                "type of that name; add options=-csearch_path%3Dpg_catalog to the URL, and name "
+                "the table with its schema"
             )
         return Schema(tuple(_field(column.name, column.type_code, encoding) for column in columns))
 
