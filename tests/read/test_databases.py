@@ -129,6 +129,26 @@ def test_tables_of_postgresql_without_the_right_to_read(postgres_url: str) -> No
             connection.execute("DROP TABLE kept_secret, shown_to_all; DROP ROLE visitor")
 
 
+def test_an_enumeration_of_postgresql_is_cast_as_the_message_says(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+        connection.execute('CREATE TABLE felt (x REAL, "m""d" mood, price MONEY)')
+        connection.execute("INSERT INTO felt VALUES (3, 'glad', 1), (4, 'sad', 2), (5, 'glad', 3)")
+    try:
+        groups: dict[str, Any] = {"by": 'm"d', "keys": ["glad", "angry"]}
+        with pytest.raises(hg.DataError, match="is of type user-defined") as caught:
+            hg.mean(hg.sql(postgres_url, "felt"), "x", **groups, **ASK)
+        told = re.findall("'(SELECT .*) FROM visits'", str(caught.value))
+        cast = hg.sql(postgres_url, f"{told[0]} FROM felt")
+        found = mean_question(cast, "x", **{**groups, "by": "as_text"}, **ASK, grid=10).read()
+        assert dict(zip(found.keys, found.count.tolist(), strict=True)) == {("glad",): 2}
+        with pytest.raises(hg.DataError, match=r"'price' is of type money .* has no mean"):
+            hg.mean(hg.sql(postgres_url, "felt"), "price", **ASK)
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("DROP TABLE felt; DROP TYPE mood")
+
+
 HIDING = [
     "AGGREGATE own.count(bigint) (sfunc = own.seven, stype = bigint)",
     "FUNCTION own.width_bucket(float8, float8[]) RETURNS int RETURN 7",

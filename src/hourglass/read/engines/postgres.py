@@ -87,6 +87,11 @@ _KINDS: Final = {
     1700: ("decimal", "numeric", True),
     2950: ("text", "uuid", False),
 }
+#: Added to every other type, such as that of an enumeration.
+_CAST: Final = (
+    " (to use it as text, cast it with hg.sql (--table), as in 'SELECT *, CAST({} AS TEXT) AS "
+    "as_text FROM visits')"
+)
 
 
 class Postgres:
@@ -116,7 +121,7 @@ class Postgres:
                 "type of that name; add options=-csearch_path%3Dpg_catalog to the URL, and name "
                 "the table with its schema"
             )
-        return Schema(tuple(_field(column.name, column.type_code, encoding) for column in columns))
+        return Schema(tuple(_field(column, encoding) for column in columns))
 
     def _check_table(self) -> None:
         """Raise an error if the table does not exist or may not be read."""
@@ -202,8 +207,12 @@ def _connected(url: str) -> Any:
     raise SourceError(f"data: PostgreSQL at {shown_url(url)} cannot be reached: {reason}")
 
 
-def _field(name: str, code: int, encoding: str) -> Field:
-    kind, declared, exact = _KINDS.get(code, ("other", f"type {code}", True))
+def _field(column: Any, encoding: str) -> Field:
+    name, code, told = column.name, column.type_code, column.type_display
+    if code not in _KINDS:  # of a type that the database defines, the driver knows only the number
+        declared = "user-defined" if told == str(code) else told
+        return Field(name, "other", declared + _CAST.format(identifier(name)))
+    kind, declared, exact = _KINDS[code]
     if kind == "text" and encoding != "UTF8":
         # Not every text of such a database can be converted: one cell could make the query fail.
         return Field(name, "other", f"{declared} in a database of encoding {encoding}, not UTF8")
