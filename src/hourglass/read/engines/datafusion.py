@@ -43,13 +43,14 @@ _TABLE: Final = "hourglass_table"
 #: treats the column as a constant, and a NaN counts as the value of the other rows. Old writers
 #: ordered text and unsigned numbers as if they were signed, so that a part of a file would be
 #: skipped because of one of its rows. Times of the old type INT96 may lie thousands of years away,
-#: beyond the range of nanoseconds.
+#: beyond the range of nanoseconds. An expression may nest deeper than DataFusion's parser goes.
 _SETTINGS: Final = {
     "datafusion.execution.collect_statistics": "false",
     "datafusion.execution.parquet.bloom_filter_on_read": "false",
     "datafusion.execution.parquet.coerce_int96": "us",
     "datafusion.execution.parquet.enable_page_index": "false",
     "datafusion.execution.parquet.pruning": "false",
+    "datafusion.sql_parser.recursion_limit": "1000",
 }
 #: The optimiser rule that pushes filters down to a scan. The scan would compare them with
 #: statistics, which fails in PyArrow for unsigned numbers of 64 bits.

@@ -175,7 +175,8 @@ class SQLite:
         native = f"SELECT {columns_of(columns)} FROM {self._relation}"
         found = with_source(native, _DIALECT.write_query(*asked.steps("halves", SQLITE)))
         with guarded_schema(
-            "table: SQLite cannot prepare the query; write the names of tables as in main.visits"
+            "table: SQLite cannot prepare the query; write the names of tables as in main.visits, "
+            "and nest fewer parts in an expression"
         ):
             self._asked(f"EXPLAIN {found}")
         return found

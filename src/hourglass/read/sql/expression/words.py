@@ -121,9 +121,10 @@ def expanded(
     if not isinstance(node, expressions.Anonymous) or node.name not in _OPERATORS:
         return node
     operands = [part.sql(dialect=dialect) for part in node.expressions]
+    first, second = [*operands, "NULL"][:2]  # the only operand twice would double with each level
     text = template.format(
-        a=operands[0],
-        b=operands[-1],
+        a=first,
+        b=second,
         formula=formula(FORMULAS[_OPERATORS[node.name]]),
         pair=PAIR,
     )
