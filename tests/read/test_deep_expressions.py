@@ -24,6 +24,7 @@ DEEP = {
     "quotients": "(" * DEPTH + "x" + " / y)" * DEPTH,
     "CASE": "CASE WHEN x > 0 THEN " * (DEPTH // 2) + "x / y" + " ELSE y * 2 END" * (DEPTH // 2),
     "COALESCE": "COALESCE(" * DEPTH + "x / y" + ", y)" * DEPTH,
+    "COALESCE of sums": "COALESCE(x + " * (DEPTH // 2) + "x / y" + ", y)" * (DEPTH // 2),
     "OR": "(x > 1 OR " * DEPTH + "y > 2" + ")" * DEPTH,
     "NOT": "NOT (" * (DEPTH // 2) + "flag" + ")" * (DEPTH // 2),
 }

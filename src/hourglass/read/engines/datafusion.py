@@ -28,7 +28,7 @@ from ..source import (
 from ..sql.cells import columns_of, identifier, with_source
 from ..sql.dialects import Dialect, integer_division
 from ..sql.expression.arithmetic import VECTORS
-from ..sql.expression.words import PLAIN
+from ..sql.expression.words import DATAFUSION
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, NANOSECONDS
 from ..sql.query import Question
 from ..sql.steps import plain_input
@@ -107,7 +107,7 @@ class DataFusion:
         columns = [_name(f) if f.name in texts else _present(f) for f in query.fields]
         columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
         native = f"SELECT {columns_of(columns)} FROM {_TABLE}"
-        return with_source(native, _DIALECT.write_query(*query.steps("halves", PLAIN)))
+        return with_source(native, _DIALECT.write_query(*query.steps("halves", DATAFUSION)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query; the result is an Arrow table.

@@ -78,7 +78,9 @@ class Writer:
             return self.words.compute("floor", arguments)
         if node.name in ("LEAST", "GREATEST"):
             return self.words.extreme(node.name, arguments)
-        return f"{node.name}({', '.join(arguments)})"  # ABS, COALESCE
+        if node.name == "COALESCE":
+            return self.words.first(arguments)
+        return f"{node.name}({', '.join(arguments)})"  # ABS
 
     def _case(self, node: nodes.Case) -> str:
         branches = " ".join(
