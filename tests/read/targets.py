@@ -297,12 +297,14 @@ def objects(rng: random.Random, folder: Path) -> Target:
 def sqlite(rng: random.Random, folder: Path) -> Target:
     """A SQLite table, whose cells may have other types than the column declares."""
     path = folder / "table.db"
-    kind = rng.choice(["REAL", "INTEGER", "TEXT"])
-    texts = rng.choice(["TEXT", "TEXT COLLATE NOCASE", "TEXT COLLATE RTRIM"])
+    kind = rng.choice(["REAL", "INTEGER", "TEXT", "NUMERIC", ""])
+    texts = rng.choice(["TEXT", "TEXT COLLATE NOCASE", "TEXT COLLATE RTRIM", "VARCHAR(3)", ""])
+    encoding = rng.choice(["UTF-8", "UTF-8", "UTF-16le", "UTF-16be"])
 
     def make(rows: list[list[str]]) -> Any:
         path.unlink(missing_ok=True)
         connection = sqlite3.connect(path)
+        connection.execute(f"PRAGMA encoding = '{encoding}'")
         connection.execute(f"CREATE TABLE t (x {kind}, g {texts}, p TEXT)")
         for row in rows:
             connection.execute(f"INSERT INTO t VALUES ({', '.join(row)})")
@@ -314,7 +316,9 @@ def sqlite(rng: random.Random, folder: Path) -> Target:
         lambda i: [str(i), f"'{PUBLIC[i % 6]}'", f"'p{i}'"],
         lambda r: _one_bad(r, ["1", "'a'", "'q'"], [SQLITE_CELLS] * 3),
         make,
-        questions(parse=rng.choice(["real", "integer"]) if kind == "TEXT" else None, keys=PUBLIC),
+        questions(
+            parse=rng.choice(["real", "integer"]) if kind in ("TEXT", "") else None, keys=PUBLIC
+        ),
     )
 
 
@@ -324,7 +328,21 @@ def _one_bad(rng: random.Random, row: list[str], bad: list[list[str]]) -> list[s
     return row
 
 
-ONLY = {"numeric": "postgres", "text": "duckdb", "hugeint": "duckdb", "decimal(38, 10)": "duckdb"}
+ONLY = {
+    "numeric": "postgres",
+    "numeric(12, 3)": "postgres",
+    "text": "duckdb",
+    "hugeint": "duckdb",
+    "decimal(38, 10)": "duckdb",
+}
+#: The name of a group in a good row, by the type of the column.
+GROUPS: dict[str, Callable[[int], str]] = {
+    "text": lambda i: PUBLIC[i % 6],
+    "date": lambda i: f"2024-01-0{i % 6 + 1}",
+    "boolean": lambda i: str(i % 2 == 0),
+    "bigint": lambda i: str(i % 6),
+    "character(4)": lambda i: f"k{i % 6}",
+}
 
 
 def served(rng: random.Random, run: Callable[[list[str]], Any], engine: str) -> Target:
@@ -337,8 +355,7 @@ def served(rng: random.Random, run: Callable[[list[str]], Any], engine: str) -> 
 
     def good(i: int) -> list[str]:
         x = f"'{i}'" if kind == "text" else str(i)
-        g = PUBLIC[i % 6] if group == "text" else f"2024-01-0{i % 6 + 1}"
-        return [x, f"'{g}'", f"'p{i}'", x]
+        return [x, f"'{GROUPS[group](i)}'", f"'p{i}'", x]
 
     def make(rows: list[list[str]]) -> Any:
         inserts = [f"INSERT INTO t VALUES ({', '.join(row)})" for row in rows]

@@ -129,6 +129,26 @@ def test_tables_of_postgresql_without_the_right_to_read(postgres_url: str) -> No
             connection.execute("DROP TABLE kept_secret, shown_to_all; DROP ROLE visitor")
 
 
+def test_an_enumeration_of_postgresql_is_cast_as_the_message_says(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE TYPE mood AS ENUM ('sad', 'glad')")
+        connection.execute('CREATE TABLE felt (x REAL, "m""d" mood, price MONEY)')
+        connection.execute("INSERT INTO felt VALUES (3, 'glad', 1), (4, 'sad', 2), (5, 'glad', 3)")
+    try:
+        groups: dict[str, Any] = {"by": 'm"d', "keys": ["glad", "angry"]}
+        with pytest.raises(hg.DataError, match="is of type user-defined") as caught:
+            hg.mean(hg.sql(postgres_url, "felt"), "x", **groups, **ASK)
+        told = re.findall("'(SELECT .*) FROM visits'", str(caught.value))
+        cast = hg.sql(postgres_url, f"{told[0]} FROM felt")
+        found = mean_question(cast, "x", **{**groups, "by": "as_text"}, **ASK, grid=10).read()
+        assert dict(zip(found.keys, found.count.tolist(), strict=True)) == {("glad",): 2}
+        with pytest.raises(hg.DataError, match=r"'price' is of type money .* has no mean"):
+            hg.mean(hg.sql(postgres_url, "felt"), "price", **ASK)
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("DROP TABLE felt; DROP TYPE mood")
+
+
 HIDING = [
     "AGGREGATE own.count(bigint) (sfunc = own.seven, stype = bigint)",
     "FUNCTION own.width_bucket(float8, float8[]) RETURNS int RETURN 7",
@@ -169,6 +189,38 @@ def test_functions_that_hide_those_of_postgres(postgres_url: str, made: str) -> 
             else:
                 assert totals_of(hg.sql(f"{found}own", "t"), "x", **ASK, grid=10) == (45, 9)
             assert totals_of(hg.sql(f"{found}pg_catalog", "own.t"), "x", **ASK, grid=10) == (45, 9)
+        finally:
+            connection.execute("DROP SCHEMA own CASCADE")
+
+
+#: Types and collations whose names are no keywords; a table is a type, too.
+TYPES_IN_PLACE = [
+    "TABLE own.date (n int)",
+    "DOMAIN own.text AS varchar(1)",
+    "COLLATION own.\"C\" (provider = libc, locale = 'C')",
+]
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("made", TYPES_IN_PLACE)
+def test_types_that_hide_those_of_postgres(postgres_url: str, made: str) -> None:
+    """Caught: names that are cut to a letter, and a query that fails after the charge.
+
+    They do so only if pg_catalog comes after their schema, not where it is first without saying so.
+    """
+    found = f"{postgres_url}&options=-csearch_path%3D"
+    ask: dict[str, Any] = {**ASK, "grid": 10, "unit": hg.per_person("g"), "where": "d IS NULL"}
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"""
+            CREATE SCHEMA own;
+            CREATE {made};
+            CREATE TABLE own.t AS
+                SELECT x, 'p' || x AS g, NULL::pg_catalog.date AS d FROM generate_series(1, 9) AS x
+        """)
+        try:
+            assert totals_of(hg.sql(f"{found}own", "t"), "x", **ask) == (45, 9)
+            with pytest.raises(hg.DataError, match=r"data: own\..* could be taken.*pg_catalog"):
+                mean_question(hg.sql(f"{found}own,pg_catalog", "t"), "x", **ask)
         finally:
             connection.execute("DROP SCHEMA own CASCADE")
 

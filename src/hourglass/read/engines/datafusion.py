@@ -28,7 +28,7 @@ from ..source import (
 from ..sql.cells import columns_of, identifier, with_source
 from ..sql.dialects import Dialect, integer_division
 from ..sql.expression.arithmetic import VECTORS
-from ..sql.expression.words import PLAIN
+from ..sql.expression.words import DATAFUSION
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, NANOSECONDS
 from ..sql.query import Question
 from ..sql.steps import plain_input
@@ -43,13 +43,14 @@ _TABLE: Final = "hourglass_table"
 #: treats the column as a constant, and a NaN counts as the value of the other rows. Old writers
 #: ordered text and unsigned numbers as if they were signed, so that a part of a file would be
 #: skipped because of one of its rows. Times of the old type INT96 may lie thousands of years away,
-#: beyond the range of nanoseconds.
+#: beyond the range of nanoseconds. An expression may nest deeper than DataFusion's parser goes.
 _SETTINGS: Final = {
     "datafusion.execution.collect_statistics": "false",
     "datafusion.execution.parquet.bloom_filter_on_read": "false",
     "datafusion.execution.parquet.coerce_int96": "us",
     "datafusion.execution.parquet.enable_page_index": "false",
     "datafusion.execution.parquet.pruning": "false",
+    "datafusion.sql_parser.recursion_limit": "1000",
 }
 #: The optimiser rule that pushes filters down to a scan. The scan would compare them with
 #: statistics, which fails in PyArrow for unsigned numbers of 64 bits.
@@ -106,7 +107,7 @@ class DataFusion:
         columns = [_name(f) if f.name in texts else _present(f) for f in query.fields]
         columns += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
         native = f"SELECT {columns_of(columns)} FROM {_TABLE}"
-        return with_source(native, _DIALECT.write_query(*query.steps("halves", PLAIN)))
+        return with_source(native, _DIALECT.write_query(*query.steps("halves", DATAFUSION)))
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query; the result is an Arrow table.

@@ -49,7 +49,8 @@ ORDER BY 1, 2
 """
 #: Functions and operators on the search path that PostgreSQL could call in place of its own: those
 #: of a name and of types that our queries use. With text these are no arithmetic: `%` of pg_trgm,
-#: which compares two texts, takes the place of nothing.
+#: which compares two texts, takes the place of nothing. If pg_catalog comes late on the path, so do
+#: the types whose names are no keywords, and a table is a type, too: one named date, for example.
 _HIDING: Final = """
 WITH found AS (
   SELECT pronamespace AS space, proname AS name, proargtypes::oid[] AS types FROM pg_proc
@@ -58,6 +59,10 @@ WITH found AS (
     <@ '{16,20,21,23,25,700,701,1016,1022,1042,1043,1082,1114,1184,1231,1700,2276,2283,5077}'
   UNION ALL SELECT oprnamespace, oprname, ARRAY[oprleft, oprright] FROM pg_operator
   WHERE oprname = ANY ('{%,*,+,-,/,<,<=,<>,=,>,>=,||,~~}')
+  UNION ALL SELECT typnamespace, typname, '{}' FROM pg_type
+  WHERE typname IN ('date', 'text') AND pg_type_is_visible(oid)
+  UNION ALL SELECT collnamespace, collname, '{}' FROM pg_collation
+  WHERE collname = 'C' AND pg_collation_is_visible(oid)
 )
 SELECT n.nspname || '.' || f.name FROM found AS f JOIN pg_namespace AS n ON n.oid = f.space
 WHERE n.nspname <> 'pg_catalog' AND n.nspname = ANY (current_schemas(false)) AND (
@@ -82,6 +87,11 @@ _KINDS: Final = {
     1700: ("decimal", "numeric", True),
     2950: ("text", "uuid", False),
 }
+#: Added to every other type, such as that of an enumeration.
+_CAST: Final = (
+    " (to use it as text, cast it with hg.sql (--table), as in 'SELECT *, CAST({} AS TEXT) AS "
+    "as_text FROM visits')"
+)
 
 
 class Postgres:
@@ -107,11 +117,11 @@ class Postgres:
             raise
         if hiding:
             raise DataError(
-                f"data: {hiding[0][0]} could be called in place of PostgreSQL's own function or "
-                "operator of that name; add options=-csearch_path%3Dpg_catalog to the URL, and "
-                "name the table with its schema"
+                f"data: {hiding[0][0]} could be taken for PostgreSQL's own function, operator or "
+                "type of that name; add options=-csearch_path%3Dpg_catalog to the URL, and name "
+                "the table with its schema"
             )
-        return Schema(tuple(_field(column.name, column.type_code, encoding) for column in columns))
+        return Schema(tuple(_field(column, encoding) for column in columns))
 
     def _check_table(self) -> None:
         """Raise an error if the table does not exist or may not be read."""
@@ -195,8 +205,12 @@ def _connected(url: str) -> Any:
     raise SourceError(f"data: PostgreSQL at {shown_url(url)} cannot be reached: {reason}")
 
 
-def _field(name: str, code: int, encoding: str) -> Field:
-    kind, declared, exact = _KINDS.get(code, ("other", f"type {code}", True))
+def _field(column: Any, encoding: str) -> Field:
+    name, code, told = column.name, column.type_code, column.type_display
+    if code not in _KINDS:  # of a type that the database defines, the driver knows only the number
+        declared = "user-defined" if told == str(code) else told
+        return Field(name, "other", declared + _CAST.format(identifier(name)))
+    kind, declared, exact = _KINDS[code]
     if kind == "text" and encoding != "UTF8":
         # Not every text of such a database can be converted: one cell could make the query fail.
         return Field(name, "other", f"{declared} in a database of encoding {encoding}, not UTF8")

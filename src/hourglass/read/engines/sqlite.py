@@ -175,7 +175,8 @@ class SQLite:
         native = f"SELECT {columns_of(columns)} FROM {self._relation}"
         found = with_source(native, _DIALECT.write_query(*asked.steps("halves", SQLITE)))
         with guarded_schema(
-            "table: SQLite cannot prepare the query; write the names of tables as in main.visits"
+            "table: SQLite cannot prepare the query; write the names of tables as in main.visits, "
+            "and nest fewer parts in an expression"
         ):
             self._asked(f"EXPLAIN {found}")
         return found
@@ -226,9 +227,20 @@ def _input(field: Field) -> str:
     """The input of an expression; text as UTF-8 bytes."""
     if field.kind != "text":
         return _sound(field)
-    column = identifier(field.name)
-    raw = f"CAST(CAST({column} AS TEXT) AS BLOB)"
-    return f"CASE WHEN typeof({column}) <> 'blob' THEN HOURGLASS_UTF8({raw}) END"
+    return f"CASE WHEN {_short(field)} THEN HOURGLASS_UTF8({_raw(field)}) END"
+
+
+def _raw(field: Field) -> str:
+    """The bytes of a text, or of a number as text, in the database's encoding."""
+    return f"CAST(CAST({identifier(field.name)} AS TEXT) AS BLOB)"
+
+
+def _short(field: Field) -> str:
+    """Whether it may be a name; a longer text is never handed to Python, which would copy it.
+
+    In UTF-16 a text takes up to twice as many bytes as in UTF-8.
+    """
+    return f"typeof({identifier(field.name)}) <> 'blob' AND LENGTH({_raw(field)}) <= {2 * LONGEST}"
 
 
 def _sound(field: Field) -> str:
@@ -240,15 +252,16 @@ def _sound(field: Field) -> str:
     if field.kind == "integer":
         return f"CASE WHEN typeof({column}) = 'integer' THEN {column} END"
     read = {"text as real": "READ_REAL", "text as integer": "READ_INTEGER"}
-    function = f"HOURGLASS_{read.get(field.kind, 'NAME')}"
-    raw = f"CAST(CAST({column} AS TEXT) AS BLOB)"
+    if field.kind not in read:
+        return f"CASE WHEN {_short(field)} THEN HOURGLASS_NAME({_raw(field)}) END"
     numbers = ""
-    if field.declared == UNDECLARED and field.kind in read:  # as text they would lose digits
+    if field.declared == UNDECLARED:  # as text they would lose digits
         numbers = f"WHEN typeof({column}) = 'integer' THEN {column} "
         if field.kind == "text as real":
             numbers = f"WHEN typeof({column}) IN ('real', 'integer') THEN CAST({column} AS REAL) "
         numbers += f"WHEN typeof({column}) = 'real' THEN NULL "
-    return f"CASE {numbers}WHEN typeof({column}) <> 'blob' THEN {function}({raw}) END"
+    function = f"HOURGLASS_{read[field.kind]}({_raw(field)})"
+    return f"CASE {numbers}WHEN typeof({column}) <> 'blob' THEN {function} END"
 
 
 def _field(name: str, declared: str) -> Field:
@@ -281,11 +294,16 @@ def _define_functions(connection: Any) -> None:
         text = text_of(raw)
         return text if text is None or len(text.encode()) <= LONGEST else None
 
+    def digits(raw: bytes | None) -> str:
+        """A text that may be a number; others, which may be long, are not copied."""
+        other = raw is None or (encoding == "UTF-8" and not raw.isascii())
+        return "" if other else text_of(raw) or ""
+
     def real(raw: bytes | None) -> float | None:
-        return _real(text_of(raw) or "")
+        return _real(digits(raw))
 
     def integer(raw: bytes | None) -> int | None:
-        return _integer(text_of(raw) or "")
+        return _integer(digits(raw))
 
     def utf8(raw: bytes | None) -> bytes | None:
         text = name(raw)

@@ -10,16 +10,50 @@ see its ``sql``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from .query import Question
 
 __all__ = ["Dialect", "exact_real", "integer_division", "numbers_apart"]
 
 Mend = Callable[[Any, Any], Any]
+
+#: SQLGlot calls itself some 25 times for each level of an expression, of which there may be 70:
+#: more calls than Python allows by default.
+_CALLS: Final = 5_000
+_raising = threading.RLock()
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    """Room for SQLGlot to recurse, on top of the calls that led here.
+
+    The limit is that of all threads, so only one of them changes it at a time.
+    """
+    with _raising:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(before + _CALLS)
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(before)
+
+
+def _forget() -> None:
+    """In a forked child, the thread of its parent that held the lock does not run."""
+    global _raising
+    _raising = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 @dataclass(frozen=True)
@@ -48,13 +82,14 @@ def _written(text: str, dialect: Dialect) -> str:
     import sqlglot
     from sqlglot import expressions
 
-    tree: Any = sqlglot.parse_one(text, read="duckdb")
-    if dialect.mend:
-        for node in reversed(list(tree.walk())):  # the inner ones first
-            mended = dialect.mend(node, expressions)
-            if mended is not node:
-                node.replace(mended)
-    written: str = tree.sql(dialect=dialect.name, pretty=False, copy=False)
+    with _deep():
+        tree: Any = sqlglot.parse_one(text, read="duckdb")
+        if dialect.mend:
+            for node in reversed(list(tree.walk())):  # the inner ones first
+                mended = dialect.mend(node, expressions)
+                if mended is not node:
+                    node.replace(mended)
+        written: str = tree.sql(dialect=dialect.name, pretty=False, copy=False)
     return written
 
 

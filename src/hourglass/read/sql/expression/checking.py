@@ -94,6 +94,8 @@ class _Checker:
 
     def __init__(self, option: str, types: dict[str, str], *, strict: bool = True) -> None:
         self.option, self.types, self.strict = option, types, strict
+        #: Types that were found, by node: a part is asked for its type several times at each level.
+        self.found: dict[int, str] = {}
 
     def fail(self, node: Node, what: str) -> NoReturn:
         raise refused(self.option, node.place, what)
@@ -147,7 +149,9 @@ class _Checker:
                     f"{_WORDS[wanted]} is expected here; a column of a text file is "
                     "read as numbers or as text. Compare it with a constant",
                 )
-            self.types[node.name] = wanted
+            if self.types[node.name] != wanted:
+                self.types[node.name] = wanted
+                self.found.clear()
             return
         for part in node.parts if isinstance(node, nodes.Call) else self.results(node):
             if self.check(part) == OPEN:
@@ -206,6 +210,12 @@ class _Checker:
 
     def check(self, node: Node) -> str:
         """The type of a part."""
+        known = self.found.get(id(node))
+        if known is None:
+            known = self.found[id(node)] = self._checked(node)
+        return known
+
+    def _checked(self, node: Node) -> str:
         match node:
             case nodes.Column():
                 return self.types[node.name]

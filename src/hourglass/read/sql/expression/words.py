@@ -16,7 +16,9 @@ from ..buckets import Thresholds, halving, tree, width_bucket
 from ..cells import literal
 from .arithmetic import FORMULAS, NAMES, PAIR
 
-__all__ = ["DUCKDB", "FUNCTIONS", "PLAIN", "POSTGRES", "SPARK", "SQLITE", "Words", "expanded"]
+__all__ = [
+    "DATAFUSION", "DUCKDB", "FUNCTIONS", "POSTGRES", "SPARK", "SQLITE", "Words", "expanded",
+]  # fmt: skip
 
 _UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -34,6 +36,10 @@ class Words:
     def extreme(self, name: str, operands: Sequence[str]) -> str:
         """LEAST or GREATEST; missing operands are ignored."""
         return f"{name}({', '.join(operands)})"
+
+    def first(self, operands: Sequence[str]) -> str:
+        """COALESCE of numbers."""
+        return f"COALESCE({', '.join(operands)})"
 
     def text(self, value: str) -> str:
         """A string constant."""
@@ -54,6 +60,16 @@ class Words:
     def bucket(self, thresholds: Thresholds, source: str) -> list[tuple[str, str]]:
         """The steps from numbers x to the bucket t of each, see :mod:`..buckets`."""
         return [("bucketed", f"SELECT {tree(thresholds)} AS t FROM {source}")]
+
+
+class _DataFusion(Words):
+    """DataFusion, which plans COALESCE as a CASE that has the first operand twice."""
+
+    def first(self, operands: Sequence[str]) -> str:
+        *rest, found = operands
+        for operand in reversed(rest):
+            found = f"HOURGLASS_COALESCE({operand}, {found})"
+        return found
 
 
 class _Spark(Words):
@@ -102,7 +118,7 @@ class _SQLite(Words):
         return f"HOURGLASS_LIKE({text}, {literal(pattern)})"
 
 
-PLAIN: Final = Words()
+DATAFUSION: Final = _DataFusion()
 DUCKDB: Final = _DuckDB()
 POSTGRES: Final = _Postgres()
 SPARK: Final = _Spark()
@@ -121,9 +137,10 @@ def expanded(
     if not isinstance(node, expressions.Anonymous) or node.name not in _OPERATORS:
         return node
     operands = [part.sql(dialect=dialect) for part in node.expressions]
+    first, second = [*operands, "NULL"][:2]  # the only operand twice would double with each level
     text = template.format(
-        a=operands[0],
-        b=operands[-1],
+        a=first,
+        b=second,
         formula=formula(FORMULAS[_OPERATORS[node.name]]),
         pair=PAIR,
     )

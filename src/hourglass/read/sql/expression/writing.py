@@ -7,7 +7,7 @@ on an engine's calendar.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ...source import Field
@@ -73,12 +73,14 @@ class Writer:
             return f"CAST({_part(node.name, sql, field.kind)} AS DOUBLE)"
         if node.name == "LENGTH":
             return f"CAST({self.words.length(self.text(node.arguments[0]))} AS DOUBLE)"
-        arguments = [self.number(each) for each in node.arguments]
+        arguments = [self.number(each) for each in _arguments(node)]
         if node.name == "FLOOR":
             return self.words.compute("floor", arguments)
         if node.name in ("LEAST", "GREATEST"):
             return self.words.extreme(node.name, arguments)
-        return f"{node.name}({', '.join(arguments)})"  # ABS, COALESCE
+        if node.name == "COALESCE":
+            return self.words.first(arguments)
+        return f"{node.name}({', '.join(arguments)})"  # ABS
 
     def _case(self, node: nodes.Case) -> str:
         branches = " ".join(
@@ -101,7 +103,7 @@ class Writer:
         assert isinstance(node, nodes.Call)
         if node.name == "LOWER":
             return self.words.lower(self.text(node.arguments[0]))
-        return f"COALESCE({', '.join(map(self.text, node.arguments))})"
+        return f"COALESCE({', '.join(map(self.text, _arguments(node)))})"
 
     # --- conditions ---------------------------------------------------------------------------
 
@@ -123,7 +125,7 @@ class Writer:
             case nodes.Case():
                 return self._case(node)
             case nodes.Call():
-                return f"COALESCE({', '.join(map(self.condition, node.arguments))})"
+                return f"COALESCE({', '.join(map(self.condition, _arguments(node)))})"
             case nodes.IsNull(operand=nodes.Column() as column):
                 return f"({self.present(column)} IS NULL)"
             case nodes.IsNull():
@@ -189,6 +191,19 @@ class Writer:
             return self.columns[part.name][1]
         assert isinstance(part, nodes.Number)
         return whole(int(part.value))
+
+
+def _arguments(node: nodes.Call) -> Iterator[Node]:
+    """The arguments, with those of a COALESCE within a COALESCE in its place.
+
+    DataFusion plans COALESCE as a CASE that has the first argument twice, so that a plan would
+    double with each level.
+    """
+    for each in node.arguments:
+        if node.name == "COALESCE" and isinstance(each, nodes.Call) and each.name == "COALESCE":
+            yield from _arguments(each)
+        else:
+            yield each
 
 
 def _is_whole(field: Field) -> bool:
