@@ -17,7 +17,8 @@ import pytest
 import hourglass as hg
 from hourglass.core.exact import decimal
 from hourglass.core.limits import per_person
-from hourglass.release.outside import _cell
+from hourglass.estimate.interval import Interval
+from hourglass.release.outside import Side, _cell
 from hourglass.release.rendering import bound, clamped, grouped, hidden, listed, named, paragraphs
 
 DATA = pa.table({
@@ -297,6 +298,21 @@ def test_what_weighs_more_is_unknown_only_if_values_lie_on_both_sides(
     found = hg.mean(DATA, "x", bounds=(lower, upper), outside="1/2", **(SURE | {"epsilon": 100}))
     told = "Which of the two weighs more is not known." in " ".join(str(found).split())
     assert told == (lower == 30 and upper == 60)
+
+
+@pytest.mark.enumeration
+def test_the_shares_below_a_table_are_rounded_outwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A share of 0.1249 % is not at most 0.12 %, and an interval that ends at zero says 0 %."""
+    found = hg.mean(DATA, "x", bounds=(0, 60), outside="1/2", **(SURE | {"epsilon": 100}))
+    for low, high, told in [
+        (0, 0, "At most 0 % of the values lie below 0,"),
+        (0, 0.001241, "At most 0.125 % of the values"),
+        (0, 0.0452, "At most 4.6 % of the values"),
+        (0.1249, 0.1671, "(95 % interval 12.4 to 16.8 %)"),
+    ]:
+        ends = Interval(low, high, 0.95, "share", "valid")
+        monkeypatch.setattr(Side, "interval", lambda *args, ends=ends, **of: ends)
+        assert told in " ".join(str(found).split())
 
 
 def test_shares_outside_without_any_width() -> None:
