@@ -646,6 +646,12 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
         (["x", *ASK, "--by", "g", "u", "--keys", "n"], "write --by g --by u; else name it next"),
         (["x", *ASK, "--by=g", "u", "--keys", "n"], "write --by g --by u; else name it next"),
         ([*ASK, "x"], "'x' is taken as a column to average; name it next to the source"),
+        (["x", *ASK, "--where", "g", "=", "n"], "--where is followed by several words, of which"),
+        (["x", *ASK, "--table", "select", "*"], "put the text in quotation marks, as in --table"),
+        (["x", *ASK, "--where", "g", "u"], "'u' is taken as a column to average; name it next to"),
+        (["x,u", *ASK], "these are 2 columns; separate them by spaces: x u"),
+        (["x,u", "g", *ASK], "'x,u': the table has no such column; these are 2 columns; separate"),
+        (["x", *ASK, "--by", "g, u", "--delta", "1e-6"], "2 columns; repeat --by: --by g --by u"),
         (["x", *ASK, "--missing", "none"], "--missing 'none' is neither drop nor a number"),
         (["x", "--bounds", "a", "9", "--epsilon", "1"], "--bounds: 'a' is not a number"),
         (
@@ -672,7 +678,7 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
         (["x", *ASK, "--by", "g", "--keys-from", "no.txt"], "--keys-from 'no.txt': there is no"),
         (["x", *ASK, "--by", "u", "--keys", "1,abc"], "--keys: name 2 is text, but column 'u'"),
         (["x", *ASK, "--by", "g", "--by", "u", "--keys", "n"], "a table with the columns g and u"),
-        (["x > 4", *ASK], "For a computed column, use --expression"),
+        (["x > 4", *ASK], "For a computed column, give --expression 'x > 4'"),
         (["x", *ASK, "--by", "gg", "--keys", "n"], "--by 'gg': the table has no such column; did"),
         (
             ["x", *ASK, "--by", "g", "--by", "uu", "--delta", "1e-6"],

@@ -327,7 +327,13 @@ def test_the_columns_of_a_frame_apart(make: Any) -> None:
     [
         ({"column": "y"}, "no such column"),
         ({"column": "X"}, "did you mean 'x'"),
-        ({"column": "x, d"}, "these are several columns; name each on its own"),
+        (
+            {"column": "x, d"},
+            r"2 columns; give them as a list, as in column=\['x', 'd'\]$",
+        ),
+        ({"by": "g,i", "delta": 1e-6}, r"as in by=\['g', 'i'\]$"),
+        ({"column": ["x, d", "i"]}, "name 1 .* these are 2 columns; name each of them separately"),
+        ({"unit": hg.per_person("g,i")}, "these are 2 columns; name the one that identifies"),
         ({"column": "x, e"}, "no such column; the columns are"),
         ({"column": "g"}, r"parse='real'.*such as hg.expression\(\"g = 'yes'\"\)"),
         ({"column": "d"}, "has no mean"),

@@ -70,6 +70,8 @@ def test_ranges_and_names() -> None:
     assert [named(n) for n in ("age", "größe", "Income, EUR", " a ", "a\nb", "0")] == [
         "age", "größe", "'Income, EUR'", "' a '", "'a\\nb'", "column 0",
     ]  # fmt: skip
+    assert named("city = 'Rome'") == """\"city = 'Rome'\""""
+    assert named("\"größe\" = 'M'") == "(\"größe\" = 'M')"
     assert [listed(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
     told = f"{'x' * 70} [2,000, 7,000]."
     assert paragraphs([told]).splitlines() == ["x" * 70, "[2,000, 7,000]."]

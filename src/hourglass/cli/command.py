@@ -59,6 +59,14 @@ _TOO_MANY: Final = {
     "count": "{!r}: count takes no column, since every row counts; choose rows with --where, or "
     "count groups with --by",
 }
+#: Options whose value is SQL, and what one looks like in a shell.
+_SQL: Final = {
+    "--where": """\"city = 'Rome'\"""",
+    "--expression": '"dep_delay > 15"',
+    "--table": '"SELECT * FROM flights"',
+}
+#: What follows the first word of a condition.
+_OPERATOR: Final = re.compile("[=<>!]+|AND|OR|IN|IS|NOT|LIKE|BETWEEN", re.IGNORECASE)
 #: What to do instead of giving an option twice, where it is not obvious.
 _ONCE: Final = {
     "--where": "join the conditions with AND, in one --where",
@@ -147,7 +155,7 @@ class Command(TyperCommand):
             if not word.startswith("-"):
                 plain += 1
                 if not many and plain > len(arguments):
-                    too_many = _TOO_MANY[self.name or ""].format(word)
+                    too_many = _unquoted(word, before) or _TOO_MANY[self.name or ""].format(word)
                     raise OptionError(f"{too_many}{_also_by(word, before)}")
                 if many and plain > 1 and before:
                     raise OptionError(_misplaced(word, before))
@@ -204,7 +212,21 @@ def _present(each: Any, panels: Mapping[str, str] = MappingProxyType({})) -> Non
     each.rich_help_panel = each.rich_help_panel or panels.get(each.name)
 
 
+def _unquoted(word: str, before: Sequence[str]) -> str:
+    """What is wrong if the shell took a condition or a SELECT apart, of which this is a word."""
+    if len(before) != 2 or before[0] not in _SQL:
+        return ""
+    if not _OPERATOR.fullmatch(word) and before[1].upper() != "SELECT":
+        return ""
+    return (
+        f"{before[0]} is followed by several words, of which it takes only {before[1]!r}; put the "
+        f"text in quotation marks, as in {before[0]} {_SQL[before[0]]}"
+    )
+
+
 def _misplaced(word: str, before: Sequence[str]) -> str:
+    if told := _unquoted(word, before):
+        return told
     remedy = "name it next to the source, before the options"
     if also := _also_by(word, before):
         return f"{word!r} is taken as a column to average{also}; else {remedy}"

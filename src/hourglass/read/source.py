@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .sql.question import Question
 
 __all__ = [
-    "COMPUTED", "INT64", "TEXT_REACH", "Engine", "Field", "Schema", "Source",
+    "COMPUTED", "INT64", "SEPARATELY", "TEXT_REACH", "Engine", "Field", "Schema", "Source",
     "check_names", "check_version", "engines", "guarded", "guarded_schema", "is_recent",
     "missing_extra", "raise_alone", "register", "spill_directory", "value_field",
 ]  # fmt: skip
@@ -133,7 +133,7 @@ class Field:
 
 def _of_text(name: str) -> str:
     """How a column of text can have a mean: as numbers, or as the share of one of its values."""
-    written = name if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) else "name"
+    written = name if name.isidentifier() else "name"
     return (
         "if its text is numbers, declare that with parse='real' or parse='integer'; for the share "
         "of rows with one value, ask for an expression such as "
@@ -150,6 +150,8 @@ _AS_KEY: Final = {
 }
 
 
+#: The remedy for several columns in one place of a list.
+SEPARATELY: Final = "name each of them separately"
 #: Operators: a name that contains one was probably meant as an expression.
 _COMPUTED: Final = re.compile(r"[<>=+*/]|\s-\s")
 
@@ -240,10 +242,10 @@ class Schema:
         found = [field for field in self.fields if field.name == name]
         check_names([f.name for f in found], [name], "the table", role=role)
         if not found:
-            hint = self.hint(name)
+            hint = self.hint(name, role)
             if role == "column" and _COMPUTED.search(name):
-                hint += ("" if hint.endswith("?") else ".") + " For a computed column, use "
-                hint += "hg.expression (--expression)"
+                hint += ("" if hint.endswith("?") else ".") + " For a computed column, give "
+                hint += f"hg.expression({name!r})"
             raise DataError(f"{role}={name!r}: the table has no such column; {hint}")
         if self.folds:
             check_names([f.name for f in self.fields], [name], "the table", role=role)
@@ -267,11 +269,13 @@ class Schema:
             )
         return told + f"{len(self.fields)} columns; names must match exactly, spaces included"
 
-    def hint(self, name: str) -> str:
+    def hint(self, name: str, role: str = "") -> str:
         """What may be meant by a name that no column has."""
         parts = [part.strip() for part in name.split(",")]
         if len(parts) > 1 and set(parts) <= {f.name for f in self.fields}:
-            return "these are several columns; name each on its own"
+            remedies = dict.fromkeys(("column", "by"), f"give them as a list, as in {role}={parts}")
+            remedies["unit"] = "name the one that identifies persons"
+            return f"these are {len(parts)} columns; {remedies.get(role, SEPARATELY)}"
         near = [f.name for f in self.fields if (_bare(f.name) or None) == _bare(name)]
         near = near or self._near(name)
         return f"did you mean {near[0]!r}?" if near else self._in_place_of_it()
