@@ -668,6 +668,7 @@ FRAME = pd.DataFrame({"age": [1.0, 2.0], "txt": ["1", "2"], "city": ["a", "b"], 
     [
         (FRAME, {"epsilon": None}, "epsilon is missing; give the privacy parameter"),
         (FRAME, {"bounds": ("0", "100")}, "bounds: the lower bound is not a number but text"),
+        (FRAME, {"missing": 400}, "is outside the bounds (0, 10); give a value between"),
         (FRAME, {"bounds": (0, math.inf)}, "bounds: the upper bound inf is not finite"),
         (
             FRAME,

@@ -340,6 +340,13 @@ def test_the_statement_says_what_is_public_and_what_is_not_covered() -> None:
     ):
         assert said in str(words)
     assert "privacy unit: row" in words.yaml
+    told = hg.mean(DATA, "x", bounds=(0, 9), epsilon=1, outside="1/10").statement().yaml
+    assert "exactly 1; 0.1 of it is spent on counting the values outside the bounds" in told
+    assert "drawn at" not in told
+    whose = hg.per_person("g", rows=4)
+    told = hg.mean(DATA, "x", bounds=(0, 9), epsilon=1, outside="1/10", unit=whose).statement().yaml
+    assert "exactly 1; 0.025 per record is spent on counting the values outside the bounds" in told
+    assert "the other noise is drawn at epsilon 0.225 per record, since one unit may" in told
     count = str(hg.count(DATA, epsilon=1).statement())
     assert "Not protected: the request, which is public." in count
 

@@ -61,7 +61,7 @@ def boxes_finding(epsilon: Fraction, columns: int) -> Finding:
         boxes, ratios = boxes + 1, ratios + tried
         if steps != {1}:
             wrong.append(f"grids {law.grids}, centres {law.centres}: steps of {sorted(steps)}")
-    words = f"{boxes} boxes, {ratios} ratios, every record moves the level by exactly one"
+    words = f"{boxes} boxes, {ratios:,} ratios, every record moves the level by exactly one"
     if wrong:
         words = f"{len(wrong)} of {boxes} boxes, such as {wrong[0]}"
     named = f"{columns} column{'s' if columns > 1 else ''}"

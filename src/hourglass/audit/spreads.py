@@ -55,7 +55,7 @@ def triangles_finding(epsilon: Fraction) -> Finding:
         triangles, ratios = triangles + 1, ratios + tried
         if steps != {1}:
             wrong.append(f"W {whole}, centre {centre}: steps of {sorted(steps)}")
-    words = f"{triangles} triangles, {ratios} ratios, every record moves the level by exactly one"
+    words = f"{triangles} triangles, {ratios:,} ratios, every record moves the level by exactly one"
     if wrong:
         words = f"{len(wrong)} of {triangles} triangles, such as {wrong[0]}"
     return Finding(

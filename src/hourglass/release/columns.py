@@ -303,7 +303,7 @@ class Columns(Sampled, Mapping[Any, Any]):
     def _outside_notes(self, confidence: float) -> list[str]:
         if self.by:
             told = (
-                "columns() and --format csv have the numbers of values below and above the bounds."
+                "The numbers of values below and above the bounds are in columns() and CSV files."
             )
             return [] if self.outside_epsilon is None else [told]
         return [

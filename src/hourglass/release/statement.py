@@ -101,8 +101,7 @@ class Statement:
                     "mechanisms": self._mechanism,
                     "composition": self._composition,
                     "post_processing": f"{'means, sums, ' if self.ranges else ''}the count and "
-                    "intervals are computed from the noisy totals; nothing else of the data is "
-                    "used",
+                    "intervals are computed from the noisy totals, without further use of the data",
                     "justification": FILL_IN,
                 },
             }
@@ -172,12 +171,16 @@ class Statement:
         parts = [f"epsilon is exactly {self.epsilon}"]
         if self.delta:
             parts.append(f"delta is exactly {self.delta}")
+        several = self.noise_epsilon + (self.outside or 0) != self.epsilon
         if self.outside is not None:
-            parts.append(f"epsilon {decimal(self.outside)} of each record counts values outside")
-        if self.noise_epsilon + (self.outside or 0) != self.epsilon:
+            each = "per record" if several else "of it"
+            told = f"{decimal(self.outside)} {each} is spent on counting the values outside"
+            parts.append(f"{told} the bounds")
+        if several:
+            noise = "the noise" if self.outside is None else "the other noise"
             parts.append(
-                f"the noise is drawn at epsilon {decimal(self.noise_epsilon)}, the part for each "
-                "record that one unit may contribute"
+                f"{noise} is drawn at epsilon {decimal(self.noise_epsilon)} per record, since one "
+                "unit may contribute several records"
             )
         return "; ".join(parts)
 
