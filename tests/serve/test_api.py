@@ -422,6 +422,7 @@ def test_readers_read_and_do_not_ask(running: Place) -> None:
         assert rita.post("/releases", json=asking("mine")).json()["error"]["code"] == "not_allowed"
         assert ben.get(f"/releases/ana/{key}").status_code == 404
         assert rita.get("/metrics").status_code == 403
+        assert "Only analysts ask questions." in rita.get("/history").text
 
 
 def test_a_reader_reads_nothing_of_what_is_closed_to_them(tmp_path: object) -> None:
