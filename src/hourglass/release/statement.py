@@ -194,7 +194,7 @@ class Statement:
         cells = self._each(lambda r: str(r.cells))
         return (
             f"{kept}values clamped to public bounds ({origins}) and rounded to a grid of "
-            f"{cells} cells; privacy unit: {self._unit}"
+            f"{cells} steps; privacy unit: {self._unit}"
         )
 
     @property
