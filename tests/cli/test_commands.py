@@ -645,6 +645,10 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
     [
         (["x", *ASK, "--by", "g", "u", "--keys", "n"], "write --by g --by u; else name it next"),
         (["x", *ASK, "--by=g", "u", "--keys", "n"], "write --by g --by u; else name it next"),
+        (
+            ["x", *ASK, "--by", "g", "--keys", "n", "m o"],
+            "as well, write --keys 'n,m o'; else",
+        ),
         ([*ASK, "x"], "'x' is taken as a column to average; name it next to the source"),
         (["x", *ASK, "--where", "g", "=", "n"], "--where is followed by several words, of which"),
         (["x", *ASK, "--table", "select", "*"], "put the text in quotation marks, as in --table"),
@@ -721,6 +725,15 @@ def test_a_column_too_many(visits: Path, words: list[str], told: str) -> None:
     found = run(name, visits, *rest)
     assert (found.returncode, found.stdout) == (2, "")
     assert told in found.stderr
+
+
+def test_keys_from_a_table_without_the_column(visits: Path, tmp_path: Path) -> None:
+    """Neither what the table's columns are nor how a text file is separated is the matter."""
+    (tmp_path / "keys.csv").write_text("canary-4711\nn\n")
+    found = run("mean", visits, "x", *ASK, "--by", "g", "--keys-from", tmp_path / "keys.csv")
+    assert found.returncode == 2
+    assert "keys.csv' has no column 'g', which --by names; name its columns as" in found.stderr
+    assert "4711" not in found.stderr
 
 
 def test_a_scale_from_a_file_of_data_is_not_shown(visits: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
+from shlex import quote
 from types import MappingProxyType
 from typing import Any, Final, get_type_hints
 
@@ -234,10 +235,13 @@ def _misplaced(word: str, before: Sequence[str]) -> str:
 
 
 def _also_by(word: str, before: Sequence[str]) -> str:
-    """The remedy if the word is meant as a second value of --by."""
-    if not before or before[0] != "--by":
-        return ""
-    return f"; to group by it as well, write --by {before[-1]} --by {word}"
+    """The remedy if the word is meant as a second value of --by or --keys."""
+    match before:
+        case ["--by", *_, first]:
+            return f"; to group by it as well, write --by {first} --by {word}"
+        case ["--keys", *_, first]:
+            return f"; for a group of that name as well, write --keys {quote(f'{first},{word}')}"
+    return ""
 
 
 def _joined(args: Sequence[str]) -> list[str]:

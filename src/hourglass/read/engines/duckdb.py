@@ -13,6 +13,7 @@ checked instead of rows. For Parquet see :mod:`.duckdb_scans`.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,7 +25,7 @@ from typing import Any, Final
 from ...core.keys import LONGEST
 from ...core.limits import Bounds
 from ...core.totals import Groups
-from ...errors import DataError, SourceError
+from ...errors import DataError, SourceError, shown
 from ..database import SqlSource
 from ..frames import apart, frame_of, is_frame, unsound_times
 from ..open import FileSet
@@ -319,7 +320,14 @@ def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:
     done = False
     try:
         schema = engine.schema()
+        known = [field.name for field in schema.fields]
         for name in names:
+            if not schema.open and name not in known:
+                given = repr(str(table)) if isinstance(table, str | os.PathLike) else shown(table)
+                raise DataError(
+                    f"keys={given} has no column {name!r}, which by= names; name its "
+                    "columns as those of the data"
+                )
             schema.field(name, "keys")
         engine._fill()
         columns = ", ".join(identifier(name) for name in names)
