@@ -317,6 +317,15 @@ def test_the_shares_below_a_table_are_rounded_outwards(monkeypatch: pytest.Monke
         assert told in " ".join(str(found).split())
 
 
+def test_a_table_of_spreads_says_where_their_intervals_are() -> None:
+    """It has no room for them, and noise can make a spread zero."""
+    found = hg.mean(DATA, "x", bounds=(0, 60), spread=True, **BY, **SURE)
+    told = 'std, and can make it zero; answer[key].interval(of="std") returns its interval.'
+    assert told in " ".join(str(found).split())
+    assert told in " ".join(found.text(population=True).split())
+    assert told not in " ".join(str(found["a"]).split())
+
+
 def test_shares_outside_without_any_width() -> None:
     """With almost no noise and no value outside, every interval is from 0 to 0."""
     terms: dict[str, Any] = BY | SURE | {"epsilon": 100, "keys": ["a", "b"]}

@@ -300,7 +300,7 @@ class Columns(Sampled, Mapping[Any, Any]):
                 ])  # fmt: skip
         return head, rows
 
-    def _outside_notes(self, confidence: float) -> list[str]:
+    def _further_notes(self, confidence: float) -> list[str]:
         if self.by:
             told = (
                 "The numbers of values below and above the bounds are in columns() and CSV files."
@@ -309,7 +309,7 @@ class Columns(Sampled, Mapping[Any, Any]):
         return [
             f"{label([name])}: {note}"
             for name, part in self._parts.items()
-            for note in part._outside_notes(confidence)
+            for note in part._further_notes(confidence)
         ]
 
     def _expected_outside(self) -> list[str]:
