@@ -558,12 +558,19 @@ def test_bounds_that_are_not_two(bounds: list[str]) -> None:
     )
 
 
+def test_a_plan_without_bounds_says_what_to_give() -> None:
+    found = run("plan", "--records", "10", "--epsilon", "1")
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.startswith("hourglass: --bounds is missing; give the public range of the")
+
+
 @pytest.mark.parametrize(
     ("words", "kind", "code"),
     [
         (["mean", "nowhere.csv", "x", "--bounds", "0", "1", "--epsilon", "1"], "DataError", 2),
         (["mean", "t.csv", "x", "--bounds", "1", "0", "--epsilon", "zero"], "EpsilonError", 2),
-        (["mean", "t.csv"], "MissingParameter", 2),
+        (["mean", "t.csv"], "EpsilonError", 2),
+        (["mean"], "MissingParameter", 2),
         (["mean", "t.csv", "x", "--nonsense"], "NoSuchOption", 2),
         (["bounds", "nowhere.csv", "x", "--epsilon", "1"], "DataError", 2),
     ],
@@ -656,6 +663,7 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
         (["x,u", *ASK], "these are 2 columns; separate them by spaces: x u"),
         (["x,u", "g", *ASK], "'x,u': the table has no such column; these are 2 columns; separate"),
         (["x", *ASK, "--by", "g, u", "--delta", "1e-6"], "2 columns; repeat --by: --by g --by u"),
+        (["x", "--bounds", "0", "9"], "--epsilon is missing; give the privacy parameter"),
         (["x", *ASK, "--missing", "none"], "--missing 'none' is neither drop nor a number"),
         (["x", "--bounds", "a", "9", "--epsilon", "1"], "--bounds: 'a' is not a number"),
         (

@@ -20,7 +20,8 @@ from typing import Any, Final, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ..errors import OptionError
+from ..core.exact import exact_epsilon
+from ..errors import BoundsError, OptionError
 from ..release.rendering import listed
 from .examples import EXAMPLES
 from .wording import not_a_number
@@ -96,6 +97,8 @@ class Command(TyperCommand):
             self._check_repeated(ctx, words)
             return super().parse_args(ctx, [*words])  # which uses up the list
         except Exception as error:
+            if words:  # else the usage is shown
+                _check_missing(error)
             told = self._elsewhere(ctx, getattr(error, "option_name", None))
             told = told or self._unusable(ctx, words, error)
             if not told:
@@ -198,6 +201,19 @@ class Group(TyperGroup):
         for each in found:
             _present(each)
         return found
+
+
+def _check_missing(error: Exception) -> None:
+    """Raise the library's error for a required option that is missing, with what to give."""
+    names = getattr(getattr(error, "param", None), "opts", [])
+    if type(error).__name__ != "MissingParameter":
+        return
+    if "--epsilon" in names:
+        exact_epsilon(None)
+    if "--bounds" in names:
+        raise BoundsError(
+            "--bounds is missing; give the public range of the values, as in --bounds 0 100"
+        )
 
 
 def _options_of(command: Any) -> list[str]:
