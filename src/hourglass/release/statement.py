@@ -19,6 +19,7 @@ from ..mechanisms.outside import OutsideCounts
 from .rendering import (
     Range,
     clamped,
+    counts_persons,
     html_paragraphs,
     label,
     limited,
@@ -228,7 +229,8 @@ class Statement:
     def _about(self) -> list[str]:
         by = f", for each group of {listed([named(name) for name in self.by])}" if self.by else ""
         if not self.ranges:
-            return [f"The number of records was released{by}."]
+            counted = "persons" if counts_persons(self.unit) else "rows"
+            return [f"The number of {counted} was released{by}."]
         if len(self.ranges) == 1:
             (column,) = (each.column for each in self.ranges)
             of = "a column" if column is None else named(column)
@@ -315,6 +317,11 @@ def stated(
         raise OptionError(f"{unknown.pop()!r} is not one of name, curator, purpose")
     given, rate = tuple(ranges), getattr(answer, "outside_epsilon", None)
     together = max(len(given), getattr(mechanism, "columns", 1))
+    if not (budget is None or hasattr(budget, "balance")):
+        raise OptionError(
+            "budget= takes the hg.Budget that the answer was charged to, not a "
+            f"{type(budget).__name__}"
+        )
     account = budget.balance() if budget is not None else None
     return Statement(
         epsilon=answer.epsilon,
