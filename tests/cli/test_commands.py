@@ -663,6 +663,7 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
         (["x,u", *ASK], "these are 2 columns; separate them by spaces: x u"),
         (["x,u", "g", *ASK], "'x,u': the table has no such column; these are 2 columns; separate"),
         (["x", *ASK, "--by", "g, u", "--delta", "1e-6"], "2 columns; repeat --by: --by g --by u"),
+        (["x", *ASK, "--output", "-"], "--output '-' is not standard output, but a file's name"),
         (["x", "--bounds", "0", "9"], "--epsilon is missing; give the privacy parameter"),
         (["x", *ASK, "--missing", "none"], "--missing 'none' is neither drop nor a number"),
         (["x", "--bounds", "a", "9", "--epsilon", "1"], "--bounds: 'a' is not a number"),
