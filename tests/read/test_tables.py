@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -315,6 +316,18 @@ def test_a_column_of_an_unknown_type_is_named() -> None:
     with pytest.raises(hg.DataError, match=r"column 'at' is of a type .* convert it") as told:
         hg.mean(frame, "x", by="at", delta=1e-6, **ASK)
     assert told.value.__cause__ is None is told.value.__context__
+
+
+def test_a_column_of_objects_is_called_one() -> None:
+    """Its type is the one that pandas shows, not that of the text it is read as."""
+    frame = pd.DataFrame({"price": [Decimal("1.5"), Decimal("2")] * 50, "word": ["a", "b"] * 50})
+    frame["word"] = frame["word"].astype("category")
+    with pytest.raises(hg.DataError, match=r"of type object, .*; if its objects are numbers"):
+        hg.mean(frame, "price", **ASK)
+    with pytest.raises(hg.DataError, match=r"of type ENUM, .*; if its text is numbers"):
+        hg.mean(frame, "word", **ASK)
+    found = hg.mean(frame, "price", parse="real", bounds=(0, 2), epsilon=50)
+    assert found.mean == pytest.approx(1.75, abs=1e-3)
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])

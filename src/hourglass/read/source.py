@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from .sql.question import Question
 
 __all__ = [
-    "COMPUTED", "INT64", "SEPARATELY", "TEXT_REACH", "Engine", "Field", "Schema", "Source",
-    "check_names", "check_version", "engines", "guarded", "guarded_schema", "is_recent",
+    "COMPUTED", "INT64", "OBJECTS", "SEPARATELY", "TEXT_REACH", "Engine", "Field", "Schema",
+    "Source", "check_names", "check_version", "engines", "guarded", "guarded_schema", "is_recent",
     "missing_extra", "raise_alone", "register", "spill_directory", "value_field",
 ]  # fmt: skip
 
@@ -50,6 +50,8 @@ INT64: Final = (-(2**63), 2**63 - 1)
 #: which reads 64 bits.
 TEXT_REACH: Final = (-(10**38) + 1, 10**38 - 1)
 
+#: The type of a pandas column of Python objects, which is read as text.
+OBJECTS: Final = "object"
 #: In place of the type of a column that an expression computes.
 COMPUTED: Final = "an expression"
 
@@ -97,7 +99,7 @@ class Field:
         if self.kind not in ("real", "decimal", "integer", "boolean"):
             raise DataError(
                 f"column {self.name!r} is of type {self.declared or self.kind}, which has no mean; "
-                + (_of_text(self.name) if self.kind == "text" else "name a column of numbers")
+                + (_of_text(self) if self.kind == "text" else "name a column of numbers")
             )
         return self
 
@@ -131,11 +133,12 @@ class Field:
         return grid
 
 
-def _of_text(name: str) -> str:
+def _of_text(field: Field) -> str:
     """How a column of text can have a mean: as numbers, or as the share of one of its values."""
-    written = name if name.isidentifier() else "name"
+    written = field.name if field.name.isidentifier() else "name"
+    what = "its objects are numbers" if field.declared == OBJECTS else "its text is numbers"
     return (
-        "if its text is numbers, declare that with parse='real' or parse='integer'; for the share "
+        f"if {what}, declare that with parse='real' or parse='integer'; for the share "
         "of rows with one value, ask for an expression such as "
         f"hg.expression(\"{written} = 'yes'\")"
     )

@@ -29,7 +29,7 @@ from ...errors import DataError, SourceError, shown
 from ..database import SqlSource
 from ..frames import apart, frame_of, is_frame, unsound_times
 from ..open import FileSet
-from ..source import Field, Schema, Source, guarded, guarded_schema, raise_alone, register
+from ..source import OBJECTS, Field, Schema, Source, guarded, guarded_schema, raise_alone, register
 from ..sql.cells import columns_of, identifier, literal, with_source
 from ..sql.dialects import numbers_apart
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS, NANOSECONDS
@@ -89,7 +89,10 @@ class DuckDB:
             if any(field.kind == "decimal" for field in fields):
                 fields = sound_decimals(fields, self._told(self._scans.wide_decimals()))
         if self._frame:
-            known = {field.name: field for field in fields}
+            known = {
+                f.name: replace(f, declared=OBJECTS) if f.name in self._frame.objects else f
+                for f in fields
+            }
             fields = [known.get(n, Field(n, "other", "unread")) for n in self._frame.names]
         return Schema(tuple(fields), folds=self._frame is None)
 
