@@ -558,12 +558,19 @@ def test_bounds_that_are_not_two(bounds: list[str]) -> None:
     )
 
 
+def test_a_plan_without_bounds_says_what_to_give() -> None:
+    found = run("plan", "--records", "10", "--epsilon", "1")
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.startswith("hourglass: --bounds is missing; give the public range of the")
+
+
 @pytest.mark.parametrize(
     ("words", "kind", "code"),
     [
         (["mean", "nowhere.csv", "x", "--bounds", "0", "1", "--epsilon", "1"], "DataError", 2),
         (["mean", "t.csv", "x", "--bounds", "1", "0", "--epsilon", "zero"], "EpsilonError", 2),
-        (["mean", "t.csv"], "MissingParameter", 2),
+        (["mean", "t.csv"], "EpsilonError", 2),
+        (["mean"], "MissingParameter", 2),
         (["mean", "t.csv", "x", "--nonsense"], "NoSuchOption", 2),
         (["bounds", "nowhere.csv", "x", "--epsilon", "1"], "DataError", 2),
     ],
@@ -645,7 +652,19 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
     [
         (["x", *ASK, "--by", "g", "u", "--keys", "n"], "write --by g --by u; else name it next"),
         (["x", *ASK, "--by=g", "u", "--keys", "n"], "write --by g --by u; else name it next"),
+        (
+            ["x", *ASK, "--by", "g", "--keys", "n", "m o"],
+            "as well, write --keys 'n,m o'; else",
+        ),
         ([*ASK, "x"], "'x' is taken as a column to average; name it next to the source"),
+        (["x", *ASK, "--where", "g", "=", "n"], "--where is followed by several words, of which"),
+        (["x", *ASK, "--table", "select", "*"], "put the text in quotation marks, as in --table"),
+        (["x", *ASK, "--where", "g", "u"], "'u' is taken as a column to average; name it next to"),
+        (["x,u", *ASK], "these are 2 columns; separate them by spaces: x u"),
+        (["x,u", "g", *ASK], "'x,u': the table has no such column; these are 2 columns; separate"),
+        (["x", *ASK, "--by", "g, u", "--delta", "1e-6"], "2 columns; repeat --by: --by g --by u"),
+        (["x", *ASK, "--output", "-"], "--output '-' is not standard output, but a file's name"),
+        (["x", "--bounds", "0", "9"], "--epsilon is missing; give the privacy parameter"),
         (["x", *ASK, "--missing", "none"], "--missing 'none' is neither drop nor a number"),
         (["x", "--bounds", "a", "9", "--epsilon", "1"], "--bounds: 'a' is not a number"),
         (
@@ -672,7 +691,7 @@ def test_no_database_is_written_over(scheme: str, name: str, tmp_path: Path) -> 
         (["x", *ASK, "--by", "g", "--keys-from", "no.txt"], "--keys-from 'no.txt': there is no"),
         (["x", *ASK, "--by", "u", "--keys", "1,abc"], "--keys: name 2 is text, but column 'u'"),
         (["x", *ASK, "--by", "g", "--by", "u", "--keys", "n"], "a table with the columns g and u"),
-        (["x > 4", *ASK], "For a computed column, use --expression"),
+        (["x > 4", *ASK], "For a computed column, give --expression 'x > 4'"),
         (["x", *ASK, "--by", "gg", "--keys", "n"], "--by 'gg': the table has no such column; did"),
         (
             ["x", *ASK, "--by", "g", "--by", "uu", "--delta", "1e-6"],
@@ -715,6 +734,15 @@ def test_a_column_too_many(visits: Path, words: list[str], told: str) -> None:
     found = run(name, visits, *rest)
     assert (found.returncode, found.stdout) == (2, "")
     assert told in found.stderr
+
+
+def test_keys_from_a_table_without_the_column(visits: Path, tmp_path: Path) -> None:
+    """Neither what the table's columns are nor how a text file is separated is the matter."""
+    (tmp_path / "keys.csv").write_text("canary-4711\nn\n")
+    found = run("mean", visits, "x", *ASK, "--by", "g", "--keys-from", tmp_path / "keys.csv")
+    assert found.returncode == 2
+    assert "keys.csv' has no column 'g', which --by names; name its columns as" in found.stderr
+    assert "4711" not in found.stderr
 
 
 def test_a_scale_from_a_file_of_data_is_not_shown(visits: Path, tmp_path: Path) -> None:

@@ -105,10 +105,16 @@ def test_refusal_says_requested_spent_remaining(place: Place) -> None:
     assert error.requested == (Fraction(1, 2), Fraction(1, 10**6))
     assert error.spent == (Fraction(3, 4), Fraction(4, 10**7))
     assert error.remaining == (Fraction(1, 4), Fraction(6, 10**7))
-    for words in ("requested 0.5, spent 0.75 of 1, remaining 0.25", "remaining 6e-7"):
+    for words in (
+        "requested 0.5, spent 0.75 of 1, remaining 0.25",
+        "remaining 6e-7",
+        "ask for no more",
+    ):
         assert words in str(error)
     budget.reserve("0.25", "6e-7", question="q2")
     assert budget.balance().remaining == Amount(Fraction(0))
+    with pytest.raises(BudgetExceededError, match="it is used up; an earlier request can be"):
+        budget.reserve("0.1", question="q3")
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.remaining) == (str(error), error.remaining)
 

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -317,6 +318,18 @@ def test_a_column_of_an_unknown_type_is_named() -> None:
     assert told.value.__cause__ is None is told.value.__context__
 
 
+def test_a_column_of_objects_is_called_one() -> None:
+    """Its type is the one that pandas shows, not that of the text it is read as."""
+    frame = pd.DataFrame({"price": [Decimal("1.5"), Decimal("2")] * 50, "word": ["a", "b"] * 50})
+    frame["word"] = frame["word"].astype("category")
+    with pytest.raises(hg.DataError, match=r"of type object, .*; if its objects are numbers"):
+        hg.mean(frame, "price", **ASK)
+    with pytest.raises(hg.DataError, match=r"of type ENUM, .*; if its text is numbers"):
+        hg.mean(frame, "word", **ASK)
+    found = hg.mean(frame, "price", parse="real", bounds=(0, 2), epsilon=50)
+    assert found.mean == pytest.approx(1.75, abs=1e-3)
+
+
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_the_columns_of_a_frame_apart(make: Any) -> None:
     assert list(apart(make({"x": [1.0], "y": [2.0]}))) == ["x", "y"]
@@ -327,7 +340,13 @@ def test_the_columns_of_a_frame_apart(make: Any) -> None:
     [
         ({"column": "y"}, "no such column"),
         ({"column": "X"}, "did you mean 'x'"),
-        ({"column": "x, d"}, "these are several columns; name each on its own"),
+        (
+            {"column": "x, d"},
+            r"2 columns; give them as a list, as in column=\['x', 'd'\]$",
+        ),
+        ({"by": "g,i", "delta": 1e-6}, r"as in by=\['g', 'i'\]$"),
+        ({"column": ["x, d", "i"]}, "name 1 .* these are 2 columns; name each of them separately"),
+        ({"unit": hg.per_person("g,i")}, "these are 2 columns; name the one that identifies"),
         ({"column": "x, e"}, "no such column; the columns are"),
         ({"column": "g"}, r"parse='real'.*such as hg.expression\(\"g = 'yes'\"\)"),
         ({"column": "d"}, "has no mean"),

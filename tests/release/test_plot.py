@@ -155,6 +155,12 @@ def test_a_chart_of_shares_is_in_per_cent(tmp_path: Path) -> None:
     assert re.search(r">[0-9.]+ %<", text)
     assert "share, with its 95 % interval" in text
     assert "Grey bar without a marker: too few records for a mean." in text
+    data = data.append_column("x", pa.array([1.5] * 600))
+    two = hg.mean(data, ["x", "yes"], by="g", keys=keys, **ask)
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        two.plot(tmp_path / "two.svg")
+    text = (tmp_path / "two.svg").read_text()
+    assert [text.count(f"{word}, with its") for word in ("mean", "share")] == [1, 1]
 
 
 @pytest.mark.parametrize(

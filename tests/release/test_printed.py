@@ -17,7 +17,8 @@ import pytest
 import hourglass as hg
 from hourglass.core.exact import decimal
 from hourglass.core.limits import per_person
-from hourglass.release.outside import _cell
+from hourglass.estimate.interval import Interval
+from hourglass.release.outside import Side, _cell
 from hourglass.release.rendering import bound, clamped, grouped, hidden, listed, named, paragraphs
 
 DATA = pa.table({
@@ -69,6 +70,8 @@ def test_ranges_and_names() -> None:
     assert [named(n) for n in ("age", "größe", "Income, EUR", " a ", "a\nb", "0")] == [
         "age", "größe", "'Income, EUR'", "' a '", "'a\\nb'", "column 0",
     ]  # fmt: skip
+    assert named("city = 'Rome'") == """\"city = 'Rome'\""""
+    assert named("\"größe\" = 'M'") == "(\"größe\" = 'M')"
     assert [listed(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
     told = f"{'x' * 70} [2,000, 7,000]."
     assert paragraphs([told]).splitlines() == ["x" * 70, "[2,000, 7,000]."]
@@ -299,6 +302,30 @@ def test_what_weighs_more_is_unknown_only_if_values_lie_on_both_sides(
     assert told == (lower == 30 and upper == 60)
 
 
+@pytest.mark.enumeration
+def test_the_shares_below_a_table_are_rounded_outwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A share of 0.1249 % is not at most 0.12 %, and an interval that ends at zero says 0 %."""
+    found = hg.mean(DATA, "x", bounds=(0, 60), outside="1/2", **(SURE | {"epsilon": 100}))
+    for low, high, told in [
+        (0, 0, "At most 0 % of the values lie below 0,"),
+        (0, 0.001241, "At most 0.125 % of the values"),
+        (0, 0.0452, "At most 4.6 % of the values"),
+        (0.1249, 0.1671, "(95 % interval 12.4 to 16.8 %)"),
+    ]:
+        ends = Interval(low, high, 0.95, "share", "valid")
+        monkeypatch.setattr(Side, "interval", lambda *args, ends=ends, **of: ends)
+        assert told in " ".join(str(found).split())
+
+
+def test_a_table_of_spreads_says_where_their_intervals_are() -> None:
+    """It has no room for them, and noise can make a spread zero."""
+    found = hg.mean(DATA, "x", bounds=(0, 60), spread=True, **BY, **SURE)
+    told = 'std, and can make it zero; answer[key].interval(of="std") returns its interval.'
+    assert told in " ".join(str(found).split())
+    assert told in " ".join(found.text(population=True).split())
+    assert told not in " ".join(str(found["a"]).split())
+
+
 def test_shares_outside_without_any_width() -> None:
     """With almost no noise and no value outside, every interval is from 0 to 0."""
     terms: dict[str, Any] = BY | SURE | {"epsilon": 100, "keys": ["a", "b"]}
@@ -322,6 +349,13 @@ def test_the_statement_says_what_is_public_and_what_is_not_covered() -> None:
     ):
         assert said in str(words)
     assert "privacy unit: row" in words.yaml
+    told = hg.mean(DATA, "x", bounds=(0, 9), epsilon=1, outside="1/10").statement().yaml
+    assert "exactly 1; 0.1 of it is spent on counting the values outside the bounds" in told
+    assert "drawn at" not in told
+    whose = hg.per_person("g", rows=4)
+    told = hg.mean(DATA, "x", bounds=(0, 9), epsilon=1, outside="1/10", unit=whose).statement().yaml
+    assert "exactly 1; 0.025 per record is spent on counting the values outside the bounds" in told
+    assert "the other noise is drawn at epsilon 0.225 per record, since one unit may" in told
     count = str(hg.count(DATA, epsilon=1).statement())
     assert "Not protected: the request, which is public." in count
 

@@ -54,15 +54,17 @@ def test_the_first_sentence_says_what_was_released(tmp_path: Any) -> None:
         ),
         "The means and sums of 2 columns (x, y) were released together, with the one count that "
         "they share, for one epsilon.": hg.mean(both, ["x", "y"], **ask),
-        "The number of records was released.": hg.count(FRAME, epsilon=1),
-        "The number of records was released, for each group of g.": hg.count(
-            FRAME, epsilon=1, by="g", keys=["a"]
+        "The number of rows was released.": hg.count(FRAME, epsilon=1),
+        "The number of persons was released, for each group of g.": hg.count(
+            FRAME, epsilon=1, by="g", keys=["a"], unit=hg.per_person("id")
         ),
     }
     for sentence, answer in released.items():
         assert str(answer.statement()).splitlines()[0] == sentence
     budget = hg.create_budget(tmp_path / "ledger.db", "b", epsilon=1)
     charged = str(hg.mean(FRAME, "x", budget=budget, **ask).statement(budget=budget))
+    with pytest.raises(hg.OptionError, match=r"budget= takes the hg\.Budget .*, not a str$"):
+        hg.count(FRAME, epsilon=1).statement(budget="b")
     assert charged.endswith("and releases not charged to budget b.")
 
 

@@ -174,6 +174,10 @@ def test_groups_without_records_have_no_mean(spread: bool) -> None:
         known = [row[1] != "–" for row in table.rows]
         assert known == [mark.mean is not None for mark in chart.marks]
         assert [row[4] != "–" for row in table.rows] == known or not spread
+        if spread:  # noise can make it zero, so it is not shown without its interval
+            told = [float(word) for word in re.findall("[0-9.]+", table.rows[0][4])]
+            ends = answer["all"].interval(of="std")
+            assert told == pytest.approx([answer["all"].std, ends.low, ends.high], abs=0.1)
         shown = [mark for mark in chart.marks if mark.mean is not None]
         assert chart.unknown == (len(shown) < 4)
         assert chart.axis.high < max(mark.wide_high for mark in shown) + 1  # others do not widen it
@@ -422,6 +426,7 @@ def test_readers_read_and_do_not_ask(running: Place) -> None:
         assert rita.post("/releases", json=asking("mine")).json()["error"]["code"] == "not_allowed"
         assert ben.get(f"/releases/ana/{key}").status_code == 404
         assert rita.get("/metrics").status_code == 403
+        assert "Only analysts ask questions." in rita.get("/history").text
 
 
 def test_a_reader_reads_nothing_of_what_is_closed_to_them(tmp_path: object) -> None:

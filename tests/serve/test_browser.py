@@ -16,7 +16,7 @@ import pytest
 
 from tests.ledger.conftest import quick_folder
 
-from .support import Place, serving, spent
+from .support import Place, asking, serving, spent
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
@@ -306,11 +306,20 @@ def test_double_click_and_back_button_cost_nothing_more(page_of: PageOf, place: 
 def test_a_budget_that_does_not_cover_it(page_of: PageOf, place: Place) -> None:
     page = page_of("zoe")
     page.goto(f"{place.url}/ask/clinic?what=minutes&epsilon=0.1")
-    assert "this costs 0.1" in page.locator(".after .alert").inner_text()
+    told = page.locator(".after .alert").inner_text()
+    assert told.startswith("You have 0 left, less than any price offered here.")
+    assert page.locator(".after .alert a").get_attribute("href") == "/history"
     page.get_by_role("button", name="Review the question").click()
     assert page.get_by_role("button", name="Spend").count() == 0
     assert "Nothing was charged" in page.locator(".card").inner_text()
-    assert spent(place) == 0
+    assert page.locator(".card .button").inner_text() == "See your earlier answers"
+    with place.client("ana") as ana:
+        assert ana.post("/releases", json=asking("most", epsilon=0.5)).is_success
+        asked = "what=minutes&epsilon=1&key=k"
+        told = ana.get(f"/ask/clinic?{asked}").text
+        assert "You have 0.5 left, and this costs 1. Choose a smaller epsilon." in told
+        assert "Choose a smaller epsilon" in ana.get(f"/ask/clinic/confirm?{asked}").text
+    assert spent(place) == Fraction(1, 2)
 
 
 @PLAIN
@@ -336,6 +345,14 @@ def test_narrow_screens_do_not_scroll_sideways(page_of: PageOf, place: Place) ->
     for path in ("/", "/ask/clinic", "/history", "/owner", "/login"):
         page.goto(f"{place.url}{path}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 400, path
+        for place_of_a_name in ("h1", "h2 a", ".lead", ".choice strong", ".choice small", "dd"):
+            page.evaluate(
+                "where => document.querySelectorAll(where)"
+                ".forEach(each => { each.textContent = 'a_long_name'.repeat(9) })",
+                place_of_a_name,
+            )
+            width = page.evaluate("document.documentElement.scrollWidth")
+            assert width <= 400, (path, place_of_a_name)
 
 
 def test_groups_with_secret_names(page_of: PageOf, place: Place) -> None:

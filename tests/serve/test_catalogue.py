@@ -7,11 +7,14 @@ import shutil
 from fractions import Fraction
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hourglass.cli import main
 from hourglass.errors import OptionError
 from hourglass.ledger import Amount, create_budget
+from hourglass.serve.checking import check
 from hourglass.serve.lines import lines_of
 from hourglass.serve.reading import CatalogueError, read_catalogue, read_text
 from hourglass.serve.service import load
@@ -220,6 +223,49 @@ def test_check_names_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixtu
         "people: owner (analyst, owner, no token yet), analyst (analyst, no token yet)\n"
         "The catalogue is good.\n",
     )
+
+
+def test_check_speaks_of_entries_of_the_catalogue(tmp_path: Path) -> None:
+    """Not of arguments of Python calls, which an owner never makes."""
+    data = pa.table({"x": [1.0], "word": ["a"], "id": ["p"]})
+    pq.write_table(data, tmp_path / "t.parquet")
+    (tmp_path / "t.duckdb").write_bytes(bytes(8) + b"DUCK" + bytes(4096))
+    create_budget(str(tmp_path / "b.db"), "b", epsilon=1)
+    text = """
+[budgets.b]
+ledger = "b.db"
+epsilon = 1
+[datasets.d]
+source = "t.parquet"
+budget = "b"
+[datasets.d.unit]
+person = "id"
+[datasets.d.columns.x]
+bounds = [0, 1]
+[datasets.d.groups.word]
+keys = ["a"]
+[people.o]
+roles = ["owner", "analyst"]
+"""
+    for old, new, where, told in [
+        ("columns.x]", "columns.y]", "columns.y", "'y': the table has no such column; "),
+        ("columns.x]", "columns.word]", "columns.word",
+         'declare that with parse = "real" or parse = "integer"'),
+        ("groups.word]", "groups.wort]", "groups.wort",
+         "the table has no such column; did you mean 'word'?"),
+        ('person = "id"', 'person = "ID"', "unit.person",
+         "'ID': the table has no such column; did you mean 'id'?"),
+        ("t.parquet", "t.duckdb", "source",
+         f'is a database; write source = "duckdb:///{tmp_path / "t.duckdb"}" and table = "...", '
+         "the name of a table in it"),
+    ]:  # fmt: skip
+        (tmp_path / "c.toml").write_text(text.replace(old, new))
+        with pytest.raises(CatalogueError) as caught:
+            check(tmp_path / "c.toml")
+        (found,) = caught.value.problems
+        assert found.where == f"datasets.d.{where}"
+        assert told in found.what
+        assert "hg." not in found.what
 
 
 def test_a_catalogue_that_is_not_there(tmp_path: Path) -> None:

@@ -302,7 +302,10 @@ def missing_cell(missing: Any, grid: Grid) -> int | None:
     if isinstance(missing, bool) or not isinstance(missing, int | float):
         raise OptionError(f'missing={shown(missing)} is neither "drop" nor a number')
     if not lower <= missing <= upper:
-        raise BoundsError(f"missing={shown(missing)} is outside the bounds ({lower}, {upper})")
+        raise BoundsError(
+            f"missing={shown(missing)} is outside the bounds ({lower}, {upper}); give a value "
+            "between them"
+        )
     if grid.own and missing != int(missing):
         raise OptionError(
             f"missing={shown(missing)} is not a whole number; the column holds integers"

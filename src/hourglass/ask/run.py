@@ -125,8 +125,8 @@ def mean(
         "projected", "ratio" or, for small groups, "jeffreys" (if means may lie close to a bound) or
         "posterior" (if they lie well inside).
     grid
-        The number of cells that the range is divided into. By default a column of integers with
-        integer bounds has its own grid, and everything else gets 2^32 cells (2^23 with ``spread``).
+        The number of steps that the range is divided into. By default a column of integers with
+        integer bounds has its own grid, and everything else gets 2^32 steps (2^23 with ``spread``).
         For several columns, a number for all of them, or a dict.
     missing
         "drop", or the value that replaces a missing one. For several columns, one of these for
@@ -140,7 +140,7 @@ def mean(
         Also estimate the variance and the standard deviation of the values, from the same epsilon;
         this raises the squared error of the mean by about a fifth. One column only.
     outside
-        A share of epsilon, such as "1/10", to spend on how many values lie outside the bounds:
+        A share of epsilon, such as "1/10", to spend on counting the values outside the bounds:
         ``r.outside.below`` and ``r.outside.above``, each with an interval. A person who counts once
         is counted on the side where more of their rows lie. With several columns the share is
         divided between them.

@@ -75,7 +75,7 @@ def steps_finding(
         number, ratios = number + 1, ratios + tried
         if steps != {1}:
             wrong.append(f"{name}: steps of {sorted(steps)}")
-    words = f"{number} {kind}, {ratios} ratios, every record moves the level by exactly one"
+    words = f"{number} {kind}, {ratios:,} ratios, every record moves the level by exactly one"
     if wrong:
         words = f"{len(wrong)} of {number} {kind}, such as {wrong[0]}"
     figures = {"epsilon": str(epsilon), kind: number, "ratios": ratios, "wrong": len(wrong)}

@@ -63,7 +63,7 @@ def exact_finding(lattice: Lattice, *, claimed: Fraction | None = None) -> Findi
     follows = _pmf_follows(lattice)
     tail = _tail(lattice, table)
     holds = losses.worst <= epsilon and follows and (tail is None or tail.high >= 0)
-    words = [f"{losses.ratios} ratios, loss {_times(losses.worst, epsilon)}"]
+    words = [f"{losses.ratios:,} ratios, loss {_times(losses.worst, epsilon)}"]
     if losses.worst > epsilon:
         words.append(f"at {losses.point} moved by {losses.move}")
     if not follows:

@@ -46,7 +46,7 @@ def audit(
     epsilon: Annotated[str, typer.Option(help="The claimed epsilon.")] = "1",
     grid: Annotated[
         int | None,
-        typer.Option(help="The number of cells of the grid; by default 2^32 and some small grids."),
+        typer.Option(help="The number of steps of the grid; by default 2^32 and some small grids."),
     ] = None,
     samples: Annotated[
         int | None,

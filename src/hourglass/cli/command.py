@@ -13,13 +13,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
+from shlex import quote
 from types import MappingProxyType
 from typing import Any, Final, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ..errors import OptionError
+from ..core.exact import exact_epsilon
+from ..errors import BoundsError, OptionError
 from ..release.rendering import listed
 from .examples import EXAMPLES
 from .wording import not_a_number
@@ -59,6 +61,14 @@ _TOO_MANY: Final = {
     "count": "{!r}: count takes no column, since every row counts; choose rows with --where, or "
     "count groups with --by",
 }
+#: Options whose value is SQL, and what one looks like in a shell.
+_SQL: Final = {
+    "--where": """\"city = 'Rome'\"""",
+    "--expression": '"dep_delay > 15"',
+    "--table": '"SELECT * FROM flights"',
+}
+#: What follows the first word of a condition.
+_OPERATOR: Final = re.compile("[=<>!]+|AND|OR|IN|IS|NOT|LIKE|BETWEEN", re.IGNORECASE)
 #: What to do instead of giving an option twice, where it is not obvious.
 _ONCE: Final = {
     "--where": "join the conditions with AND, in one --where",
@@ -87,6 +97,8 @@ class Command(TyperCommand):
             self._check_repeated(ctx, words)
             return super().parse_args(ctx, [*words])  # which uses up the list
         except Exception as error:
+            if words:  # else the usage is shown
+                _check_missing(error)
             told = self._elsewhere(ctx, getattr(error, "option_name", None))
             told = told or self._unusable(ctx, words, error)
             if not told:
@@ -147,7 +159,7 @@ class Command(TyperCommand):
             if not word.startswith("-"):
                 plain += 1
                 if not many and plain > len(arguments):
-                    too_many = _TOO_MANY[self.name or ""].format(word)
+                    too_many = _unquoted(word, before) or _TOO_MANY[self.name or ""].format(word)
                     raise OptionError(f"{too_many}{_also_by(word, before)}")
                 if many and plain > 1 and before:
                     raise OptionError(_misplaced(word, before))
@@ -191,6 +203,19 @@ class Group(TyperGroup):
         return found
 
 
+def _check_missing(error: Exception) -> None:
+    """Raise the library's error for a required option that is missing, with what to give."""
+    names = getattr(getattr(error, "param", None), "opts", [])
+    if type(error).__name__ != "MissingParameter":
+        return
+    if "--epsilon" in names:
+        exact_epsilon(None)
+    if "--bounds" in names:
+        raise BoundsError(
+            "--bounds is missing; give the public range of the values, as in --bounds 0 100"
+        )
+
+
 def _options_of(command: Any) -> list[str]:
     return [name for each in command.params for name in each.opts if name.startswith("--")]
 
@@ -204,7 +229,21 @@ def _present(each: Any, panels: Mapping[str, str] = MappingProxyType({})) -> Non
     each.rich_help_panel = each.rich_help_panel or panels.get(each.name)
 
 
+def _unquoted(word: str, before: Sequence[str]) -> str:
+    """What is wrong if the shell took a condition or a SELECT apart, of which this is a word."""
+    if len(before) != 2 or before[0] not in _SQL:
+        return ""
+    if not _OPERATOR.fullmatch(word) and before[1].upper() != "SELECT":
+        return ""
+    return (
+        f"{before[0]} is followed by several words, of which it takes only {before[1]!r}; put the "
+        f"text in quotation marks, as in {before[0]} {_SQL[before[0]]}"
+    )
+
+
 def _misplaced(word: str, before: Sequence[str]) -> str:
+    if told := _unquoted(word, before):
+        return told
     remedy = "name it next to the source, before the options"
     if also := _also_by(word, before):
         return f"{word!r} is taken as a column to average{also}; else {remedy}"
@@ -212,10 +251,13 @@ def _misplaced(word: str, before: Sequence[str]) -> str:
 
 
 def _also_by(word: str, before: Sequence[str]) -> str:
-    """The remedy if the word is meant as a second value of --by."""
-    if not before or before[0] != "--by":
-        return ""
-    return f"; to group by it as well, write --by {before[-1]} --by {word}"
+    """The remedy if the word is meant as a second value of --by or --keys."""
+    match before:
+        case ["--by", *_, first]:
+            return f"; to group by it as well, write --by {first} --by {word}"
+        case ["--keys", *_, first]:
+            return f"; for a group of that name as well, write --keys {quote(f'{first},{word}')}"
+    return ""
 
 
 def _joined(args: Sequence[str]) -> list[str]:

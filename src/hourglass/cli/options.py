@@ -121,7 +121,7 @@ GroupsOf = Annotated[
 GridCells = Annotated[
     int | None,
     typer.Option(
-        help="The number of cells that the range is divided into; by default it depends on "
+        help="The number of steps that the range is divided into; by default it depends on "
         "the column's type."
     ),
 ]

@@ -53,6 +53,9 @@ def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[str | Pat
     for option, path in targets.items():
         if path is None:
             continue
+        if str(path) == "-":  # which other programs take for standard output
+            instead = "leave out --output" if option == "output" else "name another path"
+            raise OptionError(f"{option}='-' is not standard output, but a file's name; {instead}")
         there = [file for file in read if os.path.exists(path) and os.path.exists(file)]
         if any(os.path.samefile(path, file) for file in there):
             raise OptionError(f"{option}={str(path)!r} is read by this command; name another path")

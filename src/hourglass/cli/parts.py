@@ -27,6 +27,7 @@ from ..estimate.interval import check_confidence
 from ..ledger import Budget, Reservation
 from ..read.database import SCHEMES, check_scheme, file_url, sql
 from ..read.open import multiline
+from ..read.source import SEPARATELY
 from ..read.sql.expression.given import Expression, expression
 from ..release.found import FoundBounds
 from . import options
@@ -456,6 +457,9 @@ def typed_names(ask: Mapping[str, Any]) -> Iterator[None]:
     given = ask[role]
     names = [str(each) for each in given if repeated or isinstance(each, str)]
     wrong = " is given twice; " if repeated else ": the table has no such column; "
+    if hint.endswith(SEPARATELY):
+        parts = [part.strip() for part in names[place].split(",")]
+        hint = f"{hint.removesuffix(SEPARATELY)}give them as a list, as in {role}={parts}"
     raise kind(f"{role}={names[place]!r}{wrong}{hint}")
 
 

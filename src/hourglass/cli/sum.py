@@ -61,8 +61,8 @@ def sum_(
 ) -> None:
     """The differentially private sum of a column, with its mean and count.
 
-    Values are clamped to the bounds before they are added up. --person needs --rows: how many rows
-    of a person count, at most.
+    Values are clamped to the bounds before they are added up. --person needs --rows, the most rows
+    of a person that count.
     """
     if persons.person is not None and persons.rows is None:
         raise OptionError(

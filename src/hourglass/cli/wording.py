@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
 from typing import Final
 
 __all__ = ["as_options", "not_a_number"]
@@ -49,6 +51,7 @@ def as_options(message: str) -> str:
     message = message.replace(
         "declare that with keys=hg.public(...)", "copy them into a file of their own"
     )
+    message = re.sub(r"give them as a list, as in (column|by)=(\[[^]]*\])$", _apart, message)
     parts = _QUOTED.split(message)
     for place in range(1, len(parts), 2):  # hg.expression("x > 1") as --expression "x > 1"
         if parts[place - 1].endswith("hg.expression(") and parts[place + 1].startswith(")"):
@@ -75,6 +78,14 @@ def _renamed(text: str, *, quoted: bool) -> str:
         text = re.sub(rf"{_NAME}=$", lambda found: f"{_OPTIONS[found[1]]} ", text)
     text = re.sub(rf"{_NAME}=(?=[\s,;:.)]|$)", lambda found: _OPTIONS[found[1]], text)
     return re.sub(rf"{_NAME}=", lambda found: f"{_OPTIONS[found[1]]} ", text)
+
+
+def _apart(found: re.Match[str]) -> str:
+    """column=['a', 'b'] as a b, by=['a', 'b'] as --by a --by b."""
+    names = [shlex.quote(name) for name in ast.literal_eval(found[2])]
+    if found[1] == "column":
+        return f"separate them by spaces: {' '.join(names)}"
+    return f"repeat --by: --by {' --by '.join(names)}"
 
 
 def _listed(found: re.Match[str]) -> str:

@@ -155,7 +155,7 @@ def check_grid(grid: Any) -> int:
         raise GridError(f"grid={shown(grid)} is not a whole number; give a number from 1 to 2^32")
     if not 1 <= grid <= MAX_GRID:
         raise GridError(
-            f"grid={shown(grid)} is outside 1..2^32; give another number of cells, or leave it "
+            f"grid={shown(grid)} is outside 1..2^32; give another number of steps, or leave it "
             "out of a question to have it chosen"
         )
     return int(grid)

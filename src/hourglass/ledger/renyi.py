@@ -155,7 +155,7 @@ class Renyi:
         most = self.most(used).epsilon
         return (
             f"epsilon: requested {shown_number(amount.epsilon)}; {self._share(used)} % of its "
-            f"Renyi filter are used, and the next release may have at most {shown_number(most)}",
+            f"Renyi filter is used, and the next release may have at most {shown_number(most)}",
             "ask for no more than that, or repeat an earlier request by its key, which is free",
         )
 

@@ -229,6 +229,8 @@ class Sum:
         remedy = (
             "ask for no more than remains, or repeat an earlier request by its key, which is free"
         )
+        if self.most(used).epsilon == 0:
+            remedy = "it is used up; an earlier request can be repeated by its key, which is free"
         if amount.delta > 0 == self.limit.delta:
             remedy = (
                 "this budget allows no delta: list the public names of the groups with keys=, or "

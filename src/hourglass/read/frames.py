@@ -35,13 +35,15 @@ class Frame:
 
     If DuckDB could look at rows to find their types, or rows are produced as they are read,
     ``scanned`` has only the types, and ``filled`` returns what to scan for the answer. ``once`` is
-    whether that can be read only once.
+    whether that can be read only once. ``objects`` are the columns of Python objects, which are
+    read as text.
     """
 
     names: tuple[str, ...]
     scanned: Any
     filled: Callable[[], Any] | None = None
     once: bool = False
+    objects: frozenset[str] = frozenset()
 
 
 def is_frame(data: Any) -> bool:
@@ -82,7 +84,8 @@ def _pandas(data: Any, pandas: Any, wanted: tuple[str, ...]) -> Frame | None:
     narrow = data[_known(names, wanted)]
     # DuckDB would take the index of some frames for a column, and its type from its content.
     narrow.index = pandas.RangeIndex(len(narrow))
-    return Frame(names, declared_types(narrow), lambda: clean(narrow))
+    objects = frozenset(name for name, dtype in narrow.dtypes.items() if str(dtype) == "object")
+    return Frame(names, declared_types(narrow), lambda: clean(narrow), objects=objects)
 
 
 def _texts(data: Any, wanted: tuple[str, ...]) -> tuple[str, ...]:

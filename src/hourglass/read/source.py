@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from .sql.question import Question
 
 __all__ = [
-    "COMPUTED", "INT64", "TEXT_REACH", "Engine", "Field", "Schema", "Source",
-    "check_names", "check_version", "engines", "guarded", "guarded_schema", "is_recent",
+    "COMPUTED", "INT64", "OBJECTS", "SEPARATELY", "TEXT_REACH", "Engine", "Field", "Schema",
+    "Source", "check_names", "check_version", "engines", "guarded", "guarded_schema", "is_recent",
     "missing_extra", "raise_alone", "register", "spill_directory", "value_field",
 ]  # fmt: skip
 
@@ -50,6 +50,8 @@ INT64: Final = (-(2**63), 2**63 - 1)
 #: which reads 64 bits.
 TEXT_REACH: Final = (-(10**38) + 1, 10**38 - 1)
 
+#: The type of a pandas column of Python objects, which is read as text.
+OBJECTS: Final = "object"
 #: In place of the type of a column that an expression computes.
 COMPUTED: Final = "an expression"
 
@@ -97,7 +99,7 @@ class Field:
         if self.kind not in ("real", "decimal", "integer", "boolean"):
             raise DataError(
                 f"column {self.name!r} is of type {self.declared or self.kind}, which has no mean; "
-                + (_of_text(self.name) if self.kind == "text" else "name a column of numbers")
+                + (_of_text(self) if self.kind == "text" else "name a column of numbers")
             )
         return self
 
@@ -131,11 +133,12 @@ class Field:
         return grid
 
 
-def _of_text(name: str) -> str:
+def _of_text(field: Field) -> str:
     """How a column of text can have a mean: as numbers, or as the share of one of its values."""
-    written = name if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) else "name"
+    written = field.name if field.name.isidentifier() else "name"
+    what = "its objects are numbers" if field.declared == OBJECTS else "its text is numbers"
     return (
-        "if its text is numbers, declare that with parse='real' or parse='integer'; for the share "
+        f"if {what}, declare that with parse='real' or parse='integer'; for the share "
         "of rows with one value, ask for an expression such as "
         f"hg.expression(\"{written} = 'yes'\")"
     )
@@ -150,6 +153,8 @@ _AS_KEY: Final = {
 }
 
 
+#: The remedy for several columns in one place of a list.
+SEPARATELY: Final = "name each of them separately"
 #: Operators: a name that contains one was probably meant as an expression.
 _COMPUTED: Final = re.compile(r"[<>=+*/]|\s-\s")
 
@@ -240,10 +245,10 @@ class Schema:
         found = [field for field in self.fields if field.name == name]
         check_names([f.name for f in found], [name], "the table", role=role)
         if not found:
-            hint = self.hint(name)
+            hint = self.hint(name, role)
             if role == "column" and _COMPUTED.search(name):
-                hint += ("" if hint.endswith("?") else ".") + " For a computed column, use "
-                hint += "hg.expression (--expression)"
+                hint += ("" if hint.endswith("?") else ".") + " For a computed column, give "
+                hint += f"hg.expression({name!r})"
             raise DataError(f"{role}={name!r}: the table has no such column; {hint}")
         if self.folds:
             check_names([f.name for f in self.fields], [name], "the table", role=role)
@@ -267,11 +272,13 @@ class Schema:
             )
         return told + f"{len(self.fields)} columns; names must match exactly, spaces included"
 
-    def hint(self, name: str) -> str:
+    def hint(self, name: str, role: str = "") -> str:
         """What may be meant by a name that no column has."""
         parts = [part.strip() for part in name.split(",")]
         if len(parts) > 1 and set(parts) <= {f.name for f in self.fields}:
-            return "these are several columns; name each on its own"
+            remedies = dict.fromkeys(("column", "by"), f"give them as a list, as in {role}={parts}")
+            remedies["unit"] = "name the one that identifies persons"
+            return f"these are {len(parts)} columns; {remedies.get(role, SEPARATELY)}"
         near = [f.name for f in self.fields if (_bare(f.name) or None) == _bare(name)]
         near = near or self._near(name)
         return f"did you mean {near[0]!r}?" if near else self._in_place_of_it()

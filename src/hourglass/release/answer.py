@@ -84,7 +84,7 @@ class Answer(Sampled):
 
     @property
     def grid(self) -> int:
-        """The number of cells that the range is divided into."""
+        """The number of steps that the range is divided into."""
         return self._algorithm.grid.cells
 
     # --- figures: numbers if there is one row, arrays by group ---------------------------

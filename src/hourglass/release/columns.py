@@ -295,13 +295,13 @@ class Columns(Sampled, Mapping[Any, Any]):
                 ])  # fmt: skip
         return head, rows
 
-    def _outside_notes(self, confidence: float) -> list[str]:
+    def _further_notes(self, confidence: float) -> list[str]:
         if self.by:
             told = (
-                "columns() and --format csv have the numbers of values below and above the bounds."
+                "The numbers of values below and above the bounds are in columns() and CSV files."
             )
             return [] if self.outside_epsilon is None else [told]
-        return self._of_each(lambda part: part._outside_notes(confidence))
+        return self._of_each(lambda part: part._further_notes(confidence))
 
     def _expected_outside(self) -> list[str]:
         return self._of_each(lambda part: part._expected_outside())

@@ -128,10 +128,16 @@ def share_cells(releases: Sequence[Release], confidence: float) -> list[list[str
 def _cell(low: float, high: float, places: int) -> str:
     if (low, high) == (0.0, 1.0):
         return UNKNOWN
+    least, most = _percent(low, high, places)
+    end = f"{number(most, places)} %"
+    return f"{number(least, places)}–{end}" if least else f"≤ {end}"
+
+
+def _percent(low: float, high: float, places: int) -> tuple[float, float]:
+    """An interval in per cent, rounded outwards: what is said to be at most so much must be."""
     unit = 10**places
-    least = math.floor(round(100 * low * unit, 9)) / unit
-    most = f"{number(math.ceil(round(100 * high * unit, 9)) / unit, places)} %"
-    return f"{number(least, places)}–{most}" if least else f"≤ {most}"
+    least, most = round(100 * low * unit, 9), round(100 * high * unit, 9)
+    return math.floor(least) / unit, math.ceil(most) / unit
 
 
 def shares_notes(releases: Releases, confidence: float) -> list[str]:
@@ -149,8 +155,9 @@ def _note(
     release: Release, side: Side, where: str, other: str, moved: str, confidence: float
 ) -> str:
     low, high = side.interval(confidence, of="share")
-    places = decimals_for(50 * (high - low))
-    most = f"{number(100 * high, places)} %"
+    places = decimals_for(50 * (high - low)) if high else 0
+    least, upper = _percent(low, high, places)
+    most = f"{number(upper, places)} %"
     what = f"the values lie {where}"
     if counts_persons(release.unit):
         what = f"the persons have more values {where} than {other}"
@@ -158,8 +165,8 @@ def _note(
         return f"What share of {what} cannot be estimated: there are too few records."
     if side.interval(confidence).low == 0:
         return f"At most {most} of {what}, with {100 * confidence:g} % confidence."
-    ends = f"{100 * confidence:g} % interval {number(100 * low, places)} to {most}"
+    interval = f"{100 * confidence:g} % interval {number(least, places)} to {most}"
     return (
         f"About {number(100 * side.share, places)} % of {what} "
-        f"({ends}), which makes the clamped {release.asked} too {moved}."
+        f"({interval}), which makes the clamped {release.asked} too {moved}."
     )

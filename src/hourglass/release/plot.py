@@ -181,7 +181,8 @@ def plot_means(
             axes.set_title(panel.name, fontsize=10, color=_INK, loc="left", parse_math=False)
         if row == down - 1 or place + across >= len(panels):
             both = "" if panel.wide_lows is None else "s"
-            text = f"{figure}, with its {100 * confidence:g} % interval{both}"
+            word = "share" if all(each.share for each in panels[column::across]) else figure
+            text = f"{word}, with its {100 * confidence:g} % interval{both}"
             axes.set_xlabel(text, fontsize=9, color=_INK)
     canvas.text(
         0.16 / width, 1.0 - 0.16 / height, "\n".join(heading), fontsize=12, fontweight="bold",

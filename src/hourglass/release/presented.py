@@ -244,8 +244,8 @@ class Presented:
         """What a private search for bounds aimed to leave outside."""
         return []
 
-    def _outside_notes(self, confidence: float) -> list[str]:
-        """Notes on values outside the bounds, if that was asked for."""
+    def _further_notes(self, confidence: float) -> list[str]:
+        """Notes on further figures, if they were asked for: values outside the bounds, spreads."""
         return []
 
     def to_pandas(self, confidence: float | None = None, *, fewest: int = 1, **more: Any) -> Any:
@@ -278,7 +278,7 @@ class Presented:
         table = self._printed_table(
             *self._table(confidence, fewest, self._groups_shown(every)), width
         )
-        notes = [*self._marks(fewest), *self._notes(every), *self._outside_notes(confidence)]
+        notes = [*self._marks(fewest), *self._notes(every), *self._further_notes(confidence)]
         return f"{table}\n\n{paragraphs(notes)}"
 
     def _printed_table(self, head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> str:
@@ -295,7 +295,7 @@ class Presented:
 
     def _repr_html_(self: Any) -> str:
         head, rows = self._table(0.95, 1, self._groups_shown(False))
-        all_notes = [*self._marks(1), *self._notes(), *self._outside_notes(0.95)]
+        all_notes = [*self._marks(1), *self._notes(), *self._further_notes(0.95)]
         caption = f"{self._subject}, epsilon = {decimal(self.epsilon)}"
         return html_table(head, rows, caption, self._names) + html_paragraphs(all_notes)
 
@@ -341,7 +341,7 @@ class Sampled(Presented):
         head, rows = self._table(confidence, fewest, first)
         notes = [*self._marks(fewest), *self._notes(every)]
         notes += self._population_notes(confidence, first) if rows else []
-        notes += self._outside_notes(confidence)
+        notes += self._further_notes(confidence)
         both = self._with_population(rows, confidence, fewest, first)
         table = self._printed_table(head, both, width)
         return f"{table}\n\n{paragraphs(notes)}"

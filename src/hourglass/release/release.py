@@ -47,6 +47,11 @@ _SHARED: Final = (
     "epsilon", "delta", "estimator", "private", "_algorithm", "column", "where", "missing", "asked",
     "outside_epsilon", "as_real",
 )  # fmt: skip
+#: Below a table of groups, which has no room for the intervals of their spreads.
+_ABOUT_STD: Final = (
+    'The noise also affects std, and can make it zero; answer[key].interval(of="std") returns its '
+    "interval."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -242,7 +247,7 @@ class Release(Answer):
         second = "an unknown number" if above is None else f"about {above:,}"
         return [f"{self._found}, to leave {first} below and {second} above in the data searched."]
 
-    def _outside_notes(self, confidence: float) -> list[str]:
+    def _further_notes(self, confidence: float) -> list[str]:
         return [] if self.outside_epsilon is None else outside_notes(self, confidence)
 
     @property
@@ -264,7 +269,7 @@ class Release(Answer):
         return head, rows
 
     def _chart_notes(self, confidence: float) -> list[str]:
-        return [*self._promise(), *self._outside_notes(confidence)]
+        return [*self._promise(), *self._further_notes(confidence)]
 
     def _release(self, place: int) -> Release:
         """The release of the only row."""
@@ -422,10 +427,11 @@ class Releases(Answer, Mapping[Any, Release]):
     def _expected_outside(self) -> list[str]:
         return [] if self.bounds.leaves is None else [f"{self._found}."]
 
-    def _outside_notes(self, confidence: float) -> list[str]:
-        if self.outside_epsilon is None or not self.groups:
-            return []
-        return shares_notes(self, confidence)
+    def _further_notes(self, confidence: float) -> list[str]:
+        notes = [_ABOUT_STD] if self._spread and self.groups else []
+        if self.outside_epsilon is not None and self.groups:
+            notes += shares_notes(self, confidence)
+        return notes
 
     def _marks(self, fewest: int) -> list[str]:
         marked = self.outside_epsilon is not None and np.any(self.few(fewest))

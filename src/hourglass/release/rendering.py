@@ -84,6 +84,8 @@ def named(column: str) -> str:
         return f"column {column}"
     if column.isidentifier():
         return column
+    if "'" in column and '"' in column:  # an expression, with names and texts of its own
+        return f"({label([column])})"
     mark = '"' if "'" in column else "'"
     return f"{mark}{label([column])}{mark}"
 

@@ -20,6 +20,7 @@ from .rendering import (
     NOT_PRIVATE,
     Range,
     clamped,
+    counts_persons,
     html_paragraphs,
     label,
     limited,
@@ -102,8 +103,7 @@ class Statement:
                     "mechanisms": self._mechanism,
                     "composition": self._composition,
                     "post_processing": f"{'means, sums, ' if self.ranges else ''}the count and "
-                    "intervals are computed from the noisy totals; nothing else of the data is "
-                    "used",
+                    "intervals are computed from the noisy totals, without further use of the data",
                     "justification": FILL_IN,
                 },
             }
@@ -173,12 +173,16 @@ class Statement:
         parts = [f"epsilon is exactly {self.epsilon}"]
         if self.delta:
             parts.append(f"delta is exactly {self.delta}")
+        several = self.noise_epsilon + (self.outside or 0) != self.epsilon
         if self.outside is not None:
-            parts.append(f"epsilon {decimal(self.outside)} of each record counts values outside")
-        if self.noise_epsilon + (self.outside or 0) != self.epsilon:
+            each = "per record" if several else "of it"
+            told = f"{decimal(self.outside)} {each} is spent on counting the values outside"
+            parts.append(f"{told} the bounds")
+        if several:
+            noise = "the noise" if self.outside is None else "the other noise"
             parts.append(
-                f"the noise is drawn at epsilon {decimal(self.noise_epsilon)}, the part for each "
-                "record that one unit may contribute"
+                f"{noise} is drawn at epsilon {decimal(self.noise_epsilon)} per record, since one "
+                "unit may contribute several records"
             )
         return "; ".join(parts)
 
@@ -192,7 +196,7 @@ class Statement:
         cells = self._each(lambda r: str(r.cells))
         return (
             f"{kept}values clamped to public bounds ({origins}) and rounded to a grid of "
-            f"{cells} cells; privacy unit: {self._unit}"
+            f"{cells} steps; privacy unit: {self._unit}"
         )
 
     @property
@@ -226,7 +230,8 @@ class Statement:
     def _about(self) -> list[str]:
         by = f", for each group of {listed([named(name) for name in self.by])}" if self.by else ""
         if not self.ranges:
-            return [f"The number of records was released{by}."]
+            counted = "persons" if counts_persons(self.unit) else "rows"
+            return [f"The number of {counted} was released{by}."]
         if len(self.ranges) == 1:
             (column,) = (each.column for each in self.ranges)
             of = "a column" if column is None else named(column)
@@ -313,6 +318,11 @@ def stated(
         raise OptionError(f"{unknown.pop()!r} is not one of name, curator, purpose")
     given, rate = tuple(ranges), getattr(answer, "outside_epsilon", None)
     together = max(len(given), getattr(mechanism, "columns", 1))
+    if not (budget is None or hasattr(budget, "balance")):
+        raise OptionError(
+            "budget= takes the hg.Budget that the answer was charged to, not a "
+            f"{type(budget).__name__}"
+        )
     account = budget.balance() if budget is not None else None
     return Statement(
         epsilon=answer.epsilon,

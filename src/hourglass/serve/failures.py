@@ -25,7 +25,7 @@ Pair = tuple[Fraction, Fraction]
 #: code -> (HTTP status, sentence)
 FAILURES: Final[dict[str, tuple[int, str]]] = {
     "not_signed_in": (401, "Sign in, or send a valid access token."),
-    "not_allowed": (403, "Your role does not include this."),
+    "not_allowed": (403, "Your role does not allow this. Ask the owner of the service."),
     "cross_site": (
         403,
         "This came from another site, or from a form that is too old. Reload the page, then try "

@@ -6,6 +6,7 @@ reads their totals. After that an answer needs no scan, and its time does not de
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -116,7 +117,7 @@ def check_schema(dataset: Dataset) -> list[tuple[tuple[str, ...], str]]:
     try:
         data = _data(dataset)
     except HourglassError as error:
-        return [(("source",), str(error))]
+        return [(("source",), _as_entries(str(error)))]
     menu, good = choices(dataset), 0
     for choice in menu:
         try:
@@ -124,9 +125,31 @@ def check_schema(dataset: Dataset) -> list[tuple[tuple[str, ...], str]]:
             good += 1
         except HourglassError as error:
             found.setdefault(str(error), _place(dataset, choice))
-    if len(found) == 1 and not good:  # the same for all questions: it is about the source
-        return [(("source",), words) for words in found]
-    return [(place, words) for words, place in found.items()]
+    if len(found) == 1 and not good:  # the same for all questions
+        (words,) = found
+        if words.startswith("unit"):
+            found[words] = ("unit", "person")
+        elif not words.startswith("column"):
+            found[words] = ("source",)
+    return [(place, _as_entries(words)) for words, place in found.items()]
+
+
+#: What messages of the library are in a catalogue, whose entries the problems are listed by.
+_ENTRIES: Final = (
+    (r"^data='[^']*' is a database; give hg\.sql\('([^']*)', table\)$",
+     r'is a database; write source = "\1" and table = "...", the name of a table in it'),
+    (r"^(data|column|unit)=(?=')", ""),
+    (r"^by: name \d+ of the list is not a column of the table;", "the table has no such column;"),
+    (r"; for the share of rows with one value, ask for an expression .*$", ""),
+    (r"parse='(\w+)'", r'parse = "\1"'),
+)  # fmt: skip
+
+
+def _as_entries(message: str) -> str:
+    """A message of the library in terms of a catalogue: parse='real' as parse = "real"."""
+    for pattern, replacement in _ENTRIES:
+        message = re.sub(pattern, replacement, message)
+    return message
 
 
 def _place(dataset: Dataset, choice: Choice) -> tuple[str, ...]:

@@ -102,10 +102,13 @@ def _rows(answer: Any) -> Iterator[tuple[tuple[str, ...], str, Release]]:
 
 def _figures(one: Release, wide: bool, few: bool) -> list[str]:
     def ends(of: str) -> str:
-        low, high = (one._number(end, "mean") for end in one.interval(0.95, of=of))
+        figure = "std" if of == "std" else "mean"
+        low, high = (one._number(end, figure) for end in one.interval(0.95, of=of))
         return f"{low} to {high}"
 
     spread = [one._figure(0.95, "std", few)] if one._spread else []
+    if spread and spread != [UNKNOWN]:  # which noise can make zero, though the values differ
+        spread = [f"{spread[0]} ({ends('std')})"]
     return [
         one._figure(0.95, "mean", few),
         ends("mean"),

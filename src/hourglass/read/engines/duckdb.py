@@ -13,6 +13,7 @@ checked instead of rows. For Parquet see :mod:`.duckdb_scans`.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,12 +25,12 @@ from typing import Any, Final
 from ...core.keys import LONGEST
 from ...core.limits import Bounds
 from ...core.totals import Groups
-from ...errors import DataError, SourceError
+from ...errors import DataError, SourceError, shown
 from ..database import SqlSource
 from ..frames import apart, frame_of, is_frame, unsound_times
 from ..lines import is_text
 from ..open import FileSet
-from ..source import Field, Schema, Source, guarded, guarded_schema, raise_alone, register
+from ..source import OBJECTS, Field, Schema, Source, guarded, guarded_schema, raise_alone, register
 from ..sql.cells import columns_of, identifier, literal, with_source
 from ..sql.dialects import numbers_apart
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS, NANOSECONDS
@@ -89,7 +90,10 @@ class DuckDB:
             if any(field.kind == "decimal" for field in fields):
                 fields = sound_decimals(fields, self._told(self._scans.wide_decimals()))
         if self._frame:
-            known = {field.name: field for field in fields}
+            known = {
+                f.name: replace(f, declared=OBJECTS) if f.name in self._frame.objects else f
+                for f in fields
+            }
             fields = [known.get(n, Field(n, "other", "unread")) for n in self._frame.names]
         return Schema(tuple(fields), folds=self._frame is None)
 
@@ -314,7 +318,14 @@ def distinct_rows(table: Any, names: tuple[str, ...]) -> list[Any]:
     done = False
     try:
         schema = engine.schema()
+        known = [field.name for field in schema.fields]
         for name in names:
+            if not schema.open and name not in known:
+                given = repr(str(table)) if isinstance(table, str | os.PathLike) else shown(table)
+                raise DataError(
+                    f"keys={given} has no column {name!r}, which by= names; name its "
+                    "columns as those of the data"
+                )
             schema.field(name, "keys")
         engine._fill()
         columns = ", ".join(identifier(name) for name in names)
