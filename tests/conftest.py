@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import shutil
+import sys
 import tempfile
 import warnings
 from collections import defaultdict
@@ -146,6 +147,7 @@ def spark_session(
     from pyspark.sql import SparkSession
 
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # not the python3 of the path, whatever that is
     home = tmp_path_factory.mktemp("spark")
     session = (
         SparkSession.builder.master("local[2]")
