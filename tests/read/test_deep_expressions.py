@@ -42,6 +42,9 @@ def test_the_deepest_expressions(
     twice as long with each level and brought PostgreSQL down; parsers that recurse, and fail with
     an error of their own or after the charge.
     """
+    engine = request.node.callspec.params["engine_place"]
+    if engine == "spark" and name in ("a chain of sums", "quotients"):
+        pytest.skip("on Spark, which takes seconds to plan each, 'a chain of all' has them")
     text = DEEP[name]
     condition = text if name in ("OR", "NOT") else f"{text} > 0.5"
     placed = engine_place(expressions.table(ROWS, expressions.TYPES))
@@ -49,7 +52,7 @@ def test_the_deepest_expressions(
     try:
         question = mean_question(**placed, column=hg.expression(condition), **asked)
     except hg.DataError:
-        if "sqlite" not in request.node.callspec.params.values():
+        if engine != "sqlite":
             raise
         with pytest.raises(hg.DataError, match="nest fewer parts"):  # its parser's stack is short
             mean_question(**placed, column=hg.expression(condition), **asked)
