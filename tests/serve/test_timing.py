@@ -148,8 +148,9 @@ def test_the_beat_hides_what_would_be_seen_without_it(tmp_path: Path) -> None:
     bare = [partial(lambda each: each.noise(each.read(), SECURE), each) for each in plain]
     on_beat = [Paced(each, 1, 0.006) for each in plain]
     beaten = [partial(lambda each: each.noise(each.read(), SECURE), each) for each in on_beat]
-    assert abs(correlation(bare, 300)) > 0.5
-    assert abs(correlation(beaten, 400)) < 0.27  # passed with a probability of 1e-7
+    samples, most = LEAN
+    assert abs(correlation(bare, samples)) > 0.5
+    assert abs(correlation(beaten, samples)) < most
 
 
 def _ten_times(work: Callable[[], object]) -> None:
