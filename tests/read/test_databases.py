@@ -149,6 +149,48 @@ def test_an_enumeration_of_postgresql_is_cast_as_the_message_says(postgres_url: 
             connection.execute("DROP TABLE felt; DROP TYPE mood")
 
 
+@pytest.mark.attack
+def test_columns_that_postgresql_generates_as_it_reads_them(postgres_url: str) -> None:
+    """Caught: one cell that the expression of a column fails at, seen after the charge."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        if connection.info.server_version < 180_000:
+            pytest.skip("PostgreSQL has virtual generated columns from version 18 on")
+        connection.execute("""
+            CREATE TABLE made (
+                x FLOAT8, inverse FLOAT8 GENERATED ALWAYS AS (1 / x) VIRTUAL,
+                halves FLOAT8 GENERATED ALWAYS AS (x / 2) STORED,
+                sort TEXT GENERATED ALWAYS AS (CASE WHEN 1 / x > 0.5 THEN 'a' ELSE 'b' END) VIRTUAL
+            )
+        """)
+        connection.execute("INSERT INTO made (x) VALUES (0), (2), (4)")
+    made: list[Any] = [
+        "made",
+        "public.made",
+        "SELECT * FROM made",
+        "SELECT inverse, x, sort FROM made",
+    ]
+    refused: list[tuple[Any, dict[str, Any]]] = [
+        ("inverse", ASK),
+        ("x", {**ASK, "where": "inverse > 0"}),
+        (hg.expression("1 / inverse"), ASK),
+        ("x", {**ASK, "by": "sort", "keys": ["a"]}),
+        ("x", {**ASK, "unit": hg.per_person("sort")}),
+    ]
+    try:
+        for table in made:
+            data = hg.sql(postgres_url, table)
+            assert totals_of(data, "x", **ASK, grid=10) == (6, 3)
+            for column, asked in refused:
+                with pytest.raises(hg.RequestError, match="generated as it is read"):
+                    mean_question(data, column, **asked)
+        assert totals_of(hg.sql(postgres_url, "made"), "halves", **ASK, grid=10) == (3, 3)
+        with pytest.raises(hg.DataError, match="declare the column as STORED, or ask for the"):
+            hg.mean(hg.sql(postgres_url, "made"), "inverse", **ASK)
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("DROP TABLE made")
+
+
 HIDING = [
     "AGGREGATE own.count(bigint) (sfunc = own.seven, stype = bigint)",
     "FUNCTION own.width_bucket(float8, float8[]) RETURNS int RETURN 7",

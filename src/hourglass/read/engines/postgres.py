@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from typing import Any, Final
 
@@ -92,6 +95,17 @@ _CAST: Final = (
     " (to use it as text, cast it with hg.sql (--table), as in 'SELECT *, CAST({} AS TEXT) AS "
     "as_text FROM visits')"
 )
+#: Which columns of tables are computed for each row as it is read, which can fail at a cell.
+_GENERATED: Final = """
+SELECT attrelid, attnum FROM pg_attribute WHERE attrelid = ANY (%s::oid[]) AND attgenerated = 'v'
+"""
+#: The first version of PostgreSQL that has such columns.
+_WITH_VIRTUAL: Final = 180_000
+_VIRTUAL: Final = ", generated as it is read"
+_WHY: Final = (
+    "the expression that generates it could make the whole query fail at one row; declare the "
+    "column as STORED, or ask for the columns that it is made of"
+)
 
 
 class Postgres:
@@ -108,10 +122,12 @@ class Postgres:
     def schema(self) -> Schema:
         """The columns of an empty result."""
         try:
-            with guarded_schema("table: PostgreSQL did not return its columns"):
-                columns, hiding, encoding = self._asked(
-                    f"SELECT * FROM {self._relation} LIMIT 0", before=_HIDING
-                )
+            told = "table: PostgreSQL did not return its columns"
+            with guarded_schema(told), self._session() as session:
+                encoding = session.info.parameter_status("server_encoding") or "UTF8"
+                hiding = session.execute(_HIDING).fetchall()
+                cursor = session.execute(f"SELECT * FROM {self._relation} LIMIT 0")
+                columns, computed = list(cursor.description), _computed(session, cursor)
         except DataError:
             self._check_table()
             raise
@@ -121,12 +137,20 @@ class Postgres:
                 "type of that name; add options=-csearch_path%3Dpg_catalog to the URL, and name "
                 "the table with its schema"
             )
-        return Schema(tuple(_field(column, encoding) for column in columns))
+        fields = (_field(column, encoding) for column in columns)
+        return Schema(
+            tuple(
+                replace(field, kind="other", declared=f"{field.declared}{_VIRTUAL}", why=_WHY)
+                if number in computed
+                else field
+                for number, field in enumerate(fields)
+            )
+        )
 
     def _check_table(self) -> None:
         """Raise an error if the table does not exist or may not be read."""
         with guarded_schema("table: PostgreSQL did not list its tables"):
-            _, rows, _ = self._asked(_TABLES)
+            rows = self._asked(_TABLES)
         found = {name: readable for *names, readable in rows for name in names if name}
         if found.get(self._source.table or "") is False:
             raise DataError(
@@ -135,22 +159,21 @@ class Postgres:
             )
         self._source.check_table([name for name, readable in found.items() if readable])
 
-    def _asked(self, sql: str, before: str = "") -> tuple[list[Any], list[Any], str]:
-        """The columns and rows of a result, and the encoding, on a connection of its own.
-
-        If another query comes ``before`` it, the rows are those of that one.
-        """
+    @contextmanager
+    def _session(self) -> Iterator[Any]:
+        """A connection of its own, in a read-only transaction."""
         connection = _connected(self._url)
         try:
             connection.read_only = True
             connection.execute(_SETTINGS)
-            encoding = connection.info.parameter_status("server_encoding") or "UTF8"
-            rows = connection.execute(before).fetchall() if before else None
-            cursor = connection.execute(sql)
-            found = cursor.fetchall() if rows is None else rows
-            return list(cursor.description), list(found), encoding
+            yield connection
         finally:
             connection.close()
+
+    def _asked(self, sql: str) -> list[Any]:
+        """The rows of a result."""
+        with self._session() as session:
+            return list(session.execute(sql).fetchall())
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query, with numerics converted to doubles in a way that cannot fail."""
@@ -163,7 +186,7 @@ class Postgres:
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query on the server."""
         with guarded("table: PostgreSQL failed while reading"):
-            _, rows, _ = self._asked(sql)
+            rows = self._asked(sql)
         return Groups.of_rows(rows, len(query.by), len(query.sums))
 
 
@@ -203,6 +226,17 @@ def _connected(url: str) -> Any:
     reasons = (reason for phrase, reason in _REASONS.items() if phrase in told)
     reason = next(reasons, f"check host, port, database, user and password ({kind})")
     raise SourceError(f"data: PostgreSQL at {shown_url(url)} cannot be reached: {reason}")
+
+
+def _computed(session: Any, cursor: Any) -> set[int]:
+    """The places of the columns of a result that are virtual generated columns of a table."""
+    if session.info.server_version < _WITH_VIRTUAL:
+        return set()
+    result = cursor.pgresult
+    places = [(result.ftable(i), result.ftablecol(i)) for i in range(result.nfields)]
+    tables = [table for table, _ in places]
+    generated = set(session.execute(_GENERATED, [tables]).fetchall())
+    return {i for i, place in enumerate(places) if place in generated}
 
 
 def _field(column: Any, encoding: str) -> Field:
