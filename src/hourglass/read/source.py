@@ -153,6 +153,11 @@ _AS_KEY: Final = {
 }
 
 
+def _as_key(field: Field) -> str:
+    """How a column that cannot be grouped by can become one that can."""
+    return _AS_KEY.get(field.kind, f"; {field.why}" if field.why else "")
+
+
 #: The remedy for several columns in one place of a list.
 SEPARATELY: Final = "name each of them separately"
 #: Operators: a name that contains one was probably meant as an expression.
@@ -289,7 +294,7 @@ class Schema:
         if field.kind not in ("text", "integer", "boolean", "date"):
             raise DataError(
                 f"by={name!r} is of type {field.declared or field.kind}; group by a column of "
-                "text, whole numbers, booleans or dates" + _AS_KEY.get(field.kind, "")
+                f"text, whole numbers, booleans or dates{_as_key(field)}"
             )
         if field.reach[1] >= 2**64:
             raise DataError(
