@@ -11,13 +11,11 @@ from ..core.limits import Bounds, Unit, as_unit
 from ..errors import DataError, OptionError
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
-from ..mechanisms.threshold import threshold
-from ..read.open import is_table, place_of, public_keys
+from ..read.open import is_table, public_keys
 from ..read.rows import open_rows
-from ..read.sql.query import Query
 from ..release.counts import Count, Counts
 from .keywords import CountKeywords, MeanKeywords
-from .options import Conditions, epsilon_per_record, exact_delta_of, names_of
+from .options import Conditions, Rows, epsilon_per_record, exact_delta_of, names_of
 from .question import TotalsQuestion
 
 __all__ = ["CountQuestion", "check_rows_only", "count_question"]
@@ -64,44 +62,15 @@ def count_question(
     conditions = Conditions.of(where, ())
     if conditions.where is not None and not is_table(data):
         raise OptionError("where= needs a table, but data is rows in memory; give a frame instead")
-    read = [*names, whose.person, *conditions.columns]
-    source = open_rows(data, tuple(n for n in dict.fromkeys(read) if n is not None), engine)
-    schema = source.schema()
-    if not isinstance(by, str):
-        schema.check_listed(names, "by")
-    groups = tuple(schema.key(name) for name in names)
-    person = schema.person(whose.person) if whose.person else None
-    public = public_keys(keys, groups, data) if keys is not None else None
+    source = open_rows(data, conditions.read((), names, whose), engine)
+    rows = Rows.of(source, whose, conditions, by=by)
+    public = public_keys(keys, rows.groups, data) if keys is not None else None
     mechanism = make(LaplaceCount.name, each, None, LaplaceCount.statistic)
-    query = Query(
-        (),
-        by=groups,
-        allowed=public.allowed() if public else (),
-        nulls=public.nulls() if public else (),
-        places=public.places if public else None,
-        unit=whose,
-        person=person,
-        asked=conditions.asked(conditions.fields(source, schema, ()), read),
-    )
-    place: dict[str, Any] = {"statistic": LaplaceCount.statistic}
-    if is_table(data):
-        place |= {"data": place_of(data), "by": names}
-        place["keys"] = public
-    if conditions.where is not None:
-        place["where"] = conditions.text
+    place = {"statistic": LaplaceCount.statistic}
     return CountQuestion(
+        **rows.terms(rows.query(public), _NO_BOUNDS, mechanism, public, exact),
         epsilon=price,
-        delta=exact,
-        sql=source.sql(query, _NO_BOUNDS),
-        mechanism=mechanism,
-        unit=whose,
-        source=source,
-        query=query,
-        by=names,
-        keys=public,
-        threshold=threshold(mechanism, exact, whose.records, whose.groups) if exact else None,
-        place=place,
-        where=conditions.text,
+        place=place | rows.place(data, public) if is_table(data) else place,
     )
 
 

@@ -8,51 +8,32 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
 from ..core.exact import MIN_EPSILON, exact_delta, exact_share
 from ..core.limits import Bounds, Grid, Unit
+from ..core.totals import Sum
 from ..errors import BoundsError, DataError, EpsilonError, OptionError, one_of, shown
 from ..mechanisms.base import ALGORITHMS, find, names_with
+from ..mechanisms.threshold import threshold
 from ..noise.box import MOST_COLUMNS
-from ..read.open import columns_in_memory, is_lone_column, is_table
-from ..read.source import COMPUTED, Field, Schema, Source
+from ..read.open import PublicKeys, columns_in_memory, is_lone_column, is_table, place_of
+from ..read.source import COMPUTED, Field, Schema, Source, value_field
 from ..read.sql.expression.checking import OPEN, kind_of, settled, type_of
 from ..read.sql.expression.given import Expression
 from ..read.sql.expression.lexing import refused
 from ..read.sql.expression.nodes import Node, columns_of, text_of
 from ..read.sql.expression.parsing import parsed
-from ..read.sql.query import Asked, inputs_of, is_ours, value_alias
+from ..read.sql.query import Asked, Query, Value, inputs_of, is_ours, value_alias
 from ..release.found import FoundBounds
 
 __all__ = [
-    "Conditions", "WrittenOptions", "asked_columns", "asked_statistic", "bounds_of_each", "by_name",
+    "Conditions", "Rows", "asked_columns", "asked_statistic", "bounds_of_each", "by_name",
     "check_algorithm", "check_parse", "check_parsed", "check_tables", "check_width",
-    "epsilon_per_record", "exact_delta_of", "missing_cell", "names_of", "of_each", "outside_share",
-    "written_options",
+    "epsilon_per_record", "exact_delta_of", "names_of", "of_each", "outside_share",
+    "parse_of_each",
 ]  # fmt: skip
-
-#: Values of these types, but not of subclasses, are distinguished by how they are written.
-_PLAIN: Final = frozenset({type(None), bool, int, float, str, Fraction, Decimal})
-
-
-class WrittenOptions(str):
-    """Options that are equal if they are written the same way: 0, 0.0 and -0.0 all differ."""
-
-    options: Mapping[str, Any]
-
-
-def written_options(options: Mapping[str, Any]) -> WrittenOptions | None:
-    """The options of a question as a cache key; None unless all are plain values or pairs."""
-    for value in options.values():
-        for each in value if type(value) in (tuple, list) else (value,):
-            if type(each) not in _PLAIN:
-                return None
-    written = WrittenOptions(repr(options))
-    written.options = options
-    return written
 
 
 def names_of(by: Any) -> tuple[str, ...]:
@@ -273,6 +254,14 @@ def check_parse(parse: Any) -> None:
         one_of("parse", parse, ("real", "integer"))
 
 
+def parse_of_each(parse: Any, columns: tuple[Any, ...]) -> list[Any]:
+    """How each column is read if it is text."""
+    rules = of_each("parse", by_name(parse), columns)
+    for rule in rules:
+        check_parse(rule)
+    return rules
+
+
 def check_parsed(parse: Any, rules: Sequence[Any], fields: Sequence[Field]) -> None:
     """Refuse ``parse`` where it has no effect: where none of the columns is text.
 
@@ -369,6 +358,11 @@ class Conditions:
         found = (columns_of(tree) for tree in (self.where, *self.trees) if tree is not None)
         return tuple(dict.fromkeys(name for names in found for name in names))
 
+    def read(self, plain: Iterable[Any], by: Sequence[str], unit: Unit) -> tuple[str, ...]:
+        """The names of all columns that a question reads; ``plain`` are those of its values."""
+        names = (*plain, *by, unit.person, *self.columns)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
     def _labelled(self) -> dict[str, tuple[Node, str | None]]:
         """Each tree with its name in messages and the type that it must have."""
         found: dict[str, tuple[Node, str | None]] = {}
@@ -416,9 +410,9 @@ class Conditions:
             for name, field in found.items()
         }
 
-    def asked(self, fields: Mapping[str, Field], others: Iterable[str | None]) -> Asked:
-        """The step of the query that filters and computes; ``others`` are all other columns."""
-        if self._labelled() and any(name and is_ours(name) for name in others):
+    def asked(self, fields: Mapping[str, Field], read: Iterable[str]) -> Asked:
+        """The step of the query that filters and computes; ``read`` are all columns read."""
+        if self._labelled() and any(map(is_ours, read)):
             raise DataError(
                 "a column has a name that hourglass uses in queries with where= or expressions; "
                 "rename the one that starts with 'hourglass'"
@@ -466,3 +460,101 @@ def check_tables(conditions: Conditions, memory: bool) -> None:
             "where= and hg.expression need a table, but data is columns in memory without names; "
             "give a frame instead"
         )
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that a question is about: where they are, which count, their groups and persons.
+
+    ``inputs`` are the columns that the filter and the expressions use.
+    """
+
+    source: Source
+    schema: Schema
+    unit: Unit
+    by: tuple[str, ...]
+    groups: tuple[Field, ...]
+    person: Field | None
+    conditions: Conditions
+    inputs: Mapping[str, Field]
+    asked: Asked
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        unit: Unit,
+        conditions: Conditions,
+        plain: Sequence[Any] = (),
+        by: Any = None,
+    ) -> Rows:
+        """Look up all names but those of the ``plain`` columns of values."""
+        schema, names = source.schema(), names_of(by)
+        if not isinstance(by, str):
+            schema.check_listed(names, "by")
+        groups = tuple(schema.key(name) for name in names)
+        person = schema.person(unit.person) if unit.person else None
+        inputs = conditions.fields(source, schema, plain)
+        asked = conditions.asked(inputs, conditions.read(plain, names, unit))
+        return cls(source, schema, unit, names, groups, person, conditions, inputs, asked)
+
+    def field(self, place: int, name: str | None, parse: Any) -> Field:
+        """A column of values: of the table, or computed."""
+        computed = self.conditions.value(place, self.inputs, name or "")
+        return computed or value_field(self.source, self.schema, name or "", parse)
+
+    def value(
+        self, place: int, field: Field, bounds: Bounds, cells: Any, missing: Any, *, finest: int
+    ) -> Value:
+        """A column of values with its grid."""
+        averaged = self.person is not None and self.unit.rows is None
+        grid = field.grid(bounds, cells, averaged=averaged, finest=finest)
+        named, tree = self.conditions.named(place, field), self.conditions.trees[place]
+        return Value(named, grid, missing_cell(missing, grid), tree)
+
+    def query(
+        self, public: PublicKeys | None, values: Sequence[Value] = (), sums: Sequence[Sum] = ()
+    ) -> Query:
+        """The query for the totals of these rows."""
+        return Query(
+            tuple(values),
+            by=self.groups,
+            allowed=public.allowed() if public else (),
+            nulls=public.nulls() if public else (),
+            places=public.places if public else None,
+            unit=self.unit,
+            person=self.person,
+            sums=tuple(sums),
+            asked=self.asked,
+        )
+
+    def terms(
+        self,
+        query: Query,
+        bounds: Bounds,
+        mechanism: Any,
+        public: PublicKeys | None,
+        delta: Fraction,
+    ) -> dict[str, Any]:
+        """The fields of a question about these rows."""
+        unit = self.unit
+        return {
+            "source": self.source,
+            "query": query,
+            "sql": self.source.sql(query, bounds),
+            "unit": unit,
+            "by": self.by,
+            "keys": public,
+            "delta": delta,
+            "mechanism": mechanism,
+            "threshold": threshold(mechanism, delta, unit.records, unit.groups) if delta else None,
+            "where": self.conditions.text,
+        }
+
+    def place(self, data: Any, public: PublicKeys | None) -> dict[str, Any]:
+        """What distinguishes a question about these rows of a table from others."""
+        found = {"data": place_of(data), "by": self.by, "keys": public}
+        return found if self.conditions.text is None else found | {"where": self.conditions.text}

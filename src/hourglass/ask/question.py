@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache, wraps
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from ..estimate.point import check_estimator
 from ..mechanisms.base import make
 from ..mechanisms.outside import OutsideCounts
 from ..mechanisms.spread import FINEST
-from ..mechanisms.threshold import threshold
 from ..noise.bits import BLOCK, Bits, SeededBits
 from ..read.column import Column
 from ..read.open import (
@@ -31,36 +31,36 @@ from ..read.open import (
     columns_in_memory,
     lone_column,
     open_source,
-    place_of,
     public_keys,
 )
-from ..read.source import Source, value_field
+from ..read.source import Source
 from ..read.sql.expression.given import Expression
-from ..read.sql.query import Query, Value
+from ..read.sql.query import Query
 from ..release.columns import Columns
 from ..release.release import Release, Releases
 from .options import (
     Conditions,
-    WrittenOptions,
+    Rows,
     asked_columns,
     asked_statistic,
     bounds_of_each,
     by_name,
     check_algorithm,
-    check_parse,
     check_parsed,
     check_tables,
     check_width,
     epsilon_per_record,
     exact_delta_of,
-    missing_cell,
     names_of,
     of_each,
     outside_share,
-    written_options,
+    parse_of_each,
 )
 
 __all__ = ["ColumnsQuestion", "MeanQuestion", "TotalsQuestion", "mean_question"]
+
+#: Values of these types, but not of subclasses, are distinguished by how they are written.
+_PLAIN: Final = frozenset({type(None), bool, int, float, str, Fraction, Decimal})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,92 +288,79 @@ def _checked(
     check_algorithm(algorithm, names, exact, whose, statistic)
     check_tables(conditions, columns_in_memory(data) is not None)
     share = outside_share(outside, algorithm)
-    each = epsilon_per_record(price, whose, bool(names), share, len(columns))
-    beside = None if share is None else OutsideCounts(each * share, len(columns))
-    each -= beside.epsilon if beside else 0
+    per_record = epsilon_per_record(price, whose, bool(names), share, len(columns))
+    beside = None if share is None else OutsideCounts(per_record * share, len(columns))
+
     plain = [name for name, tree in zip(columns, conditions.trees, strict=True) if tree is None]
-    read = [*plain, *names, whose.person, *conditions.columns]
-    source = open_source(data, tuple(n for n in dict.fromkeys(read) if n is not None), engine)
-    schema = source.schema()
+    source = open_source(data, conditions.read(plain, names, whose), engine)
+    rows = Rows.of(source, whose, conditions, plain, by)
     if several:
-        schema.check_listed(tuple(plain), "column")
-    if not isinstance(by, str):
-        schema.check_listed(names, "by")
+        rows.schema.check_listed(tuple(plain), "column")
     ranges = bounds_of_each(
         by_name(bounds), columns, several, where=conditions.text, named=column is not None
     )
     if spread:
         check_width(ranges[0])
+    rules = parse_of_each(parse, columns)
     fills = of_each("missing", by_name(missing), columns, "drop")
-    rules = of_each("parse", by_name(parse), columns)
     cuts = of_each("grid", by_name(grid), columns)
-    for rule in rules:
-        check_parse(rule)
-    groups = tuple(schema.key(name) for name in names)
-    person = schema.person(whose.person) if whose.person else None
-    averaged = person is not None and whose.rows is None
-    inputs = conditions.fields(source, schema, plain)
-    fields = [
-        conditions.value(i, inputs, name) or value_field(source, schema, name or "", rule)
-        for i, (name, rule) in enumerate(zip(columns, rules, strict=True))
-    ]
+    fields = [rows.field(i, name, rules[i]) for i, name in enumerate(columns)]
     check_parsed(parse, rules, fields)
-    grids = [
-        each_field.grid(range_, cut, averaged=averaged, finest=FINEST if spread else DEFAULT_GRID)
-        for each_field, range_, cut in zip(fields, ranges, cuts, strict=True)
+    finest = FINEST if spread else DEFAULT_GRID
+    values = [
+        rows.value(i, field, ranges[i], cuts[i], fills[i], finest=finest)
+        for i, field in enumerate(fields)
     ]
-    mechanism = make(algorithm, each, tuple(grids) if several else grids[0], statistic)
-    public = public_keys(keys, groups, data) if keys is not None else None
-    sums = tuple(Sum(column=i) for i in range(len(columns))) + ((Sum(power=2),) if spread else ())
-    query = Query(
-        tuple(
-            Value(conditions.named(i, each_field), cells, missing_cell(fill, cells), tree)
-            for i, (each_field, cells, fill, tree) in enumerate(
-                zip(fields, grids, fills, conditions.trees, strict=True)
-            )
-        ),
-        by=groups,
-        allowed=public.allowed() if public else (),
-        nulls=public.nulls() if public else (),
-        places=public.places if public else None,
-        unit=whose,
-        person=person,
-        sums=sums + (beside.sums if beside else ()),
-        asked=conditions.asked(inputs, read),
+
+    mechanism = make(
+        algorithm,
+        per_record - beside.epsilon if beside else per_record,
+        tuple(value.grid for value in values) if several else values[0].grid,
+        statistic,
     )
-    place: dict[str, Any] = {"missing": [str(fill) for fill in fills] if several else str(fills[0])}
+    public = public_keys(keys, rows.groups, data) if keys is not None else None
+    sums = [Sum(column=i) for i in range(len(columns))] + [Sum(power=2)] * spread
+    query = rows.query(public, values, [*sums, *(beside.sums if beside else ())])
+    place = _place(several, missing=[str(fill) for fill in fills])
     if column is not None or several:
-        place |= {"parse": rules if several else rules[0], "data": place_of(data), "by": names}
         written = [conditions.written(i, name) for i, name in enumerate(columns)]
-        place |= {"column": written if several else written[0]}
-        place["keys"] = public
-    if conditions.where is not None:
-        place["where"] = conditions.text
-    if spread:
-        place["spread"] = True
-    if share is not None:
-        place["outside"] = str(share)
+        place |= _place(several, parse=rules, column=written) | rows.place(data, public)
+    place |= {"spread": True} if spread else {}
+    place |= {} if share is None else {"outside": str(share)}
     return (ColumnsQuestion if several else MeanQuestion)(
+        **rows.terms(query, ranges[0], mechanism, public, exact),
         epsilon=price,
-        delta=exact,
-        sql=source.sql(query, ranges[0]),
         columns=columns,
-        mechanism=mechanism,
         estimator=estimator,
-        unit=whose,
-        source=source,
-        query=query,
-        by=names,
-        keys=public,
         outside=beside,
-        threshold=threshold(mechanism, exact, whose.records, whose.groups) if exact else None,
         place=place,
-        where=conditions.text,
         missing=tuple(None if fill == "drop" else fill for fill in fills),
     )
 
 
+def _place(several: bool, **options: list[Any]) -> dict[str, Any]:
+    """Options of columns as the question has them: lists for several columns."""
+    return {name: each if several else each[0] for name, each in options.items()}
+
+
 _checked.__qualname__ = "mean"  # the name in errors about keyword arguments
+
+
+class WrittenOptions(str):
+    """Options that are equal if they are written the same way: 0, 0.0 and -0.0 all differ."""
+
+    options: Mapping[str, Any]
+
+
+def written_options(options: Mapping[str, Any]) -> WrittenOptions | None:
+    """The options of a question as a cache key; None unless all are plain values or pairs."""
+    for value in options.values():
+        for each in value if type(value) in (tuple, list) else (value,):
+            if type(each) not in _PLAIN:
+                return None
+    written = WrittenOptions(repr(options))
+    written.options = options
+    return written
 
 
 @wraps(_checked, assigned=())

@@ -15,12 +15,13 @@ from ..errors import BoundsError, DataError, OptionError, shown
 from ..mechanisms.scan import RETURN_PART, Ends, Search
 from ..noise.bits import Bits, SeededBits
 from ..read.open import columns_in_memory, open_source, place_of
-from ..read.source import Source, value_field
+from ..read.source import Source
 from ..read.sql.expression.given import Expression
 from ..read.sql.histogram import Histogram
 from ..release.found import FoundBounds
 from .options import (
     Conditions,
+    Rows,
     asked_columns,
     check_parse,
     check_parsed,
@@ -140,21 +141,16 @@ def bounds_question(
     check_tables(conditions, columns_in_memory(data) is not None)
     name = None if column is None else str(column)
     plain = [] if isinstance(column, Expression) else [name]
-    read = [*plain, whose.person, *conditions.columns]
-    source = open_source(data, tuple(n for n in dict.fromkeys(read) if n is not None), engine)
-    schema = source.schema()
-    inputs = conditions.fields(source, schema, plain)
-    value = conditions.value(0, inputs, name or "")
-    value = value or value_field(source, schema, name or "", parse)
+    source = open_source(data, conditions.read(plain, (), whose), engine)
+    rows = Rows.of(source, whose, conditions, plain)
+    value = rows.field(0, name, parse)
     check_parsed(parse, [parse], [value])
     if value.kind == "boolean":
         raise BoundsError("a column of booleans needs no search; give bounds=(0, 1)")
-    person = schema.person(whose.person) if whose.person else None
     candidates = Scale.of(scale, integers=value.kind in ("integer", "text as integer"))
     query = Histogram(
-        conditions.named(0, value), candidates, whose, person, conditions.trees[0],
-        conditions.asked(inputs, read),
-    )  # fmt: skip
+        conditions.named(0, value), candidates, whose, rows.person, conditions.trees[0], rows.asked
+    )
     return BoundsQuestion(
         epsilon=price,
         sql=source.sql(query, _ALL),
