@@ -267,7 +267,9 @@ def _sound(field: Field) -> str:
 def _field(name: str, declared: str) -> Field:
     """The kind of a column, by SQLite's affinity rules for the declared type."""
     word = declared.upper()
-    if not word:  # an expression, or a column without a type: text, unless parse= declares numbers
+    # An expression, or a column without a type: text, unless parse= declares numbers. From SQLite
+    # 3.41 on, a view calls such a column BLOB, which means the same: any cell is kept as it is.
+    if word in ("", "BLOB"):
         return Field(name, "text", UNDECLARED, typed=False)
     if "BOOL" in word:
         return Field(name, "boolean", declared)
