@@ -12,6 +12,7 @@ recorded. What is counted:
   another file in between. A value that goes one way makes none.
 
 What runs as a module is imported is not counted: it would run for any question that comes first.
+Neither is the evaluation of annotations, which is a function of its own from Python 3.14 on.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from typing import Any
 import hourglass as hg
 
 SOURCE = str(Path(hg.__file__).parent)
+#: Code that is no function of its own.
+PARTS = {"<module>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "__annotate__"}
 
 
 class Walk:
@@ -42,7 +45,7 @@ class Walk:
         code = frame.f_code
         if event != "call" or not code.co_filename.startswith(SOURCE):
             return
-        if code.co_name in ("<module>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>"):
+        if code.co_name in PARTS:
             return
         callers = []
         above = frame.f_back
