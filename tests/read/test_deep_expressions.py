@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -183,6 +185,12 @@ def plan_of(engine: str, question: Any) -> str:
     return str(plan.toString())
 
 
+def nested_cases(plan: str) -> int:
+    """How many CASEs are in each other, at most."""
+    steps = (1 if word == "CASE" else -1 for word in re.findall(r"\b(?:CASE|END)\b", plan))
+    return max(accumulate(steps), default=0)
+
+
 #: Plans of so many expressions are made at once.
 AT_ONCE = 8
 
@@ -210,6 +218,9 @@ def test_no_plan_has_an_operand_many_times(
         plan = plan_of(engine, question)
         if engine == "duckdb":  # what it finds to be there twice is another projection
             assert plan.count('"PROJECTION"') <= 5, list(part.values())
+        # DataFusion looks for the type of a part of a CASE more than once. (LIKE '%' is a CASE.)
+        if engine == "datafusion" and not any("LIKE '%'" in text for text in part.values()):
+            assert nested_cases(plan) <= 2, list(part.values())
         once = 8 if engine == "postgres" else 1  # the output of each of the steps
         wrong |= {t: n for m, t in part.items() if (n := plan.count(str(m))) > 4 * once}
     assert wrong == {}
