@@ -117,7 +117,19 @@ CONDITIONS = [
     "t LIKE '%'",
     "t NOT LIKE '%c%'", "t LIKE 'a%b'", "t = '${x}'", "LENGTH(t) = 1", "COALESCE(t, u) = 'abc'",
     "CASE WHEN x > 0 THEN t ELSE u END LIKE 'A%'", "CASE WHEN x > 0 THEN flag ELSE NULL END",
-    "CASE WHEN n > 1 THEN t = 'a' WHEN flag THEN NULL END",
+    "CASE WHEN n > 1 THEN t = 'a' WHEN flag THEN NULL END", "COALESCE(x > 0, flag) = (y > 0)",
+    "CASE WHEN flag THEN x > 0 WHEN y > 0 THEN NULL WHEN NOT flag THEN TRUE ELSE t = u END",
+]  # fmt: skip
+#: Tests of what may contain other tests, see the writer.
+CONDITIONS += [
+    f"CASE WHEN flag THEN {results} END {test}"
+    for results, tests in {
+        "x ELSE y": ["BETWEEN -1 AND 7", "NOT BETWEEN y AND n", "IN (1.5, 3, -0.0)", "NOT IN (0)"],
+        "t WHEN x > 0 THEN u": ["BETWEEN 'A' AND u", "NOT BETWEEN t AND 'b'", "IN ('JFK', 'it''s')",
+        "NOT IN ('a', 'b')", "LIKE 'a%b'", "NOT LIKE 'a!_%' ESCAPE '!'"],
+        "'a' ELSE 'Z'": ["BETWEEN t AND 'b'"],
+    }.items()
+    for test in tests
 ]  # fmt: skip
 #: A whole number compares with each constant by itself: exactly if that is whole, too.
 CONDITIONS += [

@@ -28,7 +28,7 @@ from ..source import (
 from ..sql.cells import columns_of, identifier, with_source
 from ..sql.dialects import Dialect, integer_division
 from ..sql.expression.arithmetic import VECTORS
-from ..sql.expression.words import DATAFUSION
+from ..sql.expression.words import BRANCHES, DATAFUSION
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, NANOSECONDS
 from ..sql.query import Question
 from ..sql.steps import plain_input
@@ -62,6 +62,13 @@ _DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def _mend(node: Any, expressions: Any) -> Any:
+    """Types and functions by DataFusion's names.
+
+    It keeps another name of a function, LENGTH, together with its whole operand as text, which
+    would double with each level of an expression.
+    """
+    if isinstance(node, expressions.Length):
+        return expressions.Anonymous(this="CHARACTER_LENGTH", expressions=[node.this])
     if isinstance(node, expressions.DataType) and node.this.value == "UBIGINT":
         return expressions.Var(this="BIGINT UNSIGNED")
     return integer_division(node, expressions)
@@ -211,9 +218,13 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
 
 
 def _define_functions(context: Any) -> None:
-    """Define arithmetic with NumPy, on arrays in which NaN represents NULL."""
+    """Define arithmetic with NumPy, on arrays in which NaN represents NULL.
+
+    The others replace what DataFusion would plan as a formula, see :mod:`..sql.expression.words`.
+    """
     import pyarrow
     from datafusion import udf
+    from pyarrow import compute
 
     def on_arrow(function: Any) -> Any:
         def found(*operands: Any) -> Any:
@@ -224,10 +235,24 @@ def _define_functions(context: Any) -> None:
 
         return found
 
-    double = pyarrow.float64()
-    for name, (operands, function) in VECTORS.items():
-        kinds = [double] * operands
-        context.register_udf(udf(on_arrow(function), kinds, double, "immutable", name.lower()))
+    def between(x: Any, low: Any, high: Any) -> Any:
+        return compute.and_kleene(compute.greater_equal(x, low), compute.less_equal(x, high))
+
+    def case(*parts: Any) -> Any:
+        conditions = compute.make_struct(*parts[:-1:2])
+        return compute.case_when(conditions, *parts[1::2], parts[-1])
+
+    def define(name: str, function: Any, operands: list[Any], result: Any) -> None:
+        context.register_udf(udf(function, operands, result, "immutable", name.lower()))
+
+    double, condition = pyarrow.float64(), pyarrow.bool_()
+    for name, (count, function) in VECTORS.items():
+        define(name, on_arrow(function), [double] * count, double)
+    for kind, of in {"number": double, "text": pyarrow.string(), "boolean": condition}.items():
+        define(f"HOURGLASS_BETWEEN_{kind}", between, [of] * 3, condition)
+        define(f"HOURGLASS_COALESCE_{kind}", compute.coalesce, [of] * 2, of)
+        for count in BRANCHES:
+            define(f"HOURGLASS_CASE{count}_{kind}", case, [condition, of] * count + [of], of)
 
 
 def _registered(context: Any, files: FileSet, wanted: tuple[str, ...]) -> Any:

@@ -19,18 +19,22 @@ from ..database import SqlSource
 from ..source import Field, Schema, guarded, guarded_schema, missing_extra, register
 from ..sql.cells import columns_of, double, identifier, with_source
 from ..sql.dialects import Dialect
-from ..sql.expression.words import POSTGRES, expanded
+from ..sql.expression.words import POSTGRES, Once, expanded
 from ..sql.query import Query, Question
 from ..sql.steps import plain_input
 
 __all__ = ["Postgres"]
 
 #: Evaluates the operands of a formula once: OFFSET keeps the subquery from being merged.
-_ONCE: Final = "(SELECT {formula} FROM (SELECT {a} AS a, {b} AS b OFFSET 0) AS {pair})"
+_ONCE: Final = Once(
+    "postgres",
+    "(SELECT {formula} FROM (SELECT {operands} OFFSET 0) AS {pair})",
+    "{value} AS {name}",
+)
 
 
 def _mend(node: Any, expressions: Any) -> Any:
-    return expanded(node, expressions, _PLAIN.part, _ONCE, "postgres")
+    return expanded(node, expressions, _PLAIN.part, _ONCE)
 
 
 _PLAIN: Final = Dialect("postgres")

@@ -24,7 +24,7 @@ from ..source import (
 )
 from ..sql.cells import MOST_IN_DOUBLES, columns_of, with_source
 from ..sql.dialects import Dialect, numbers_apart
-from ..sql.expression.words import SPARK, expanded
+from ..sql.expression.words import SPARK, Once, expanded
 from ..sql.expression.writing import FIRST_DAY, LAST_DAY, MICROSECONDS
 from ..sql.query import Question
 from ..sql.steps import plain_input
@@ -40,7 +40,11 @@ _SAFE: Final = re.compile(r"[\w .,:;+|()\[\]*?^-]*", re.ASCII)
 
 
 #: Evaluates the operands of a formula once.
-_ONCE: Final = "TRANSFORM(ARRAY(NAMED_STRUCT('a', {a}, 'b', {b})), {pair} -> {formula})[0]"
+_ONCE: Final = Once(
+    "spark",
+    "TRANSFORM(ARRAY(NAMED_STRUCT({operands})), {pair} -> {formula})[0]",
+    "'{name}', {value}",
+)
 
 
 def _written(formula: str) -> str:
@@ -54,7 +58,7 @@ def _mend(node: Any, expressions: Any) -> Any:
     decimals. In Java, $ at the end of a pattern also matches before a final line break, so it is
     replaced by a strict end.
     """
-    node = expanded(node, expressions, _written, _ONCE, "spark")
+    node = expanded(node, expressions, _written, _ONCE)
     if isinstance(node, expressions.DataType) and node.this.value == "INT128":
         return expressions.DataType.build("DECIMAL(38, 0)")
     if isinstance(node, expressions.Cast) and node.is_type("DOUBLE") and node.this.is_string:

@@ -181,5 +181,4 @@ VECTORS: Final[dict[str, tuple[int, Any]]] = {
     "HOURGLASS_MULTIPLY": (2, _multiply_arrays),
     "HOURGLASS_DIVIDE": (2, _divide_arrays),
     "HOURGLASS_FLOOR": (1, np.floor),
-    "HOURGLASS_COALESCE": (2, lambda a, b: np.where(np.isnan(a), b, a)),
 }

@@ -3,12 +3,25 @@
 The SQL of an expression is generated in DuckDB's dialect, and SQLGlot translates it. An operand is
 evaluated once, however often a formula uses it: in a lambda on DuckDB and Spark, in a subquery on
 PostgreSQL, in a user-defined function on SQLite and DataFusion.
+
+Engines have formulas of their own, in which a plan has an operand twice, so that it would double
+with each level of an expression:
+
+- BETWEEN is two comparisons on DuckDB, PostgreSQL, DataFusion and Spark;
+- IN is several comparisons on DuckDB;
+- LIKE 'a%b' is three tests on Spark;
+- COALESCE is a CASE on DataFusion, and a CASE of conditions is ANDs and ORs; to find the type of a
+  CASE, and whether it can be NULL, it looks at each of its parts more than once.
+
+So a test whose operand may contain such a formula is a formula of ours, see ``Words.once``, and
+DataFusion has functions of ours.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,10 +30,13 @@ from ..cells import literal
 from .arithmetic import FORMULAS, NAMES, PAIR
 
 __all__ = [
-    "DATAFUSION", "DUCKDB", "FUNCTIONS", "POSTGRES", "SPARK", "SQLITE", "Words", "expanded",
+    "BRANCHES", "DATAFUSION", "DUCKDB", "FUNCTIONS", "POSTGRES", "SPARK", "SQLITE", "Once", "Words",
+    "between", "expanded",
 ]  # fmt: skip
 
 _UPPER: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#: A test, as SQL, of operands as SQL.
+Test = Callable[..., str]
 
 
 class Words:
@@ -37,9 +53,27 @@ class Words:
         """LEAST or GREATEST; missing operands are ignored."""
         return f"{name}({', '.join(operands)})"
 
-    def first(self, operands: Sequence[str]) -> str:
-        """COALESCE of numbers."""
+    def first(self, operands: Sequence[str], kind: str) -> str:
+        """COALESCE of operands of a type."""
         return f"COALESCE({', '.join(operands)})"
+
+    def case(self, parts: Sequence[str], kind: str, *, deep: bool) -> str:
+        """CASE, from each condition and its result, and the other result, of a type.
+
+        ``deep`` says that one of them has a CASE in it.
+        """
+        *pairs, otherwise = parts
+        tests = zip(pairs[::2], pairs[1::2], strict=True)
+        branches = " ".join(f"WHEN {test} THEN {result}" for test, result in tests)
+        return f"CASE {branches} ELSE {otherwise} END"
+
+    def between(self, operands: Sequence[str], kind: str) -> str:
+        """BETWEEN, of operands that may be deep."""
+        return self.once(between, operands)
+
+    def once(self, test: Test, operands: Sequence[str]) -> str:
+        """A test of operands that are evaluated once, whatever the engine makes of it."""
+        return test(*operands)
 
     def text(self, value: str) -> str:
         """A string constant."""
@@ -62,17 +96,47 @@ class Words:
         return [("bucketed", f"SELECT {tree(thresholds)} AS t FROM {source}")]
 
 
-class _DataFusion(Words):
-    """DataFusion, which plans COALESCE as a CASE that has the first operand twice."""
+def between(operand: str, low: str, high: str) -> str:
+    """BETWEEN, of operands that the engine may evaluate twice."""
+    return f"({operand} BETWEEN {low} AND {high})"
 
-    def first(self, operands: Sequence[str]) -> str:
-        *rest, found = operands
-        for operand in reversed(rest):
-            found = f"HOURGLASS_COALESCE({operand}, {found})"
+
+#: By how many branches of a CASE a function of DataFusion is called.
+BRANCHES: Final = (32, 16, 8, 4, 2, 1)
+
+
+class _DataFusion(Words):
+    """DataFusion: functions with a name for each type of operands."""
+
+    def first(self, operands: Sequence[str], kind: str) -> str:
+        if len(operands) == 1:
+            return operands[0]
+        half = len(operands) // 2  # a tree of the least depth, since there may be a thousand
+        halves = [self.first(part, kind) for part in (operands[:half], operands[half:])]
+        return f"HOURGLASS_COALESCE_{kind}({', '.join(halves)})"
+
+    def case(self, parts: Sequence[str], kind: str, *, deep: bool) -> str:
+        if not deep:
+            return super().case(parts, kind, deep=deep)
+        *branches, found = parts
+        while branches:  # the last ones are the innermost
+            count = next(n for n in BRANCHES if 2 * n <= len(branches))
+            found = f"HOURGLASS_CASE{count}_{kind}({', '.join([*branches[-2 * count :], found])})"
+            del branches[-2 * count :]
         return found
 
+    def between(self, operands: Sequence[str], kind: str) -> str:
+        return f"HOURGLASS_BETWEEN_{kind}({', '.join(operands)})"
 
-class _Spark(Words):
+
+class _Once(Words):
+    """Engines that bind the operands of a formula, see :func:`expanded`."""
+
+    def once(self, test: Test, operands: Sequence[str]) -> str:
+        return f"{_ONCE}({', '.join([*operands, _bound(test, operands)])})"
+
+
+class _Spark(_Once):
     """Spark, which takes long to compile a large tree."""
 
     def bucket(self, thresholds: Thresholds, source: str) -> list[tuple[str, str]]:
@@ -87,15 +151,29 @@ class _Escaping(Words):
         return f"({text} LIKE {literal(pattern)}{escape})"
 
 
-class _Postgres(_Escaping):
+class _Postgres(_Escaping, _Once):
     def bucket(self, thresholds: Thresholds, source: str) -> list[tuple[str, str]]:
         return [("bucketed", f"SELECT {width_bucket(thresholds)} AS t FROM {source}")]
 
 
+#: The names of operands in a formula, and of the function that stands for a test of some.
+_NAMES: Final = "abc"
+_ONCE: Final = "HOURGLASS_ONCE"
+
+
+def _bound(test: Test, operands: Sequence[str]) -> str:
+    return test(*(f"{PAIR}.{name}" for name, _ in zip(_NAMES, operands, strict=False)))
+
+
 class _DuckDB(_Escaping):
     def compute(self, operator: str, operands: Sequence[str]) -> str:
-        named = ", ".join(f"{n} := {x}" for n, x in zip("ab", operands, strict=False))
-        formula = FORMULAS[operator]
+        return self._lambda(operands, FORMULAS[operator])
+
+    def once(self, test: Test, operands: Sequence[str]) -> str:
+        return self._lambda(operands, _bound(test, operands))
+
+    def _lambda(self, operands: Sequence[str], formula: str) -> str:
+        named = ", ".join(f"{n} := {x}" for n, x in zip(_NAMES, operands, strict=False))
         return f"list_extract(list_transform([struct_pack({named})], lambda {PAIR}: {formula}), 1)"
 
 
@@ -127,24 +205,34 @@ SQLITE: Final = _SQLite()
 _OPERATORS: Final = {name: operator for operator, name in NAMES.items()}
 
 
-def expanded(
-    node: Any, expressions: Any, formula: Callable[[str], str], template: str, dialect: str
-) -> Any:
+@dataclass(frozen=True)
+class Once:
+    """How a dialect evaluates the operands of a formula once.
+
+    In ``template``, {operands} are like ``operand`` with a {name} and a {value}.
+    """
+
+    dialect: str
+    template: str
+    operand: str
+
+    def written(self, formula: str, operands: Sequence[str]) -> str:
+        """The formula over these operands, all of them in the dialect."""
+        pairs = zip(_NAMES, operands, strict=False)
+        named = ", ".join(self.operand.format(name=name, value=value) for name, value in pairs)
+        return self.template.format(formula=formula, operands=named, pair=PAIR)
+
+
+def expanded(node: Any, expressions: Any, formula: Callable[[str], str], once: Once) -> Any:
     """Replace a call of one of our functions by its formula; other nodes are unchanged.
 
-    ``formula`` translates DuckDB's SQL into the engine's dialect, ``template`` binds the operands.
+    ``formula`` translates DuckDB's SQL into the engine's dialect.
     """
-    if not isinstance(node, expressions.Anonymous) or node.name not in _OPERATORS:
+    if not isinstance(node, expressions.Anonymous) or node.name not in (*_OPERATORS, _ONCE):
         return node
-    operands = [part.sql(dialect=dialect) for part in node.expressions]
-    first, second = [*operands, "NULL"][:2]  # the only operand twice would double with each level
-    text = template.format(
-        a=first,
-        b=second,
-        formula=formula(FORMULAS[_OPERATORS[node.name]]),
-        pair=PAIR,
-    )
-    return expressions.Var(this=text)
+    operands = [part.sql(dialect=once.dialect) for part in node.expressions]
+    test = operands.pop() if node.name == _ONCE else formula(FORMULAS[_OPERATORS[node.name]])
+    return expressions.Var(this=once.written(test, operands))
 
 
 # --- functions for SQLite -------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from . import nodes
 from .arithmetic import tidy
 from .checking import MOMENTS, PARTS, kind_of, moment, type_of
 from .nodes import Node
-from .words import Words
+from .words import Words, between
 
 __all__ = ["FIRST_DAY", "LAST_DAY", "MICROSECONDS", "NANOSECONDS", "Writer"]
 
@@ -61,7 +61,7 @@ class Writer:
             case nodes.Negate():
                 return f"({double(0.0)} - {self.number(node.operand)})"
             case nodes.Case():
-                return self._case(node)
+                return self._case(node, "number")
         assert isinstance(node, nodes.Call)
         return self._call(node)
 
@@ -79,15 +79,12 @@ class Writer:
         if node.name in ("LEAST", "GREATEST"):
             return self.words.extreme(node.name, arguments)
         if node.name == "COALESCE":
-            return self.words.first(arguments)
+            return self.words.first(arguments, "number")
         return f"{node.name}({', '.join(arguments)})"  # ABS
 
-    def _case(self, node: nodes.Case) -> str:
-        branches = " ".join(
-            f"WHEN {self.condition(test)} THEN {self.write(result)}"
-            for test, result in node.branches
-        )
-        return f"CASE {branches} ELSE {self.write(node.otherwise)} END"
+    def _case(self, node: nodes.Case, kind: str) -> str:
+        parts = [self.write(part) for part in node.parts]
+        return self.words.case(parts, kind, deep=any(map(_is_deep, node.parts)))
 
     # --- texts --------------------------------------------------------------------------------
 
@@ -99,11 +96,11 @@ class Writer:
             case nodes.Text():
                 return self.words.text(node.value)
             case nodes.Case():
-                return self._case(node)
+                return self._case(node, "text")
         assert isinstance(node, nodes.Call)
         if node.name == "LOWER":
             return self.words.lower(self.text(node.arguments[0]))
-        return f"COALESCE({', '.join(map(self.text, _arguments(node)))})"
+        return self.words.first(list(map(self.text, _arguments(node))), "text")
 
     # --- conditions ---------------------------------------------------------------------------
 
@@ -121,11 +118,14 @@ class Writer:
             case nodes.Any():
                 return f"({' OR '.join(map(self.condition, node.conditions))})"
             case nodes.Like():
-                return self.words.like(self.text(node.operand), node.pattern)
+                text, pattern = self.text(node.operand), node.pattern
+                if _is_deep(node.operand):
+                    return self.words.once(lambda t: self.words.like(t, pattern), [text])
+                return self.words.like(text, pattern)
             case nodes.Case():
-                return self._case(node)
+                return self._case(node, "boolean")
             case nodes.Call():
-                return f"COALESCE({', '.join(map(self.condition, _arguments(node)))})"
+                return self.words.first(list(map(self.condition, _arguments(node))), "boolean")
             case nodes.IsNull(operand=nodes.Column() as column):
                 return f"({self.present(column)} IS NULL)"
             case nodes.IsNull():
@@ -152,11 +152,16 @@ class Writer:
                 parts = nodes.In(node.operand, wholes), nodes.In(node.operand, others)
                 return self.condition(nodes.Any(parts))
             case nodes.Between():
-                operand, low, high = self.alike([node.operand, node.low, node.high])
-                return f"({operand} BETWEEN {low} AND {high})"
+                operands = self.alike([node.operand, node.low, node.high])
+                if _is_deep(node.operand):
+                    return self.words.between(operands, type_of(node.operand, self.types))
+                return between(*operands)
         assert isinstance(node, nodes.In)
         operand, *items = self.alike([node.operand, *node.items])
-        return f"({operand} IN ({', '.join(items)}))"
+        listed = f"IN ({', '.join(items)})"
+        if _is_deep(node.operand):
+            return self.words.once(lambda x: f"({x} {listed})", [operand])
+        return f"({operand} {listed})"
 
     def _mixed(self, operand: Node, others: tuple[Node, ...]) -> bool:
         """Whether a whole number is compared with some as integers, with others as doubles."""
@@ -193,12 +198,13 @@ class Writer:
         return whole(int(part.value))
 
 
-def _arguments(node: nodes.Call) -> Iterator[Node]:
-    """The arguments, with those of a COALESCE within a COALESCE in its place.
+def _is_deep(operand: Node) -> bool:
+    """Whether an operand may contain another of its kind, for which it takes a CASE."""
+    return isinstance(operand, nodes.Case) or any(map(_is_deep, operand.parts))
 
-    DataFusion plans COALESCE as a CASE that has the first argument twice, so that a plan would
-    double with each level.
-    """
+
+def _arguments(node: nodes.Call) -> Iterator[Node]:
+    """The arguments, with those of a COALESCE within a COALESCE in its place."""
     for each in node.arguments:
         if node.name == "COALESCE" and isinstance(each, nodes.Call) and each.name == "COALESCE":
             yield from _arguments(each)
