@@ -187,6 +187,20 @@ def test_public_keys(collated: Place) -> None:
         assert [found[key].count for key in keys] == counts
 
 
+def test_conditions(collated: Place) -> None:
+    """Caught: constants, which have the collation of the connection unless they name their own."""
+    placed = collated([(1.0, "alice", "p"), (2.0, "ALICE", "q"), (3.0, "Bob", "r")])
+    x, g = identifier(VALUE), identifier(GROUP)
+    either = f"CASE WHEN {x} > 1 THEN 'a' ELSE 'b' END"
+    for where, count in {
+        f"{g} = 'alice'": 1, f"{g} IN ('alice', 'BOB')": 1, f"{g} < 'a'": 2,
+        f"{either} = 'A'": 0, f"{either} IN ('A', 'B')": 0, f"{either} BETWEEN 'C' AND 'a'": 2,
+        f"COALESCE({g}, 'x') = 'bob'": 0, "'straße' = 'STRASSE'": 0,
+    }.items():  # fmt: skip
+        found = hg.count(**placed, where=where, epsilon=60).count
+        assert found == count, where
+
+
 def test_one_row_takes_no_other_row_away(collated: Place) -> None:
     """50 rows of alice among similar names: the count is 50, and the published name is alice."""
     table: list[Row] = [(1.0, "alice", f"p{i}") for i in range(50)]

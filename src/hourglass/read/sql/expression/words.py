@@ -144,7 +144,10 @@ class _Spark(_Once):
 
 
 class _Escaping(Words):
-    """PostgreSQL, where the escape must be explicit."""
+    """PostgreSQL, where the escape must be explicit, and so must the collation of a constant."""
+
+    def text(self, value: str) -> str:
+        return f'({literal(value)} COLLATE "C")'
 
     def like(self, text: str, pattern: str) -> str:
         escape = " ESCAPE '\\'" if "\\" in pattern else ""
