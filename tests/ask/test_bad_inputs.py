@@ -686,6 +686,7 @@ FRAME = pd.DataFrame({"age": [1.0, 2.0], "txt": ["1", "2"], "city": ["a", "b"], 
         (np.float64(1), {"column": None}, "type float64 are not a column; give numbers: a list"),
         (FRAME["age"], {}, "data is a single column, which has no name; leave out column="),
         (np.zeros(2, [("age", "i8")]), {}, "type ndarray is not a table; make it a frame"),
+        (["a.csv", "b.csv"], {}, "not a table; for several files, give one glob, such as 'visits-"),
         (
             np.zeros(2, [("age", "i8")]),
             {"column": None},
