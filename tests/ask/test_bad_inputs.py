@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import pickle
 import sqlite3
 import subprocess
 import sys
@@ -761,6 +762,35 @@ def test_a_count_is_of_rows() -> None:
     for name, call in calls.items():
         with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected"):
             call(FRAME, epsilon=1, nonsense=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "values", "options", "told"),
+    [
+        (hg.mean, ["age", (0, 9), 1], {}, "mean(data, 'age', bounds=(0, 120), epsilon=1)"),
+        (hg.sum, ["age", (0, 9), 1], {}, "sum() takes only data and column without a name; name"),
+        (hg.find_bounds, ["age", 1], {}, "as in find_bounds(data, 'age', epsilon=1)"),
+        (hg.mean, ["age"], {"eps": 1}, "mean() got an unexpected keyword argument 'eps'; did you "),
+        (hg.mean, ["age"], {"eps": 1}, "did you mean 'epsilon'?"),
+        (hg.mean, ["age"], {"lower": 1, "epsilon": 1}, "did you mean 'bounds'?"),
+        (hg.mean, ["age"], {"groupby": "city"}, "did you mean 'by'?"),
+        (hg.sum, ["age"], {"spread": True}, "'spread'; its options are bounds, epsilon, where,"),
+        (hg.find_bounds, ["age"], {"lower": 1}, "'lower'; its options are epsilon, where, scale"),
+        (hg.count, [], {"confidence": 0.9}, "'confidence'; its options are epsilon, where, by, k"),
+        (hg.count, ["city"], {}, 'use where="city IS NOT NULL"'),
+        (hg.count, [FRAME["city"]], {}, 'use where="age IS NOT NULL"'),
+        (hg.count, [], {"spread": True}, "count takes no spread="),
+    ],
+)
+def test_a_call_that_does_not_fit(call: Any, values: list[Any], options: Any, told: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call(FRAME, *values, **options)
+    assert told in str(caught.value)
+
+
+def test_public_calls_can_be_pickled() -> None:
+    for call in (hg.mean, hg.sum, hg.count, hg.find_bounds):
+        assert pickle.loads(pickle.dumps(call)) is call
 
 
 def test_a_scale_that_does_not_increase() -> None:
