@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import OptionError
+from ..errors import OptionError, needs_extra
 from .fonts import families_for
 from .presented import population_figures
 from .rendering import NONE_PUBLISHED, number, unbroken, width_of, wrapped
@@ -39,9 +39,7 @@ def check_picture(path: Any) -> Path:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise OptionError(
-            "plot needs the package matplotlib; install it with: pip install 'hourglass-dp[plot]'"
-        ) from None
+        raise OptionError(needs_extra("plot", "matplotlib", "plot")) from None
     return found
 
 
