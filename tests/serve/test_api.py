@@ -456,6 +456,8 @@ def test_pages_count_persons_and_call_people_by_their_names(tmp_path: object) ->
         assert olga.post("/releases", json=asking("first")).status_code == 200
         for page in ("/owner", "/history?who=all"):
             assert "Olga O. (olga)" in olga.get(page).text
+        with place.client("rita") as rita:
+            assert "by Olga O. (olga)." in rita.get("/answers/olga/first").text
     unit = '[datasets.clinic.unit]\nperson = "cost"\n[people.olga]'
     place.path.write_text(text.replace("[people.olga]", unit))
     with serving(place), place.client("olga") as olga:
