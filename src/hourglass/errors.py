@@ -45,8 +45,8 @@ __all__ = [
     "DataError", "EpsilonError", "GatewayError", "GridError", "HourglassError", "LedgerBusyError",
     "LedgerCorruptError", "LedgerError", "LedgerMissingError", "LedgerRolledBackError",
     "LedgerUnreachableError", "LedgerUnsafeError", "LedgerVersionError", "LedgerWriteError",
-    "OptionError", "RequestError", "RequestReusedError", "SourceError", "not_one_of", "one_of",
-    "shown",
+    "OptionError", "RequestError", "RequestReusedError", "SourceError", "needs_extra", "not_one_of",
+    "one_of", "shown",
 ]  # fmt: skip
 
 
@@ -215,6 +215,13 @@ def shown(value: Any) -> str:
     except ValueError:  # Python does not print a number of thousands of digits
         return f"<{type(value).__name__} of thousands of digits>"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def needs_extra(what: str, package: str, extra: str) -> str:
+    """What is wrong if a package is not installed, and how to install it."""
+    return (
+        f"{what} needs the package {package}; install it with: pip install 'hourglass-dp[{extra}]'"
+    )
 
 
 def one_of(name: str, value: Any, choices: Iterable[str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import pickle
 import sqlite3
 import subprocess
 import sys
@@ -286,11 +287,11 @@ TYPED: list[tuple[pa.Array, tuple[Any, Any], str | None]] = [
     (pa.array([True, False, None]), (0, 1), None),
     (pa.array([True, False]), (0, 10), "do not fit a column of booleans"),
     (pa.array(["1", "2"]), (0, 10), "parse='real'"),
-    (pa.array(["a", "b"]).dictionary_encode(), (0, 10), "has no mean"),
-    (pa.array([date(2026, 1, 1)]), (0, 10), "has no mean"),
-    (pa.array([[1.0]]), (0, 10), "has no mean"),
-    (pa.array([{"a": 1.0}]), (0, 10), "has no mean"),
-    (pa.array([b"1"]), (0, 10), "has no mean"),
+    (pa.array(["a", "b"]).dictionary_encode(), (0, 10), "is not numeric"),
+    (pa.array([date(2026, 1, 1)]), (0, 10), "is not numeric"),
+    (pa.array([[1.0]]), (0, 10), "is not numeric"),
+    (pa.array([{"a": 1.0}]), (0, 10), "is not numeric"),
+    (pa.array([b"1"]), (0, 10), "is not numeric"),
     (pa.array([1.0, 2.0]).dictionary_encode(), (0, 10), None),
     (pa.array(np.array([1.0], dtype=np.float16)), (0, 10), None),
     (pa.array([Decimal("1.5"), None], pa.decimal128(38, 10)), (0, 10), None),
@@ -686,6 +687,7 @@ FRAME = pd.DataFrame({"age": [1.0, 2.0], "txt": ["1", "2"], "city": ["a", "b"], 
         (np.float64(1), {"column": None}, "type float64 are not a column; give numbers: a list"),
         (FRAME["age"], {}, "data is a single column, which has no name; leave out column="),
         (np.zeros(2, [("age", "i8")]), {}, "type ndarray is not a table; make it a frame"),
+        (["a.csv", "b.csv"], {}, "not a table; for several files, give one glob, such as 'visits-"),
         (
             np.zeros(2, [("age", "i8")]),
             {"column": None},
@@ -693,6 +695,16 @@ FRAME = pd.DataFrame({"age": [1.0, 2.0], "txt": ["1", "2"], "city": ["a", "b"], 
         ),
         (pd.DataFrame(), {}, "the table has no columns"),
         (FRAME["txt"].astype("string"), {"column": None}, "hg.mean(series.to_frame(), 'name', pa"),
+        (
+            FRAME,
+            {"unit": "city"},
+            "is not a unit; give hg.per_row() or hg.per_person('city')",
+        ),
+        (
+            FRAME,
+            {"by": hg.expression("year + 1"), "keys": [1]},
+            "add the expression to the table as a column",
+        ),
         ("sqlite:///d.sqlite", {}, "is the URL of a database; give hg.sql(url, table)"),
     ],
 )
@@ -760,6 +772,35 @@ def test_a_count_is_of_rows() -> None:
     for name, call in calls.items():
         with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected"):
             call(FRAME, epsilon=1, nonsense=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "values", "options", "told"),
+    [
+        (hg.mean, ["age", (0, 9), 1], {}, "mean(data, 'age', bounds=(0, 120), epsilon=1)"),
+        (hg.sum, ["age", (0, 9), 1], {}, "sum() takes only data and column without a name; name"),
+        (hg.find_bounds, ["age", 1], {}, "as in find_bounds(data, 'age', epsilon=1)"),
+        (hg.mean, ["age"], {"eps": 1}, "mean() got an unexpected keyword argument 'eps'; did you "),
+        (hg.mean, ["age"], {"eps": 1}, "did you mean 'epsilon'?"),
+        (hg.mean, ["age"], {"lower": 1, "epsilon": 1}, "did you mean 'bounds'?"),
+        (hg.mean, ["age"], {"groupby": "city"}, "did you mean 'by'?"),
+        (hg.sum, ["age"], {"spread": True}, "'spread'; its options are bounds, epsilon, where,"),
+        (hg.find_bounds, ["age"], {"lower": 1}, "'lower'; its options are epsilon, where, scale"),
+        (hg.count, [], {"confidence": 0.9}, "'confidence'; its options are epsilon, where, by, k"),
+        (hg.count, ["city"], {}, 'use where="city IS NOT NULL"'),
+        (hg.count, [FRAME["city"]], {}, 'use where="age IS NOT NULL"'),
+        (hg.count, [], {"spread": True}, "count takes no spread="),
+    ],
+)
+def test_a_call_that_does_not_fit(call: Any, values: list[Any], options: Any, told: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call(FRAME, *values, **options)
+    assert told in str(caught.value)
+
+
+def test_public_calls_can_be_pickled() -> None:
+    for call in (hg.mean, hg.sum, hg.count, hg.find_bounds):
+        assert pickle.loads(pickle.dumps(call)) is call
 
 
 def test_a_scale_that_does_not_increase() -> None:

@@ -84,6 +84,8 @@ def test_a_user_defined_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (["empirical", "--release", "no_such_module:f"], "no such function can be imported"),
         (["empirical", "--release", "json"], "no such function can be imported"),
         (["empirical", "--release", "json:decoder"], "is not a function"),
+        (["empirical", "--release", "os:getcwd"], "'os:getcwd' failed with TypeError; call it by"),
+        (["empirical", "--release", "builtins:str"], "returned a str; it takes a list of numbers"),
         (["empirical", "--release", "math:fsum", "--data", "1,x"], "'1,x' is not a list"),
         (["empirical", "--samples", "3"], "samples=3"),
         (["mutants", "--samples", "3"], "samples=3"),

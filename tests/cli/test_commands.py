@@ -736,6 +736,29 @@ def test_a_column_too_many(visits: Path, words: list[str], told: str) -> None:
     assert told in found.stderr
 
 
+@pytest.mark.parametrize("name", ["mean", "sum", "count", "bounds"])
+def test_files_that_the_shell_made_of_a_glob(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file in place of a column is told from a column, and the glob is written out."""
+    monkeypatch.chdir(tmp_path)
+    for month in ("01", "02", "12"):
+        (tmp_path / f"visits-{month}.csv").write_text("x\n1\n")
+    files = ["visits-01.csv", "visits-02.csv", "visits-12.csv"]
+    found = run(name, *files, *([] if name == "count" else ["x"]), "--epsilon", "1")
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "'visits-02.csv' is a second file" in found.stderr
+    assert found.stderr.endswith("replacing it: 'visits-*.csv'\n")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "visits.csv").write_text("x\n1\n")
+    found = run(name, "visits-01.csv", "more/visits.csv", "--epsilon", "1")
+    assert "'more/visits.csv' is a second file" in found.stderr
+    (tmp_path / "x").write_text("not a table")  # a file that has the name of a column
+    ask = ["--epsilon", "1"] if name == "bounds" else ASK
+    if name != "count":
+        assert run(name, "visits-01.csv", "x", *ask, "--explain").returncode == 0
+
+
 def test_keys_from_a_table_without_the_column(visits: Path, tmp_path: Path) -> None:
     """Neither what the table's columns are nor how a text file is separated is the matter."""
     (tmp_path / "keys.csv").write_text("canary-4711\nn\n")

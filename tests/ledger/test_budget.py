@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import uuid
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +215,20 @@ def test_bad_name(tmp_path: Any, name: Any) -> None:
     with pytest.raises(OptionError, match="budget name"):
         create_budget(str(tmp_path / "new.db"), name, epsilon=1)
     assert not (tmp_path / "new.db").exists()
+
+
+def test_a_ledger_and_a_name_that_are_swapped() -> None:
+    for call in (Budget, partial(create_budget, epsilon=1)):
+        with pytest.raises(OptionError, match="in Python the ledger comes before the name"):
+            call("visits", "ledgers/budget.db")
+
+
+def test_without_psycopg_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "hourglass.ledger.postgres", raising=False)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    told = r"package psycopg; install it with: pip install 'hourglass-dp\[postgres\]'"
+    with pytest.raises(OptionError, match=told):
+        Budget("postgresql://host/dp", "b")
 
 
 @pytest.mark.parametrize("key", ["", " a", "a\n", "a\0", "x" * 201, 7])

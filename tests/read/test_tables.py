@@ -349,7 +349,7 @@ def test_the_columns_of_a_frame_apart(make: Any) -> None:
         ({"unit": hg.per_person("g,i")}, "these are 2 columns; name the one that identifies"),
         ({"column": "x, e"}, "no such column; the columns are"),
         ({"column": "g"}, r"parse='real'.*such as hg.expression\(\"g = 'yes'\"\)"),
-        ({"column": "d"}, "has no mean"),
+        ({"column": "d"}, "is not numeric"),
         ({"column": "b"}, "booleans"),
         ({"column": None}, "name the column"),
         ({"by": "g"}, "either keys= .* or delta="),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from matplotlib import rc_context
 
 import hourglass as hg
+from hourglass.release import fonts, plot
 from hourglass.release.plot import Panel, _legend, _reach, _ticks, _two_lines, plot_means
 from hourglass.release.presented import UNKNOWN
 
@@ -69,6 +71,69 @@ def test_names_keep_their_spelling_and_secret_ones_are_told(tmp_path: Path, by: 
         assert (told in text) == (by is not None)
         assert "daysoff" not in text
         assert "ward" not in text
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The charts that are written, as figures."""
+    figures: list[Any] = []
+
+    def keep(figure: Any, *words: Any, **options: Any) -> None:
+        figures.append(figure)
+        save(figure, *words, **options)
+
+    save = plot._save
+    monkeypatch.setattr(plot, "_save", keep)
+    return figures
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_names_in_scripts_that_no_font_has(
+    tmp_path: Path, drawn: list[Any], monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """An SVG leaves such a name to the fonts of its viewer; the others say what a box is."""
+    from matplotlib import font_manager
+
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [])
+    fonts._added.cache_clear()
+    table = pa.table({"x": [5.0] * 99, "g": ["外科"] * 99})
+    answer = hg.mean(table, "x", bounds=(0, 9), epsilon=1, by="g", keys=["外科", "Ⓐ", "Häuser"])
+    answer.plot(tmp_path / f"chart.{ending}")
+    fonts._added.cache_clear()
+    told = [each.get_text() for each in drawn[0].texts]
+    assert ("A box stands for a character that no font on this computer has." in told) == (
+        ending != "svg"
+    )
+    if ending == "svg":
+        assert "外科" in (tmp_path / "chart.svg").read_text()
+
+
+def test_names_are_drawn_with_any_installed_font(tmp_path: Path, drawn: list[Any]) -> None:
+    """Matplotlib brings a font that has the letter Ⓐ, which the one it draws with has not."""
+    fonts._added.cache_clear()
+    table = pa.table({"x": [5.0] * 99, "g": ["a"] * 99})
+    answer = hg.mean(table, "x", bounds=(0, 9), epsilon=1, by="g", keys=["a", "Ⓐ"])
+    answer.plot(tmp_path / "chart.svg")
+    assert "Ⓐ" not in re.sub("<!--.*?-->", "", (tmp_path / "chart.svg").read_text())  # a path
+    label = drawn[0].axes[0].get_yticklabels()[1]
+    assert label.get_text() == "Ⓐ"
+    assert len(label.get_fontfamily()) == 2
+    assert fonts.families_for(["plain"]) == (["sans-serif"], True)
+    assert fonts.families_for(["e\u0301 \ufe0f\u200d"])[1], "marks have no shape of their own"
+
+
+def test_long_names_of_wide_letters_stay_on_the_chart(tmp_path: Path, drawn: list[Any]) -> None:
+    names = ["外科" * 12, "外科" * 40 + "end", "x" * 99 + "end"]
+    table = pa.table({"x": [5.0] * 99, "g": ["a"] * 99})
+    answer = hg.mean(table, "x", bounds=(0, 9), epsilon=1, by="g", keys=names)
+    answer.plot(tmp_path / "chart.png")
+    renderer = drawn[0].canvas.get_renderer()
+    for label in drawn[0].axes[0].get_yticklabels():
+        with warnings.catch_warnings(action="ignore"):  # glyphs that no font has
+            assert label.get_window_extent(renderer).x0 >= 0
+        assert len(label.get_text().split("\n")) == 2
+        if "end" not in label.get_text():
+            assert label.get_text().replace("\n", "") == names[0]
 
 
 def test_labels_of_a_chart_keep_what_distinguishes_them() -> None:

@@ -21,11 +21,13 @@ from hypothesis import strategies as st
 
 import hourglass as hg
 from hourglass.ask.question import MeanQuestion
+from hourglass.errors import OptionError
 from hourglass.ledger import Budget
 from hourglass.noise.bits import SeededBits
 from hourglass.serve.api import ROUTES
 from hourglass.serve.charts import axis_of
 from hourglass.serve.openapi import document
+from hourglass.serve.server import run
 from hourglass.serve.shown import picture, table_of
 
 from .support import CANARY, Place, asking, serving, spent
@@ -443,6 +445,34 @@ def test_a_reader_reads_nothing_of_what_is_closed_to_them(tmp_path: object) -> N
         assert "clinic: mean of minutes" in page
         assert "secret" not in page
         assert "secret: mean of cost" in ben.get("/history").text
+
+
+def test_pages_count_persons_and_call_people_by_their_names(tmp_path: object) -> None:
+    place = Place(tmp_path, f"{tmp_path}/budget.db", plain=True)  # type: ignore[arg-type]
+    text = place.text().replace("[people.olga]\n", '[people.olga]\nname = "Olga O."\n')
+    place.path.write_text(text)
+    with serving(place), place.client("olga") as olga:
+        assert " records" in olga.get("/ask/clinic").text
+        assert olga.post("/releases", json=asking("first")).status_code == 200
+        for page in ("/owner", "/history?who=all"):
+            assert "Olga O. (olga)" in olga.get(page).text
+        with place.client("rita") as rita:
+            assert "by Olga O. (olga)." in rita.get("/answers/olga/first").text
+    unit = '[datasets.clinic.unit]\nperson = "cost"\n[people.olga]'
+    place.path.write_text(text.replace("[people.olga]", unit))
+    with serving(place), place.client("olga") as olga:
+        page = olga.get("/ask/clinic").text
+        assert re.search("interval for [0-9,]+ persons", page)
+        assert not re.search("[0-9] records", page)
+
+
+def test_a_link_for_nobody_is_refused_before_anything_is_served(
+    tmp_path: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = Place(tmp_path, f"{tmp_path}/budget.db", plain=True)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"--link 'olgo' is not in .*; did you mean 'olga'?"):
+        run(place.path, link_for="olgo")
+    assert capsys.readouterr().out == ""
 
 
 def test_an_answer_of_many_groups_is_shown_in_part_and_handed_out_whole(tmp_path: object) -> None:

@@ -76,7 +76,9 @@ def test_a_misspelt_name_is_told_with_its_line(number: int) -> None:
     [
         ("owner = 3  ", "petra = 3  ", "petra: is not in [people]"),
         ('budget = "visits-2026"', 'budget = "visits"', "there is no [budgets] table"),
-        ("bounds = [0, 40]", "bounds = [40, 0]", "the lower bound is above the upper"),
+        ("bounds = [0, 40]", "bounds = [40, 0]", "bounds = [40, 0]: the lower bound is above the"),
+        ("bounds = [0, 40]", "bounds = [40]", "takes a pair of numbers, such as bounds = [0, 100]"),
+        ("bounds = [0, 40]", 'bounds = ["0", "40"]', "give numbers, as in bounds = [0, 100]"),
         ('roles = ["analyst"]', 'roles = ["analist"]', "did you mean 'analyst'?"),
         ('"127.0.0.1:8420"', '"0.0.0.0:8420"', "can be reached from other machines"),
         ('"127.0.0.1:8420"', '"localhost"', "takes an address and a port"),

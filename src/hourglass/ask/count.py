@@ -80,8 +80,9 @@ count_question.__qualname__ = "count"  # the name in errors about keyword argume
 def check_rows_only(columns: tuple[Any, ...], options: Mapping[str, Any]) -> None:
     """Refuse a column, and options for the values of one: a count is of rows."""
     if columns:
+        name = columns[0] if type(columns[0]) is str and columns[0].isidentifier() else "age"
         raise DataError(
-            'count takes no column; to count the rows that have a value, use where="age IS NOT '
+            f'count takes no column; to count the rows that have a value, use where="{name} IS NOT '
             'NULL"'
         )
     for name in options:

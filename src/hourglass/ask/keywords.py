@@ -7,7 +7,8 @@ the result are left out; the overloads of each function have them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
 from ..core.limits import Unit
@@ -17,7 +18,7 @@ from ..read.sql.expression.given import Expression
 if TYPE_CHECKING:
     from ..ledger import Budget
 
-__all__ = ["CountKeywords", "FindKeywords", "MeanKeywords", "SumKeywords", "with_options"]
+__all__ = ["CountKeywords", "FindKeywords", "MeanKeywords", "SumKeywords", "misfit", "with_options"]
 
 
 class CountKeywords(TypedDict, total=False):
@@ -98,3 +99,27 @@ def with_options(question: Callable[..., Any]) -> Callable[[Call], Call]:
         return call
 
     return spelled
+
+
+#: What other libraries, and people, call some of the options.
+_MEANT: Final = {
+    "range": "bounds", "lower": "bounds", "upper": "bounds", "group_by": "by", "groupby": "by",
+    "groups": "keys", "filter": "where", "query": "where", "person": "unit", "privacy_unit": "unit",
+}  # fmt: skip
+
+
+def misfit(call: Callable[..., Any], unnamed: Sequence[Any], options: Iterable[str]) -> TypeError:
+    """The error for values that need a name, or for an option that does not exist."""
+    name, parameters = call.__name__.rstrip("_"), inspect.signature(call).parameters
+    known = [each.name for each in parameters.values() if each.kind is each.KEYWORD_ONLY]
+    if unnamed:
+        example = "bounds=(0, 120), epsilon=1" if "bounds" in known else "epsilon=1"
+        return TypeError(
+            f"{name}() takes only data and column without a name; name what follows, as in "
+            f"{name}(data, 'age', {example})"
+        )
+    wrong = min(set(options) - {*known})
+    near = [_MEANT[wrong]] if wrong in _MEANT else get_close_matches(wrong, known, n=1)
+    listed = f"its options are {', '.join(known)}"
+    hint = f"did you mean {near[0]!r}?" if {*near} & {*known} else listed
+    return TypeError(f"{name}() got an unexpected keyword argument {wrong!r}; {hint}")

@@ -42,9 +42,13 @@ def names_of(by: Any) -> tuple[str, ...]:
         return ()
     names = tuple(by) if isinstance(by, list | tuple) else (by,)
     if not names or any(type(name) is not str for name in names):
-        raise OptionError(
-            f"by={shown(by)} does not name columns; give one name, or a list of names, each once"
-        )
+        remedy = "give one name, or a list of names, each once"
+        if any(isinstance(name, Expression) for name in names):
+            remedy = (
+                "groups are those of columns; add the expression to the table as a column, in a "
+                "frame, a view or the SELECT of hg.sql"
+            )
+        raise OptionError(f"by={shown(by)} does not name columns; {remedy}")
     if again := repeated(names):
         raise OptionError(f"by: {again}")
     return names

@@ -21,7 +21,7 @@ from ..release.counts import Count, Counts
 from ..release.found import FoundBounds
 from ..release.release import Release, Releases
 from .count import check_rows_only, count_question
-from .keywords import CountKeywords, FindKeywords, MeanKeywords, SumKeywords, with_options
+from .keywords import CountKeywords, FindKeywords, MeanKeywords, SumKeywords, misfit, with_options
 from .question import mean_question
 from .search import bounds_question
 from .sum import sum_question
@@ -78,7 +78,7 @@ def mean(
 def mean(
     data: Any,
     column: str | Expression | Sequence[str | Expression] | None = None,
-    *,
+    *unnamed: Any,
     by: Any = None,
     budget: Budget | None = None,
     request: str | None = None,
@@ -162,6 +162,8 @@ def mean(
     Release
         Or :class:`Releases` with ``by``, or :class:`Columns` for several columns.
     """
+    if unnamed or options.keys() - MeanKeywords.__annotations__.keys():
+        raise misfit(mean, unnamed, options)
     question = mean_question(data, column, by=by, **options)
     return explained(question) if explain else run(question, budget, request, bits=bits)
 
@@ -197,7 +199,7 @@ def sum_(
 def sum_(
     data: Any,
     column: str | Expression | None = None,
-    *,
+    *unnamed: Any,
     by: Any = None,
     budget: Budget | None = None,
     request: str | None = None,
@@ -220,6 +222,8 @@ def sum_(
     Release
         Or :class:`Releases` with ``by``. Its table, its chart and ``interval()`` show the sum.
     """
+    if unnamed or options.keys() - SumKeywords.__annotations__.keys():
+        raise misfit(sum_, unnamed, options)
     question = sum_question(data, column, by=by, **options)
     return explained(question) if explain else run(question, budget, request, bits=bits)
 
@@ -292,6 +296,8 @@ def count(
         Or :class:`Counts` with ``by``.
     """
     check_rows_only(column, options)
+    if options.keys() - CountKeywords.__annotations__.keys():
+        raise misfit(count, (), options)
     question = count_question(data, by=by, **options)
     return explained(question) if explain else run(question, budget, request, bits=bits)
 
@@ -316,7 +322,7 @@ def find_bounds(
 def find_bounds(
     data: Any,
     column: str | Expression | None = None,
-    *,
+    *unnamed: Any,
     budget: Budget | None = None,
     request: str | None = None,
     explain: bool = False,
@@ -348,6 +354,8 @@ def find_bounds(
     where, parse, engine, budget, request, explain, bits
         As in :func:`hourglass.mean`.
     """
+    if unnamed or options.keys() - FindKeywords.__annotations__.keys():
+        raise misfit(find_bounds, unnamed, options)
     question = bounds_question(data, column, **options)
     return explained(question) if explain else run(question, budget, request, bits=bits)
 

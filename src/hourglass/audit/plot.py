@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OptionError
+from ..errors import OptionError, needs_extra
 from .empirical import LowerBound
 
 __all__ = ["plot_bound"]
@@ -22,7 +22,7 @@ def plot_bound(bound: LowerBound, epsilon: float, path: Path, title: str) -> Non
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise OptionError("plot needs matplotlib; install hourglass-dp[plot]") from None
+        raise OptionError(needs_extra("plot", "matplotlib", "plot")) from None
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     left, right = figure.subplots(1, 2)
     _histograms(left, bound)

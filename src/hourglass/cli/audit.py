@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import numpy as np
 import typer
 
 from ..core.exact import exact_epsilon
@@ -241,7 +242,7 @@ def _own(names: list[str], grid: int) -> Target:
 
 
 def _foreign(release: str, data: str, neighbour: str) -> Target:
-    function = _loaded(release)
+    function = _told_apart(release, _loaded(release))
     sides = [_numbers(text) for text in (data, neighbour)]
 
     def run(
@@ -260,6 +261,26 @@ def _foreign(release: str, data: str, neighbour: str) -> Target:
         return [empirical_finding(release, epsilon, bound)]
 
     return run
+
+
+def _told_apart(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function, whose own errors are told from ours."""
+    takes = "it takes a list of numbers, and returns a number or a tuple of numbers"
+
+    def called(values: Any) -> Any:
+        try:
+            found = function(values)
+        except Exception as error:
+            raise OptionError(
+                f"--release {name!r} failed with {type(error).__name__}; call it by itself to see "
+                f"why: {takes}"
+            ) from None
+        for part in found if isinstance(found, tuple | list) else (found,):
+            if not isinstance(part, int | float | np.number):
+                raise OptionError(f"--release {name!r} returned a {type(part).__name__}; {takes}")
+        return found
+
+    return called
 
 
 def _loaded(name: str) -> Callable[[Any], Any]:

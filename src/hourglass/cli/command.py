@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
+from itertools import takewhile
+from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
 from typing import Any, Final, get_type_hints
@@ -154,10 +157,13 @@ class Command(TyperCommand):
             return
         many = any(each.nargs == -1 for each in arguments)
         options: dict[str, Any] = {name: each for each in self.params for name in each.opts}
-        left, plain, before = [*words], 0, list[str]()
+        left, plain, before, source = [*words], 0, list[str](), ""
         while left and (word := left.pop(0)) != "--":
             if not word.startswith("-"):
                 plain += 1
+                source = source or word
+                if word != source and _is_another_file(source, word):
+                    raise OptionError(_several_files(source, words))
                 if not many and plain > len(arguments):
                     too_many = _unquoted(word, before) or _TOO_MANY[self.name or ""].format(word)
                     raise OptionError(f"{too_many}{_also_by(word, before)}")
@@ -239,6 +245,33 @@ def _unquoted(word: str, before: Sequence[str]) -> str:
         f"{before[0]} is followed by several words, of which it takes only {before[1]!r}; put the "
         f"text in quotation marks, as in {before[0]} {_SQL[before[0]]}"
     )
+
+
+def _is_another_file(source: str, word: str) -> bool:
+    """Whether the word, where a column is expected, names a file of the source's kind."""
+    ending = Path(source).suffix
+    return ending != "" and Path(word).suffix == ending and os.path.isfile(word)
+
+
+def _several_files(source: str, words: Sequence[str]) -> str:
+    """What is wrong with further files: the shell has probably replaced a glob by its files."""
+    others = [word for word in words if word != source and _is_another_file(source, word)]
+    paths = [source, *others]
+    start = _beginning(paths)
+    ends = [path[len(start) :] for path in paths]
+    glob = f"visits-*{Path(source).suffix}"
+    if not any(os.sep in end for end in ends):  # all in one folder
+        glob = f"{start}*{_beginning([end[::-1] for end in ends])[::-1]}"
+    return (
+        f"{others[0]!r} is a second file, and a command takes one; for several give a glob in "
+        f"quotation marks, which keep the shell from replacing it: {quote(glob)}"
+    )
+
+
+def _beginning(texts: Sequence[str]) -> str:
+    """What all of the texts begin with."""
+    alike = takewhile(lambda letters: len({*letters}) == 1, zip(*texts, strict=False))
+    return "".join(letters[0] for letters in alike)
 
 
 def _misplaced(word: str, before: Sequence[str]) -> str:

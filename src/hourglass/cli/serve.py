@@ -29,7 +29,8 @@ class _Serving(Group):
 serve_app = typer.Typer(
     name="serve",
     cls=_Serving,
-    help="Serve a web page and a JSON API where people ask questions without seeing a row.",
+    help="Serve a web page and a JSON API where people ask questions without seeing a row.\n\n"
+    "hourglass serve CATALOGUE is short for hourglass serve run CATALOGUE.",
     no_args_is_help=True,
 )
 

@@ -127,8 +127,9 @@ def as_unit(unit: Any) -> Unit:
     if unit is None:
         return per_row()
     if not isinstance(unit, Unit):
+        person = unit if type(unit) is str and len(unit) <= 60 else "id"
         raise OptionError(
-            f"unit={shown(unit)} is not a unit; give hg.per_row() or hg.per_person('id')"
+            f"unit={shown(unit)} is not a unit; give hg.per_row() or hg.per_person({person!r})"
         )
     return unit
 
@@ -136,7 +137,9 @@ def as_unit(unit: Any) -> Unit:
 def one_or_more(name: str, value: Any) -> None:
     """Refuse an option that is not a whole number of 1 or more."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise OptionError(f"{name}={shown(value)} is not a whole number of 1 or more")
+        raise OptionError(
+            f"{name}={shown(value)} is not a whole number of 1 or more; give one such as {name}=3"
+        )
 
 
 # --- bounds and grid ------------------------------------------------------------------------------

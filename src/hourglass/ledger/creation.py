@@ -51,8 +51,8 @@ def create_budget(
     name
         1 to 100 letters, digits, dots, dashes and underscores.
     epsilon
-        The limit on what all charges together promise. Not given with ``slots``, from which it is
-        computed.
+        The limit on the total epsilon of all charges; with ``filter``, the epsilon that all of
+        them together promise. It is not given with ``slots``, from which it is computed.
     delta
         The limit on the total delta of all charges. With ``slots`` or ``filter`` it must be
         positive, and no charge may have a delta of its own.

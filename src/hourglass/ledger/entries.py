@@ -211,9 +211,11 @@ def charged_amount(epsilon: Any, delta: Any = 0) -> Amount:
 def checked_name(name: Any) -> str:
     """Check a budget's name."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        swapped = isinstance(name, str) and ("/" in name or name.endswith((".db", ".ledger")))
         raise OptionError(
             f"budget name {shown(name)} is not usable; use 1 to 100 letters, digits, dots, "
             "dashes and underscores, beginning with a letter or a digit"
+            + ("; in Python the ledger comes before the name" if swapped else "")
         )
     return name
 

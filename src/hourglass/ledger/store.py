@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ..core.urls import shown_url
-from ..errors import LedgerMissingError, OptionError
+from ..errors import LedgerMissingError, OptionError, needs_extra
 from .entries import Row
 
 if TYPE_CHECKING:
@@ -105,9 +105,8 @@ def open_store(location: str | os.PathLike[str], *, wait: float, keep: bool = Fa
         try:
             from .postgres import PostgresStore
         except ImportError:
-            raise OptionError(
-                "ledger: a PostgreSQL ledger needs psycopg; pip install 'hourglass-dp[postgres]'"
-            ) from None
+            told = needs_extra("a PostgreSQL ledger", "psycopg", "postgres")
+            raise OptionError(f"ledger: {told}") from None
         return PostgresStore(location, wait=wait, keep=keep)
     if "://" in location:
         raise OptionError(

@@ -52,9 +52,9 @@ class HourglassBox:
     moves the level by exactly one.  [B1] [B2] [B4]
 
     ``centres`` are the half-widths c_i of the box in which nothing was added or removed,
-    in cells, and may exceed the grids. Left out, they are one part of the grid for all
-    columns: the one of least variance for this epsilon and that many columns on the finest
-    of the grids.  [B6]
+    in cells, and may exceed the grids. If they are left out, each is the same fraction of its
+    grid: the one with the least variance for this epsilon and this number of columns, all on
+    the finest of the grids.  [B6]
     """
 
     epsilon: Fraction
@@ -293,7 +293,7 @@ def _check_centres(centres: Any, columns: int) -> tuple[int, ...]:
 
 
 def best_centres(epsilon: Fraction, grids: tuple[int, ...]) -> tuple[int, ...]:
-    """The best part of the grid for that many columns, on each grid the nearest to it.  [B6]"""
+    """The best fraction of the grid for that many columns; on each grid the nearest to it.  [B6]"""
     finest = max(grids)
     centre = best_centre(epsilon, finest, len(grids))
     # 2c+1 cells of the centre to 2G cells of two records: the nearest such ratio.

@@ -431,8 +431,8 @@ class Hourglass:
     level |j| + |k-j| by exactly one.  [H2] [H3]
     (The paper's equation 7, Theorem 2 and Lemma 4.)
 
-    ``centre`` is the half-width c of the centre stair; left out, it is the one of least
-    variance for this epsilon and grid.
+    ``centre`` is the half-width c of the centre stair. If it is left out, it is the one with the
+    least variance for this epsilon and grid.
     """
 
     epsilon: Fraction

@@ -41,8 +41,8 @@ class HourglassTriangle:
     numbers, not negative and of sum W, it is epsilon-DP in the add-remove model: a neighbour
     moves the level by exactly one.  [B1] [B2] [B7]
 
-    ``centre`` is c; left out, it is the one with the least error of the mean, at a mean on
-    the bound.  [B8]
+    ``centre`` is c. If it is left out, it is the one with the least error of a mean that lies
+    on a bound.  [B8]
     """
 
     epsilon: Fraction

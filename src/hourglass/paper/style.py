@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import OptionError
+from ..errors import OptionError, needs_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,10 +121,7 @@ def _matplotlib() -> Any:
     try:
         import matplotlib
     except ImportError:
-        raise OptionError(
-            "pictures need matplotlib, which is not installed; "
-            "install it with: pip install 'hourglass-dp[plot]'"
-        ) from None
+        raise OptionError(needs_extra("paper", "matplotlib", "plot")) from None
     return matplotlib
 
 

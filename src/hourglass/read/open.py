@@ -372,6 +372,8 @@ def open_table(data: Any, wanted: tuple[str, ...], engine: str | None = None) ->
         given = f"data of type {type(data).__name__} is not a table; "
         if isinstance(data, Mapping) or (isinstance(data, np.ndarray) and data.dtype.names):
             raise DataError(f"{given}make it a frame, as in pandas.DataFrame(data)")
+        if isinstance(data, list | tuple):
+            given += "for several files, give one glob, such as 'visits-*.parquet'; for a table, "
         raise DataError(
             f"{given}give a frame, a path, a DuckDB relation, a Spark DataFrame, hg.sql(url, "
             "table), a two-dimensional array or a list of arrays"

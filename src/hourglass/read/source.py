@@ -32,7 +32,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Protocol, Type
 
 from ..core.limits import DEFAULT_GRID, Bounds, Grid
 from ..core.totals import Groups
-from ..errors import BoundsError, DataError, HourglassError, OptionError, SourceError, shown
+from ..errors import (
+    BoundsError,
+    DataError,
+    HourglassError,
+    OptionError,
+    SourceError,
+    needs_extra,
+    shown,
+)
 
 if TYPE_CHECKING:
     from .sql.question import Question
@@ -98,7 +106,8 @@ class Field:
             raise DataError(f"column {self.name!r} is of type {self.declared}; {self.why}")
         if self.kind not in ("real", "decimal", "integer", "boolean"):
             raise DataError(
-                f"column {self.name!r} is of type {self.declared or self.kind}, which has no mean; "
+                f"column {self.name!r} is of type {self.declared or self.kind}, which is not "
+                "numeric; "
                 + (_of_text(self) if self.kind == "text" else "name a column of numbers")
             )
         return self
@@ -462,10 +471,7 @@ def check_version(library: Any, least: tuple[int, int], what: str) -> None:
 
 def missing_extra(engine: str, package: str, extra: str) -> DataError:
     """The error for an engine whose library is not installed."""
-    return DataError(
-        f"{engine} needs the package {package}; install it with: "
-        f"pip install 'hourglass-dp[{extra}]'"
-    )
+    return DataError(needs_extra(engine, package, extra))
 
 
 # --- spilled data -------------------------------------------------------------------------------

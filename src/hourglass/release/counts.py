@@ -290,11 +290,11 @@ class Counts(_Counted, Mapping[Any, Count]):
         return _whole(self._count)
 
     def total(self, keys: Sequence[Any] | None = None) -> CountTotal:
-        """The total of the groups with these keys, or of all, with an interval; no epsilon."""
+        """The total of these groups, or of all, with an interval; costs no epsilon."""
         return count_total(self, keys)
 
     def difference(self, a: Any, b: Any) -> CountDifference:
-        """The count of group ``a`` minus that of group ``b``, with an interval; no epsilon."""
+        """The count of group ``a`` minus that of ``b``, with an interval; costs no epsilon."""
         return count_difference(self, a, b)
 
     def to_dict(self, confidence: float | None = None, *, fewest: int = 1) -> dict[str, Any]:

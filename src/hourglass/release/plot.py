@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import OptionError
+from ..errors import OptionError, needs_extra
+from .fonts import families_for
 from .presented import population_figures
-from .rendering import NONE_PUBLISHED, number, unbroken
+from .rendering import NONE_PUBLISHED, number, unbroken, width_of, wrapped
 
 __all__ = ["Panel", "check_picture", "plot_means"]
 
@@ -24,7 +25,7 @@ __all__ = ["Panel", "check_picture", "plot_means"]
 MOST: Final = 200
 #: The most panels side by side.
 ACROSS: Final = 3
-#: The most characters on a line of a label.
+#: The most characters on a line of a label; an East Asian character counts as two.
 _WIDTH: Final = 32
 _ENDINGS: Final = (".png", ".svg", ".pdf")
 _INK, _DOT, _LINE, _PALE = "#222222", "#1f5a96", "#7fa6d1", "#e6e6e6"
@@ -38,9 +39,7 @@ def check_picture(path: Any) -> Path:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise OptionError(
-            "plot needs the package matplotlib; install it with: pip install 'hourglass-dp[plot]'"
-        ) from None
+        raise OptionError(needs_extra("plot", "matplotlib", "plot")) from None
     return found
 
 
@@ -153,12 +152,16 @@ def plot_means(
         foot.insert(0, NONE_PUBLISHED)
     if shown < len(labels):
         foot.insert(0, f"The first {shown} of {len(labels):,} groups.")
+    heading = _lines(title, 62)
+    families, complete = families_for([*names, *heading, *foot, *(each.name for each in panels)])
+    as_text = not complete and picture.suffix.lower() == ".svg"
+    if not complete and not as_text:
+        foot.append("A box stands for a character that no font on this computer has.")
     # Four panels are arranged two by two, not three and one.
     across = (2 if len(panels) == 4 else min(len(panels), ACROSS)) if named else 1
     down = -(-len(panels) // across)
     tall = any("\n" in name for name in names)
     line = (0.40 if tall else 0.30) if shown <= 20 else (0.30 if tall else 0.21)
-    heading = _lines(title, 62)
     above, below, axis = (
         0.32 + 0.20 * len(heading),
         0.20 + 0.17 * len(foot),
@@ -168,7 +171,7 @@ def plot_means(
     width, height = 8.0 + 2.4 * (across - 1), above + below + down * each
     canvas = Figure(figsize=(width, height))
     FigureCanvasAgg(canvas)
-    widest = max([len(part) for name in names for part in name.split("\n")], default=0)
+    widest = max([width_of(part) for name in names for part in name.split("\n")], default=0)
     left = 0.4 + 0.084 * widest if named else 0.4
     room = (width - 0.28 - left - 0.50 * (across - 1)) / across
     for place, panel in enumerate(panels):
@@ -176,9 +179,11 @@ def plot_means(
         bottom = height - above - (row + 1) * each + 0.42
         x = left + column * (room + 0.50)
         axes = canvas.add_axes((x / width, bottom / height, room / width, (each - axis) / height))
-        _draw(axes, panel, names if column == 0 and named else [""] * shown, room)
+        _draw(axes, panel, names if column == 0 and named else [""] * shown, room, families)
         if len(panels) > 1:
-            axes.set_title(panel.name, fontsize=10, color=_INK, loc="left", parse_math=False)
+            axes.set_title(
+                panel.name, fontsize=10, color=_INK, loc="left", family=families, parse_math=False
+            )
         if row == down - 1 or place + across >= len(panels):
             both = "" if panel.wide_lows is None else "s"
             word = "share" if all(each.share for each in panels[column::across]) else figure
@@ -186,12 +191,12 @@ def plot_means(
             axes.set_xlabel(text, fontsize=9, color=_INK)
     canvas.text(
         0.16 / width, 1.0 - 0.16 / height, "\n".join(heading), fontsize=12, fontweight="bold",
-        color=_INK, va="top", parse_math=False,
+        color=_INK, va="top", family=families, parse_math=False,
     )  # fmt: skip
     for i, text in enumerate(reversed(foot)):
         corner = (0.16 / width, (0.08 + 0.17 * i) / height)
-        canvas.text(*corner, text, fontsize=7.5, color="#666666", parse_math=False)
-    _save(canvas, picture, path)
+        canvas.text(*corner, text, fontsize=7.5, color="#666666", family=families, parse_math=False)
+    _save(canvas, picture, path, as_text=as_text)
 
 
 def _legend(panels: Sequence[Panel]) -> list[str]:
@@ -209,7 +214,9 @@ def _legend(panels: Sequence[Panel]) -> list[str]:
     return [" ".join(found)] if found else []
 
 
-def _draw(axes: Any, panel: Panel, names: Sequence[str], room: float) -> None:
+def _draw(
+    axes: Any, panel: Panel, names: Sequence[str], room: float, families: Sequence[str]
+) -> None:
     shown, rows = len(names), list(range(len(names)))
     colours = [_PALE if few else _LINE for few in panel.hollow]
     axes.hlines(rows, panel.lows, panel.highs, colors=colours, linewidth=3.0, zorder=2)
@@ -219,7 +226,8 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str], room: float) -> None:
         )
     faces = ["white" if few else _DOT for few in panel.hollow]
     axes.scatter(panel.dots, rows, s=25, c=faces, edgecolors=_DOT, zorder=3)
-    axes.set_yticks(rows, names, fontsize=9 if shown <= 20 else 7.5, parse_math=False)
+    size = 9 if shown <= 20 else 7.5
+    axes.set_yticks(rows, names, fontsize=size, family=families, parse_math=False)
     axes.set_ylim(max(shown, 1) - 0.4, -0.6)
     ends = panel.axis
     axes.set_xlim(*ends)
@@ -235,15 +243,17 @@ def _draw(axes: Any, panel: Panel, names: Sequence[str], room: float) -> None:
 
 def _lines(text: str, width: int) -> list[str]:
     """The lines of a text; a range in brackets stays on one."""
-    return textwrap.wrap(unbroken(text), width)
+    return wrapped(unbroken(text), width)
 
 
 def _two_lines(label: str) -> str:
     """A label on at most two lines; of a longer one, the beginning and the end."""
-    lines = textwrap.wrap(label, _WIDTH, break_on_hyphens=False)
+    lines = wrapped(label, _WIDTH)
     if len(lines) > 2:
-        backwards = textwrap.shorten(label[::-1], _WIDTH, placeholder=" …")
-        lines = [lines[0], backwards[::-1]]
+        room = _WIDTH * len(label) // width_of(label)
+        backwards = textwrap.shorten(label[::-1], room, placeholder=" …")
+        end = backwards[::-1] if len(backwards) > 1 else f"… {label[2 - room :]}"
+        lines = [lines[0], end]
     return "\n".join(lines)
 
 
@@ -292,9 +302,13 @@ def _powers(value: float, step: float) -> str:
     return f"{mantissa}e{int(exponent)}"
 
 
-def _save(figure: Any, picture: Path, path: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a glyph that the font lacks is drawn as a box
+def _save(figure: Any, picture: Path, path: Any, *, as_text: bool) -> None:
+    """Write the chart; ``as_text`` leaves the letters of an SVG to the fonts of its viewer."""
+    from matplotlib import rc_context
+
+    letters: Any = {"svg.fonttype": "none"} if as_text else {}
+    with warnings.catch_warnings(), rc_context(letters):
+        warnings.simplefilter("ignore")  # a glyph that no font has is drawn as a box
         try:
             figure.savefig(picture, dpi=150, facecolor="white")
             return

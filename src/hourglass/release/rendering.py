@@ -22,7 +22,7 @@ __all__ = [
     "counted", "counts_persons", "decimals_for", "group_label", "grouped", "hidden",
     "html_paragraphs", "html_table", "in_several_groups", "is_sampled", "label", "limited",
     "listed", "marked", "named", "number", "paragraphs", "replaced", "rounded", "sentence_table",
-    "text_table", "unbroken", "yaml_text",
+    "text_table", "unbroken", "width_of", "wrapped", "yaml_text",
 ]  # fmt: skip
 
 #: Notes are wrapped to lines of this many characters, and tables unless there is more room.
@@ -131,7 +131,7 @@ def unbroken(note: str) -> str:
 def paragraphs(notes: Iterable[str]) -> str:
     """Notes as lines of at most 80 characters, wrapped between words, but not within a range."""
     whole = map(unbroken, notes)
-    lines = (line for note in whole for line in _wrapped(note, WIDTH, long_words=False))
+    lines = (line for note in whole for line in wrapped(note, WIDTH, long_words=False))
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -144,7 +144,7 @@ def text_table(
     be longer than ``width``, the widest names are wrapped between words. Numbers are never wrapped.
     """
     one_or_more("width", width)
-    widths = [max(_width(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    widths = [max(width_of(row[i]) for row in [head, *rows]) for i in range(len(head))]
     over = sum(widths) + 2 * (len(widths) - 1) - width
     for place in sorted(range(names), key=widths.__getitem__, reverse=True):
         narrower = max(min(widths[place], NARROWEST), widths[place] - max(over, 0))
@@ -160,18 +160,19 @@ def _sides(rows: Sequence[Sequence[str]], names: int, columns: int) -> list[str]
     return ["left" if place < names or words[place] else "right" for place in range(columns)]
 
 
-def _wrapped(text: str, width: int, *, long_words: bool = True) -> list[str]:
-    if _width(text) <= width:
+def wrapped(text: str, width: int, *, long_words: bool = True) -> list[str]:
+    """The text in lines of at most ``width`` places; one empty line if there is nothing in it."""
+    if width_of(text) <= width:
         return [text]
     if not text.isascii():  # textwrap counts characters, of which some take two places
-        width = max(1, width * len(text) // _width(text))
+        width = max(1, width * len(text) // width_of(text))
     found = textwrap.wrap(text, width, break_long_words=long_words, break_on_hyphens=False)
     return found or [""]  # nothing but spaces
 
 
 def sentence_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int = WIDTH) -> str:
     """A table whose cells are sentences: all left-aligned, wrapped to lines of ``width``."""
-    widths = [max(_width(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    widths = [max(width_of(row[i]) for row in [head, *rows]) for i in range(len(head))]
     while sum(widths) + 2 * len(widths) - 2 > width and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
     return _table(head, rows, widths, ["left"] * len(head))
@@ -186,17 +187,17 @@ def _table(
 
 
 def _lines(row: Sequence[str], widths: Sequence[int], sides: Sequence[str]) -> list[str]:
-    columns = [_wrapped(text, each) for text, each in zip(row, widths, strict=True)]
+    columns = [wrapped(text, each) for text, each in zip(row, widths, strict=True)]
     found = []
     for cells in zip_longest(*columns, fillvalue=""):
-        spaces = [" " * (each - _width(c)) for c, each in zip(cells, widths, strict=True)]
+        spaces = [" " * (each - width_of(c)) for c, each in zip(cells, widths, strict=True)]
         placed = zip(cells, spaces, sides, strict=True)
         line = (cell + space if side == "left" else space + cell for cell, space, side in placed)
         found.append("  ".join(line).rstrip())
     return found
 
 
-def _width(text: str) -> int:
+def width_of(text: str) -> int:
     """How many places a text takes in a terminal: an East Asian character two, an accent none."""
     if text.isascii():
         return len(text)

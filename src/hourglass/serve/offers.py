@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +18,8 @@ from .sections import Section
 
 __all__ = ["dataset"]
 
+#: Bounds in an error of the library, which are written as a list in a catalogue.
+_PAIR: Final = re.compile(r"\bbounds=\(([^()]*)\)")
 #: The most groups with secret names that a grouping may have.
 MOST_KEPT: Final = 100_000
 
@@ -53,11 +56,13 @@ def _column(name: str, section: Section) -> Column:
     pair = section.get("bounds", needed=True)
     bounds: tuple[Any, Any] = (-math.inf, math.inf)  # replaced, unless there is a problem
     try:
-        if pair is not None:
+        if pair is not None and not (isinstance(pair, list) and len(pair) == 2):
+            section.wrong("bounds", "takes a pair of numbers, such as bounds = [0, 100]")
+        elif pair is not None:
             checked = Bounds.of(pair)
             bounds = (checked.lower, checked.upper)
     except HourglassError as error:
-        section.wrong("bounds", str(error))
+        section.wrong("bounds", _PAIR.sub(r"bounds = [\1]", str(error)))
     missing, parse = section.get("missing"), section.text("parse") or None
     if parse:
         section.one_of("parse", parse, ("real", "integer"), "real or integer")

@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from ..ask.options import Conditions
 from ..ledger import Amount
 from ..ledger.entries import shown_number
-from ..release.rendering import decimals_for, hidden, number
+from ..release.rendering import counts_persons, decimals_for, hidden, number
 from .accounts import owner_of
-from .catalogue import Dataset
+from .catalogue import Catalogue, Dataset
 from .charts import LABEL, strip
 from .failures import Failure
 from .holdings import Choice, column_sets
@@ -47,6 +47,7 @@ def _environment() -> Environment:
         "near": lambda value, error: number(value, decimals_for(error)),
         "when": lambda text: text[:16].replace("T", " "),
         "count": lambda value: f"{value:,}",
+        "counted_as": lambda unit: "persons" if counts_persons(str(unit)) else "records",
     }
     return found
 
@@ -54,11 +55,18 @@ def _environment() -> Environment:
 _PAGES: Final = _environment()
 
 
+def _called(catalogue: Catalogue, name: str) -> str:
+    """What the page calls a person, and the name in the catalogue and the ledger if it differs."""
+    person = catalogue.people.get(name)
+    return name if person is None or person.shown == name else f"{person.shown} ({name})"
+
+
 def _page(call: Call, name: str, status: int = 200, **values: Any) -> Response:
     visitor = call.visitor
     text = _PAGES.get_template(name).render(
         title=call.state.catalogue.settings.title,
         person=visitor.person if visitor else None,
+        called=partial(_called, call.state.catalogue),
         form_key=call.desk.door.form_key(visitor) if visitor else "",
         here=call.request.scope["path"],
         **values,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import logging
 import signal
@@ -38,6 +39,10 @@ def run(path: Path, *, link_for: str | None = None) -> None:
     """Serve a catalogue until the process is stopped."""
     sys.setswitchinterval(_SWITCH)
     catalogue = read_catalogue(path)
+    if link_for is not None and link_for not in catalogue.people:
+        near = difflib.get_close_matches(link_for, catalogue.people, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(catalogue.people)}"
+        raise OptionError(f"--link {link_for!r} is not in [people] of the catalogue; {hint}")
     listening = Listening(catalogue.settings.host, catalogue.settings.port)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until there is something to read again
@@ -95,8 +100,6 @@ def _say_where(catalogue: Catalogue, door: Door, link_for: str | None) -> None:
         owners = [name for name, each in catalogue.people.items() if each.may("owner")]
         link_for = owners[0] if settings.host in ("127.0.0.1", "::1", "localhost") else None
     if link_for is not None:
-        if link_for not in catalogue.people:
-            raise OptionError(f"link: {link_for!r} is not in [people] of the catalogue")
         code = door.link(catalogue.people[link_for])
         link = f"{url}/login?code={code}"
         print(f"Sign in as {link_for} (works once, for 15 minutes): {link}", flush=True)

@@ -221,7 +221,7 @@ def _connected(url: str) -> Any:
     try:
         import psycopg
     except ImportError:
-        raise missing_extra("postgresql", "psycopg", "postgres") from None
+        raise missing_extra("PostgreSQL", "psycopg", "postgres") from None
     try:
         return psycopg.connect(url)
     except Exception as error:
