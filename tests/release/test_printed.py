@@ -320,7 +320,7 @@ def test_the_shares_below_a_table_are_rounded_outwards(monkeypatch: pytest.Monke
 def test_a_table_of_spreads_says_where_their_intervals_are() -> None:
     """It has no room for them, and noise can make a spread zero."""
     found = hg.mean(DATA, "x", bounds=(0, 60), spread=True, **BY, **SURE)
-    told = 'std, and can make it zero; answer[key].interval(of="std") returns its interval.'
+    told = "std, and can make it zero; its intervals are in columns(0.95) and CSV files."
     assert told in " ".join(str(found).split())
     assert told in " ".join(found.text(population=True).split())
     assert told not in " ".join(str(found["a"]).split())

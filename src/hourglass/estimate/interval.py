@@ -47,7 +47,7 @@ from .spread import spread_ends
 
 __all__ = [
     "Interval", "check_confidence", "fresh_interval", "interval", "mean_ends", "possible_sums",
-    "sum_ends",
+    "std_ends", "sum_ends",
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
@@ -318,6 +318,13 @@ def _count(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[i
     reach = Fraction(count_reach(mechanism, miss))
     low, high = math.floor(noisy.size - reach) + 1, math.ceil(noisy.size + reach) - 1
     return max(0, low), max(0, high)
+
+
+def std_ends(mechanism: Any, noisy: NoisyTotals, confidence: float) -> tuple[Any, Any]:
+    """The interval of the standard deviation of one answer, or those of many at once."""
+    check_confidence(confidence)
+    low, high = spread_ends(mechanism, noisy, 1.0 - float(confidence))
+    return np.sqrt(low), np.sqrt(high)
 
 
 def _std(mechanism: Any, noisy: NoisyTotals, miss: float) -> tuple[float, float]:

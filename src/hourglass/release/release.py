@@ -49,8 +49,8 @@ _SHARED: Final = (
 )  # fmt: skip
 #: Below a table of groups, which has no room for the intervals of their spreads.
 _ABOUT_STD: Final = (
-    'The noise also affects std, and can make it zero; answer[key].interval(of="std") returns its '
-    "interval."
+    "The noise also affects std, and can make it zero; its intervals are in columns(0.95) and CSV "
+    "files."
 )
 
 
