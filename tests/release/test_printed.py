@@ -160,6 +160,21 @@ def test_derived_figures_are_printed_like_answers() -> None:
     assert "they cover the noise, not sampling error." in " ".join(str(found.total()).split())
 
 
+def test_figures_of_several_groups_say_what_values_were_clamped_to() -> None:
+    """Without the answer they come from. They said "clamped to the bounds", without the bounds."""
+    found = hg.mean(DATA, "x", bounds=(-60, 300), **BY, **SURE)
+    derived = [found.total(), found.difference("a", "b"), found.ratio("a", "b")]
+    for each in [*derived, found.difference("a", "b", of="sum"), found.total(["a"])]:
+        told = "for these records, clamped to [-60, 300]; they cover the noise"
+        assert told in " ".join(each.text().split())
+        assert "[-60, 300]" in " ".join(each._repr_html_().split()).replace("\xa0", " ")
+        assert each.to_dict()["bounds"] == [-60, 300]
+    for one in derived:
+        told = "Intervals of these records, clamped to [-60, 300], cover the noise only"
+        assert told in " ".join(one.text(population=True).split())
+    assert "bounds" not in hg.count(DATA, **BY, **SURE).total().to_dict()
+
+
 # --- groups without records ------------------------------------------------------------------
 
 

@@ -166,6 +166,7 @@ class Total(Derived):
             "groups": [plain_key(key) for key in self.keys],
             **{of: getattr(self, of) for of in parts},
             "intervals": {of: stored(self.interval(confidence, of=of)) for of in wanted},
+            **self._bounds,
             **marked(self.private),
         }
 

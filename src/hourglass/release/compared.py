@@ -99,6 +99,7 @@ class _Pair(Derived):
             self._figure: finite(self.value),
             "interval": stored(self.interval(confidence)),
             **{name: stored(found) for name, found in both.items()},
+            **self._bounds,
             **marked(self.private),
         }
 

@@ -12,6 +12,7 @@ from .presented import not_among
 from .rendering import (
     NOT_PRIVATE,
     WIDTH,
+    clamped,
     group_label,
     html_paragraphs,
     html_table,
@@ -31,14 +32,13 @@ __all__ = [
 
 #: What the printed intervals cover.
 _OF_RECORDS: Final = (
-    "Intervals are for these records, clamped to the bounds; they cover the noise, not sampling "
-    "error."
+    "Intervals are for these records, clamped to {}; they cover the noise, not sampling error."
 )
 
 #: What they cover if intervals of the population are printed as well.
 _OF_BOTH: Final = (
-    "Intervals of these records, clamped to the bounds, cover the noise only; those of the "
-    "population cover sampling error, too, and hold for every population within the bounds."
+    "Intervals of these records, clamped to {}, cover the noise only; those of the population "
+    "cover sampling error, too, and hold for every population within the bounds."
 )
 
 #: What the total of several groups is not: a number of different persons.
@@ -86,7 +86,13 @@ class Derived:
 
     def _notes(self, population: bool = False) -> list[str]:
         covered = [_OF_BOTH, self._assumed] if population else [_OF_RECORDS]
-        return [*covered, *([] if self.private else [NOT_PRIVATE])]
+        told = clamped(self._algorithm.grid.bounds)
+        return [*(each.format(told) for each in covered), *([] if self.private else [NOT_PRIVATE])]
+
+    @property
+    def _bounds(self) -> dict[str, list[float]]:
+        """What the values were clamped to, as JSON values."""
+        return {"bounds": [*self._algorithm.grid.bounds]}
 
     def text(
         self, confidence: float = 0.95, *, population: bool = False, width: int = WIDTH
