@@ -64,6 +64,9 @@ BATCH: Final = 64
 class Interval:
     """An interval [low, high] that contains the quantity ``of`` with at least this confidence.
 
+    It is also the pair of its ends: ``low, high = interval``, ``interval[0]``, an array of two.
+    ``value in interval`` tells whether a value lies within.
+
     ``kind`` is "exact" if the laws themselves were inverted, "valid" if a proven bound on them was
     used (wider than necessary), and "approximate" if it is correct for many records but not proven
     for few.
@@ -77,6 +80,12 @@ class Interval:
 
     def __iter__(self):  # type: ignore[no-untyped-def]
         return iter((self.low, self.high))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, place: int) -> float:
+        return (self.low, self.high)[place]
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
