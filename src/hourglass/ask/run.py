@@ -163,7 +163,7 @@ def mean(
         Or :class:`Releases` with ``by``, or :class:`Columns` for several columns.
     """
     question = mean_question(data, column, by=by, **options)
-    return explained(question) if explain else run(question, budget, request, bits=bits)
+    return _answered(question, budget, request, explain, bits)
 
 
 @overload
@@ -221,7 +221,7 @@ def sum_(
         Or :class:`Releases` with ``by``. Its table, its chart and ``interval()`` show the sum.
     """
     question = sum_question(data, column, by=by, **options)
-    return explained(question) if explain else run(question, budget, request, bits=bits)
+    return _answered(question, budget, request, explain, bits)
 
 
 @overload
@@ -293,7 +293,7 @@ def count(
     """
     check_rows_only(column, options)
     question = count_question(data, by=by, **options)
-    return explained(question) if explain else run(question, budget, request, bits=bits)
+    return _answered(question, budget, request, explain, bits)
 
 
 @overload
@@ -349,6 +349,24 @@ def find_bounds(
         As in :func:`hourglass.mean`.
     """
     question = bounds_question(data, column, **options)
+    return _answered(question, budget, request, explain, bits)
+
+
+def _answered(
+    question: Question[Found_co],
+    budget: Budget | None,
+    request: str | None,
+    explain: bool,
+    bits: Bits,
+) -> Found_co | str:
+    """The answer or, with ``explain``, the SQL. Options that are no such thing cost nothing."""
+    if not isinstance(explain, bool):
+        raise OptionError(f"explain={shown(explain)} is neither True nor False")
+    if not callable(getattr(bits, "words", None)):
+        raise OptionError(
+            f"bits={shown(bits)} is not a source of randomness; leave it out, or give "
+            "hg.SeededBits(1) for a test"
+        )
     return explained(question) if explain else run(question, budget, request, bits=bits)
 
 

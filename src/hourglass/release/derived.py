@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from ..core.keys import is_column
 from ..errors import OptionError, shown
 from ..estimate.interval import Interval
 from .presented import not_among
@@ -143,7 +144,7 @@ def chosen_of(answer: Releases | Counts, keys: Sequence[Any] | None) -> list[Any
     if keys is None:
         return list(answer)
     one = isinstance(keys, str | bytes) or not isinstance(keys, Iterable)
-    if one or (isinstance(keys, tuple) and keys in answer):
+    if one or is_column(keys) or (isinstance(keys, tuple) and keys in answer):
         raise OptionError(
             f"keys={shown(keys)} is not a list; give a list of groups, even for a single one: "
             "total([key])"

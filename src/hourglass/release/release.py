@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..core.exact import to_double
 from ..core.totals import NoisyTotals
 from ..errors import one_of
-from ..estimate.interval import Interval, interval
+from ..estimate.interval import Interval, check_confidence, interval
 from ..estimate.point import error_at
 from ..estimate.population import population, population_kind, studentised
 from ..mechanisms.base import MeanMechanism
@@ -143,6 +143,7 @@ class Release(Answer):
         columns unless there are many records; valid, but wider than necessary, otherwise; narrow
         and approximate with the spread. ``kind`` of the interval says which.
         """
+        check_confidence(confidence)
         together, of = self._algorithm.columns if simultaneous else 1, of or self.asked
         if of == "population":
             return self._population(confidence, together)
