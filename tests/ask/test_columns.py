@@ -59,6 +59,22 @@ def test_one_pair_of_bounds_does_for_all_columns() -> None:
     assert tuple(found["delay"].bounds) == (0, 100)
 
 
+def test_an_expression_finds_its_column() -> None:
+    """As it does in ``bounds=``, however it was spelled."""
+    share = hg.expression("delay>15")
+    asked: dict[str, Any] = {"bounds": {"distance": (0, 5000), share: (0, 1)}, "epsilon": 60}
+    found = hg.mean(TABLE, ["distance", share], **asked)
+    assert share in found
+    assert found[share].mean == found["delay > 15"].mean == found.column(share).mean
+    assert found[share].mean == pytest.approx((TABLE["delay"] > 15).mean(), abs=1e-3)
+    groups = hg.mean(TABLE, ["distance", share], by="carrier", keys=["UA"], **asked)
+    assert groups["UA"][share].column == "delay > 15"
+    with pytest.raises(KeyError, match="did you mean 'delay > 15'"):
+        found["delay > 16"]
+    assert share == hg.expression("(delay > 15)") != hg.expression("delay > 16")
+    assert share != 15
+
+
 def test_by_group_the_groups_come_first() -> None:
     found = hg.mean(TABLE, COLUMNS, by="carrier", keys=["UA", "AA", "ZZ"], **SURE)
     assert list(found) == ["UA", "AA", "ZZ"]

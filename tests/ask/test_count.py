@@ -257,3 +257,12 @@ def test_each_element_of_a_list_is_a_row() -> None:
         assert counted(rows) == len(rows)
         assert counted(tuple(rows)) == len(rows)
     assert counted(np.zeros((7, 3))) == 7
+
+
+def test_its_interval_says_its_kind_in_json() -> None:
+    """As those of means do."""
+    found = hg.count([1, 2, 3], epsilon=20)
+    low, high = found.interval(0.9)
+    kept = {"confidence": 0.9, "low": low, "high": high, "kind": "exact"}
+    assert found.to_dict(0.9)["intervals"] == {"count": kept}
+    assert hg.Count.from_dict(found.to_dict()) == found

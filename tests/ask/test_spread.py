@@ -42,13 +42,59 @@ def test_the_standard_deviation_of_the_records() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [8, 20, 60])
-def test_intervals_narrower_than_the_variances_tried(epsilon: int) -> None:
-    """With hardly any noise, all variances tried are excluded, and their neighbours are the
-    ends."""
+def test_intervals_with_hardly_any_noise(epsilon: int) -> None:
+    """They are next to a point, and still contain the truth."""
     found = hg.mean(TABLE, "x", bits=hg.SeededBits(1), **SURE | {"epsilon": epsilon})
     low, high = found.interval(0.999999, of="std")
     assert high - low < 0.2
     assert low <= TABLE["x"].std(ddof=0) <= high
+
+
+def test_frames_have_the_interval_of_each_standard_deviation() -> None:
+    """That of its group, whatever the other groups are; the points lie within."""
+    asked: dict[str, Any] = SURE | {"epsilon": "1/2", "by": "g", "keys": ["a", "b", "none"]}
+    found = hg.mean(TABLE, "x", bits=hg.SeededBits(3), **asked)
+    assert not {"std_low", "std_high"} & found.columns().keys()
+    frame = found.to_pandas(0.9)
+    for key, std, low, high in zip(
+        found, frame["std"], frame["std_low"], frame["std_high"], strict=True
+    ):
+        assert (low, high) == tuple(found[key].interval(0.9, of="std")), key
+        assert low <= std <= high
+    assert frame["std_low"][0] > 0
+    assert frame["std_high"][1] < 50
+    one = hg.mean(TABLE, "x", bits=hg.SeededBits(3), **SURE).columns(0.9)
+    assert one["std_low"] < one["std"] < one["std_high"]
+    assert {"std_low", "std_high"} <= found.to_dict(0.9)["groups"][0].keys()
+    assert hg.Releases.from_dict(found.to_dict(0.9)).to_dict(0.9) == found.to_dict(0.9)
+
+
+def test_the_ends_of_an_interval_are_where_it_crosses_its_quantile() -> None:
+    """Of many answers at once, compared with a search; if nothing is kept, all variances are."""
+    rng = np.random.default_rng(7)
+    size = rng.integers(-20, 300, 400).astype(float)
+    around = size * rng.random(400) * 0.25 + rng.normal(0, 4, 400)
+    quantiles = np.abs(rng.normal(2, 1, (400, 17)))
+    low, high = spread._kept(size, around, quantiles)
+    places, tried = np.linspace(0, 0.25, 17), np.linspace(0, 0.25, 20_001)
+    for i in range(400):
+        left = np.abs(around[i] - tried * size[i]) <= np.interp(tried, places, quantiles[i])
+        if left.any():
+            ends = tried[left][[0, -1]]
+            assert (low[i], high[i]) == pytest.approx(tuple(ends), abs=1.3e-5)
+            assert low[i] <= ends[0] + 1e-15
+            assert high[i] >= ends[1] - 1e-15
+        else:
+            assert high[i] - low[i] < 1.3e-5 or (low[i], high[i]) == (0.0, 0.25)
+    assert spread._kept(np.ones(1), np.array([9.0]), np.ones((1, 17)))[1] == 0.25
+
+
+@pytest.mark.parametrize("c", [0.0, 0.3, 0.5, 0.9971, 1.0])
+def test_quantiles_between_the_means_are_close(c: float) -> None:
+    law = mean_question(np.zeros(1), bounds=(0.0, 1.0), epsilon=1, spread=True).mechanism.law
+    found = spread._quantiles(law, np.array([0.7, c]), 0.05)[1]
+    exact = [spread._quantile(law, c, v, 0.05) for v in np.linspace(0, 0.25, 17).tolist()]
+    assert found == pytest.approx(exact, rel=2e-3)
 
 
 @pytest.mark.slow

@@ -44,6 +44,19 @@ def test_in_the_json(visits: Path) -> None:
     assert low < answer["difference"]["difference"] < high
 
 
+def test_groups_with_too_few_records_are_named(visits: Path) -> None:
+    """``--fewest`` applied to the rows of the table only."""
+    words = ["--by", "site", "--keys", "a,b,none", "--total", "--difference", "b", "none"]
+    for more, total in (([], False), (["--fewest", "2000"], True)):
+        found = run("mean", visits, "x", *ASK[:-1], "20", *words, *more).stdout
+        assert ("The total has too few records." in found) == total
+        told = "b and none have too few records." if total else "none has too few records."
+        assert told in found
+        asked = [*ASK[:-1], "20", *words, *more, "--format", "json"]
+        answer = json.loads(run("mean", visits, "x", *asked).stdout)
+        assert (answer["total"]["few"], answer["difference"]["few"]) == (total, True)
+
+
 def test_a_ratio(visits: Path) -> None:
     words = ["--by", "site", "--keys", "a,b,c", "--ratio", "c", "a"]
     assert "mean of c / mean of a" in run("mean", visits, "x", *ASK, *words).stdout

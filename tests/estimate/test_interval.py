@@ -540,3 +540,14 @@ def test_the_interval_of_a_total_of_sums_ends_where_no_sum_can_lie() -> None:
         found = whole.interval(0.9)
         assert found.low >= min(0.0, whole.sum)
         assert found.high >= max(0.0, whole.sum)
+
+
+def test_an_interval_is_the_pair_of_its_ends() -> None:
+    found = hg.mean([1.0, 2.0], bounds=(0, 10), epsilon=20).interval(0.9)
+    low, high = found
+    assert (found[0], found[1], found[-1]) == (low, high, found.high)
+    assert np.asarray(found).tolist() == [*found] == [found.low, found.high]
+    with pytest.raises(IndexError):
+        found[2]
+    assert (low + high) / 2 in found
+    assert low - 1 not in found

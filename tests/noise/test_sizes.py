@@ -54,17 +54,26 @@ POINTS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_only_points_of_whole_numbers_have_a_probability(name: str) -> None:
-    """Caught: P(X = 0.5) told as that of 0; and NumPy's own error for an array of points."""
+@pytest.mark.parametrize("of", ["pmf", "level"])
+def test_only_points_of_whole_numbers_have_a_probability_and_a_level(name: str, of: str) -> None:
+    """Caught: P(X = 0.5) told as that of 0, levels of 0.5, the level of a point cut short; and
+    errors of Python and NumPy for what is no point."""
     law, point = POINTS[name]
+    asked = getattr(law, of, None)
+    if asked is None:  # laws of one coordinate have no levels
+        return
     lone = isinstance(point[0], int)
     like = [np.array(part)[()] for part in point]  # NumPy's integers and arrays
-    assert law.pmf(*like) == law.pmf(*point)
+    assert asked(*like) == asked(*point)
+    assert type(asked(*like)) is type(asked(*point))
     for wrong in (0.5, np.float64(0.0), "0", np.arange(3)):
         first = wrong if lone else [*point[0][:-1], wrong]
         with pytest.raises(hg.OptionError, match="whole number"):
-            law.pmf(first, *point[1:])
+            asked(first, *point[1:])
+        if len(point) > 1:
+            with pytest.raises(hg.OptionError, match="whole number"):
+                asked(point[0], wrong)
     if not lone:
-        for short in ([0], 0, np.zeros((4, len(point[0])), dtype=int)):
+        for short in ([0], 0, None, [*point[0], 0], np.zeros((4, len(point[0])), dtype=int)):
             with pytest.raises(hg.OptionError, match="is not a point; give"):
-                law.pmf(short, *point[1:])
+                asked(short, *point[1:])

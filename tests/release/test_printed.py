@@ -160,6 +160,47 @@ def test_derived_figures_are_printed_like_answers() -> None:
     assert "they cover the noise, not sampling error." in " ".join(str(found.total()).split())
 
 
+def test_figures_of_several_groups_say_which_have_too_few_records() -> None:
+    """As their rows in the answer do. There was a dash in place of the figure, and no reason."""
+    means = hg.mean(DATA, "x", bounds=(0, 100), **BY, **SURE)
+    counts = hg.count(DATA, **BY, **SURE)
+    for each, told in (
+        (means.total(["none"]), "The total has too few records."),
+        (means.difference("a", "none"), "none has too few records."),
+        (means.difference("a", "none", of="sum"), "none has too few records."),
+        (means.ratio("none", "b"), "none has too few records."),
+        (counts.total(["none"]), "The total has too few records."),
+        (counts.difference("a", "none"), "none has too few records."),
+    ):
+        assert told in each.text().splitlines()
+        assert told in each._repr_html_()
+        assert (each.few(), each.to_dict()["few"]) == (True, True)
+    for each in (means.total(), means.difference("a", "b"), counts.difference("a", "b")):
+        assert "too few" not in each.text() + each._repr_html_()
+        assert not each.to_dict()["few"]
+        assert each.few(5000)
+        assert each.to_dict(fewest=5000)["few"]
+    assert "a and b have too few records." in means.ratio("a", "b").text(fewest=501)
+    assert "The total has too few records." in counts.total().text(fewest=1001)
+    with pytest.raises(hg.OptionError, match="fewest=0 is not a whole number of 1 or more"):
+        means.total().text(fewest=0)
+
+
+def test_figures_of_several_groups_say_what_values_were_clamped_to() -> None:
+    """Without the answer they come from. They said "clamped to the bounds", without the bounds."""
+    found = hg.mean(DATA, "x", bounds=(-60, 300), **BY, **SURE)
+    derived = [found.total(), found.difference("a", "b"), found.ratio("a", "b")]
+    for each in [*derived, found.difference("a", "b", of="sum"), found.total(["a"])]:
+        told = "for these records, clamped to [-60, 300]; they cover the noise"
+        assert told in " ".join(each.text().split())
+        assert "[-60, 300]" in " ".join(each._repr_html_().split()).replace("\xa0", " ")
+        assert each.to_dict()["bounds"] == [-60, 300]
+    for one in derived:
+        told = "Intervals of these records, clamped to [-60, 300], cover the noise only"
+        assert told in " ".join(one.text(population=True).split())
+    assert "bounds" not in hg.count(DATA, **BY, **SURE).total().to_dict()
+
+
 # --- groups without records ------------------------------------------------------------------
 
 
@@ -320,7 +361,7 @@ def test_the_shares_below_a_table_are_rounded_outwards(monkeypatch: pytest.Monke
 def test_a_table_of_spreads_says_where_their_intervals_are() -> None:
     """It has no room for them, and noise can make a spread zero."""
     found = hg.mean(DATA, "x", bounds=(0, 60), spread=True, **BY, **SURE)
-    told = 'std, and can make it zero; answer[key].interval(of="std") returns its interval.'
+    told = "std, and can make it zero; its intervals are in columns(0.95) and CSV files."
     assert told in " ".join(str(found).split())
     assert told in " ".join(found.text(population=True).split())
     assert told not in " ".join(str(found["a"]).split())

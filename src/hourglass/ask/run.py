@@ -165,7 +165,7 @@ def mean(
     if unnamed or options.keys() - MeanKeywords.__annotations__.keys():
         raise misfit(mean, unnamed, options)
     question = mean_question(data, column, by=by, **options)
-    return explained(question) if explain else run(question, budget, request, bits=bits)
+    return _answered(question, budget, request, explain, bits)
 
 
 @overload
@@ -225,7 +225,7 @@ def sum_(
     if unnamed or options.keys() - SumKeywords.__annotations__.keys():
         raise misfit(sum_, unnamed, options)
     question = sum_question(data, column, by=by, **options)
-    return explained(question) if explain else run(question, budget, request, bits=bits)
+    return _answered(question, budget, request, explain, bits)
 
 
 @overload
@@ -299,7 +299,7 @@ def count(
     if options.keys() - CountKeywords.__annotations__.keys():
         raise misfit(count, (), options)
     question = count_question(data, by=by, **options)
-    return explained(question) if explain else run(question, budget, request, bits=bits)
+    return _answered(question, budget, request, explain, bits)
 
 
 @overload
@@ -357,6 +357,24 @@ def find_bounds(
     if unnamed or options.keys() - FindKeywords.__annotations__.keys():
         raise misfit(find_bounds, unnamed, options)
     question = bounds_question(data, column, **options)
+    return _answered(question, budget, request, explain, bits)
+
+
+def _answered(
+    question: Question[Found_co],
+    budget: Budget | None,
+    request: str | None,
+    explain: bool,
+    bits: Bits,
+) -> Found_co | str:
+    """The answer or, with ``explain``, the SQL. Options that are no such thing cost nothing."""
+    if not isinstance(explain, bool):
+        raise OptionError(f"explain={shown(explain)} is neither True nor False")
+    if not callable(getattr(bits, "words", None)):
+        raise OptionError(
+            f"bits={shown(bits)} is not a source of randomness; leave it out, or give "
+            "hg.SeededBits(1) for a test"
+        )
     return explained(question) if explain else run(question, budget, request, bits=bits)
 
 

@@ -102,7 +102,7 @@ class Combined:
             found = [figure for _, _, figure in each]
             told = [sentence for sentence in found if isinstance(sentence, str)]
             if figures := [figure for figure in found if not isinstance(figure, str)]:
-                told.append(text_of(figures, confidence, width=width, **of))
+                told.append(text_of(figures, confidence, width=width, fewest=fewest, **of))
             parts.append((f"{name}:\n" if name else "") + "\n\n".join(told))
         return "\n\n".join(parts)
 
@@ -116,7 +116,7 @@ class Combined:
         sure = 0.95 if confidence is None else confidence
         found: dict[str, dict[str, list[Any]]] = {}
         for kind, name, figure in self._found():
-            stored = None if isinstance(figure, str) else figure.to_dict(sure, **of)
+            stored = None if isinstance(figure, str) else figure.to_dict(sure, fewest=fewest, **of)
             found.setdefault(kind, {}).setdefault(name, []).append(stored)
         for kind, of_columns in found.items():
             each = {name: all_ if len(all_) > 1 else all_[0] for name, all_ in of_columns.items()}

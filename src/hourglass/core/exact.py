@@ -30,6 +30,7 @@ __all__ = [
     "differences", "exact_delta", "exact_epsilon", "exact_number", "exact_rate", "exact_share",
     "exp_minus", "floor_scaled", "geometric_sum", "in_beta", "log_of", "outward", "power",
     "product", "ratio_to_double", "short_exponent", "to_double", "value_at", "whole_number",
+    "whole_numbers",
 ]  # fmt: skip
 
 #: The default precision of an enclosure, in bits: three times that of a double.
@@ -282,6 +283,14 @@ def whole_number(name: str, value: Any) -> int:
         raise OptionError(
             f"{name}={shown(value)} is not a whole number; give one point, in whole numbers"
         ) from None
+
+
+def whole_numbers(name: str, values: Any, count: int, wanted: str) -> list[int]:
+    """A point of a law with so many coordinates, or an OptionError that says what is wanted."""
+    given = [*values] if isinstance(values, Iterable) else []
+    if len(given) != count:
+        raise OptionError(f"{name}={shown(values)} is not a point; give {wanted}")
+    return [whole_number(name, value) for value in given]
 
 
 def exact_epsilon(value: Any) -> Fraction:

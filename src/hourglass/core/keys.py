@@ -329,7 +329,7 @@ def _short(texts: Any) -> bool:
 
 def key_value(value: Any, kind: str, column: str, place: int = 0, *, written: bool = True) -> Any:
     """One part of a public key as a value of a column of this kind; None is NULL."""
-    if hasattr(value, "item"):
+    if isinstance(value, np.generic):  # a Series or an array of one element is no name
         value = value.item()
     if _absent(value):
         return None

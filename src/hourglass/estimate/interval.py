@@ -47,7 +47,7 @@ from .spread import spread_ends
 
 __all__ = [
     "Interval", "check_confidence", "fresh_interval", "interval", "mean_ends", "possible_sums",
-    "sum_ends",
+    "std_ends", "sum_ends",
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
@@ -64,6 +64,9 @@ BATCH: Final = 64
 class Interval:
     """An interval [low, high] that contains the quantity ``of`` with at least this confidence.
 
+    It is also the pair of its ends: ``low, high = interval``, ``interval[0]``, an array of two.
+    ``value in interval`` tells whether a value lies within.
+
     ``kind`` is "exact" if the laws themselves were inverted, "valid" if a proven bound on them was
     used (wider than necessary), and "approximate" if it is correct for many records but not proven
     for few.
@@ -77,6 +80,12 @@ class Interval:
 
     def __iter__(self):  # type: ignore[no-untyped-def]
         return iter((self.low, self.high))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, place: int) -> float:
+        return (self.low, self.high)[place]
 
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
@@ -318,6 +327,13 @@ def _count(mechanism: MeanMechanism, noisy: NoisyTotals, miss: float) -> tuple[i
     reach = Fraction(count_reach(mechanism, miss))
     low, high = math.floor(noisy.size - reach) + 1, math.ceil(noisy.size + reach) - 1
     return max(0, low), max(0, high)
+
+
+def std_ends(mechanism: Any, noisy: NoisyTotals, confidence: float) -> tuple[Any, Any]:
+    """The interval of the standard deviation of one answer, or those of many at once."""
+    check_confidence(confidence)
+    low, high = spread_ends(mechanism, noisy, 1.0 - float(confidence))
+    return np.sqrt(low), np.sqrt(high)
 
 
 def _std(mechanism: Any, noisy: NoisyTotals, miss: float) -> tuple[float, float]:

@@ -9,7 +9,8 @@ c), which the estimate is clipped to.
 noise f(v) U, f(v) = (c^2 - v, -c (1-c) - v, (1-c)^2 - v). The interval consists of those v for
 which the observed value does not exceed the quantile of |f(v) U|. Since c replaces the mean, this
 is approximate: exact to leading order in one over the number of records. The quantiles come from a
-fixed sample of the law, the same for every release; they use no data and nothing secret.
+fixed sample of the law, the same for every release; they use no data and nothing secret. They are
+computed at a number of means and variances and interpolated, so many groups share them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import to_double
+from ..core.exact import ratio_to_double, to_double
 from ..core.limits import Grid
 from ..core.totals import NoisyTotals
 from ..mechanisms.spread import HourglassSpread
@@ -37,9 +38,10 @@ Floats = npt.NDArray[np.float64]
 SAMPLE: Final = 50_000
 #: The number of variances at which the quantile is computed; between them it is interpolated.
 _PLACES: Final = 17
-#: The number of variances tried, with equally spaced roots; it determines the precision of the
-#: ends.
-_TRIED: Final = 16385
+#: The quantile is computed at this many means and one more; between them it is interpolated, too.
+_MEANS: Final = 128
+#: Added to a quantile, times the records: more than the rounding errors where it is compared.
+_LOST: Final = 2.0**-46
 #: No values in [0, 1] have a larger variance.
 MOST: Final = 0.25
 
@@ -59,14 +61,14 @@ def _share_of_one(noisy: NoisyTotals) -> Fraction:
     most = c * (1 - c)
     if noisy.size <= 0:
         return most / 2
-    return min(max(_around(noisy, c) / noisy.size, Fraction(0)), most)
+    return min(max(Fraction(*_around(noisy, c)) / noisy.size, Fraction(0)), most)
 
 
-def _around(noisy: NoisyTotals, c: Fraction) -> Fraction:
-    """The noisy sum of (x - c)^2, in squared widths."""
-    u0, u1, u2 = _three(noisy)
-    whole = noisy.parts * noisy.grid // 2
-    return Fraction(u0 * c * c - u1 * c * (1 - c) + u2 * (1 - c) ** 2) / whole
+def _around(noisy: NoisyTotals, c: Fraction) -> tuple[int, int]:
+    """The noisy sum of (x - c)^2 in squared widths, as a numerator and a denominator."""
+    (u0, u1, u2), p, q = _three(noisy), c.numerator, c.denominator
+    over = u0 * p * p - u1 * p * (q - p) + u2 * (q - p) ** 2
+    return over, q * q * (noisy.parts * noisy.grid // 2)
 
 
 def _three(noisy: NoisyTotals) -> tuple[Any, Any, Any]:
@@ -75,35 +77,75 @@ def _three(noisy: NoisyTotals) -> tuple[Any, Any, Any]:
     return (noisy.rest - u1) // 2, u1, noisy.squares
 
 
-def spread_ends(mechanism: HourglassSpread, noisy: NoisyTotals, miss: float) -> tuple[float, float]:
-    """The least and the largest variance that are kept, in the units of the data."""
-    c, size = float(share(noisy)), to_double(noisy.size)
-    around = to_double(_around(noisy, share(noisy)))
+def spread_ends(mechanism: HourglassSpread, noisy: NoisyTotals, miss: float) -> tuple[Any, Any]:
+    """The least and the largest variance that are kept, of one answer or of many.
+
+    In the units of the data. Those of an answer do not depend on the others.
+    """
+    many = isinstance(noisy.cells, np.ndarray)
+    seen = [_seen(one) for one in (each(noisy) if many else [noisy])]
+    c, size, around = np.array(seen, dtype=np.float64).reshape(-1, 3).T
+    kept = _kept(size, around, _quantiles(mechanism.law, c, miss))
+    low, high = _values(mechanism.grid, *kept)
+    return (low, high) if many else (float(low[0]), float(high[0]))
+
+
+def _seen(noisy: NoisyTotals) -> tuple[float, float, float]:
+    """c, N', and the noisy sum of (x - c)^2, of one answer."""
+    c: Fraction = share(noisy)
+    return to_double(c), to_double(noisy.size), ratio_to_double(*_around(noisy, c))
+
+
+def _kept(size: Floats, around: Floats, quantiles: Floats) -> tuple[Floats, Floats]:
+    """The ends of the variances v with abs(around - v size) <= quantile(v), of each answer.
+
+    ``quantiles`` has a row for each answer, with the quantile at each of the places; between two
+    of them it is a line, so where it crosses is computed. All variances are kept if none is.
+    """
     places = np.linspace(0.0, MOST, _PLACES)
-    quantiles = [_quantile(mechanism.law, c, float(v), miss) for v in places]
-    tried = np.linspace(0.0, math.sqrt(MOST), _TRIED) ** 2
-    kept = np.abs(around - tried * size) <= np.interp(tried, places, quantiles)
-    if not kept.any():
-        if not 0.0 <= around <= MOST * size:
-            return _values(mechanism.grid, 0.0, MOST)
-        # The interval lies around the root of a line, between two of the variances tried.
-        above = int(np.searchsorted(tried, around / size)) if size > 0 else 0
-        kept[[max(0, above - 1), above]] = True
-    # The last excluded variance on either side, since those up to the first one kept may not be.
-    first, last = int(np.argmax(kept)), _TRIED - 1 - int(np.argmax(kept[::-1]))
-    low, high = tried[max(0, first - 1)], tried[min(_TRIED - 1, last + 1)]
-    return _values(mechanism.grid, float(low), float(high))
+    size, around = size[:, None], around[:, None]
+    within = quantiles + _LOST * (np.abs(around) + np.abs(size))
+    starts = np.zeros((len(size), _PLACES - 1))
+    ends = np.ones_like(starts)
+    for distance in (around - places * size, places * size - around):
+        left = within - distance  # not negative where v is kept
+        here, there = left[:, :-1], left[:, 1:]
+        crossed = (here < 0.0) != (there < 0.0)
+        cut = here / np.where(crossed, here - there, 1.0)
+        starts = np.where(here < 0.0, np.maximum(starts, np.where(crossed, cut, 2.0)), starts)
+        ends = np.where(there < 0.0, np.minimum(ends, np.where(crossed, cut, -1.0)), ends)
+    some, step = starts <= ends, MOST / (_PLACES - 1)
+    first = np.where(some, places[:-1] + step * starts, MOST).min(axis=1)
+    last = np.where(some, places[:-1] + step * ends, 0.0).max(axis=1)
+    none = ~some.any(axis=1)
+    return np.where(none, 0.0, first), np.where(none, MOST, last)
 
 
-def _values(grid: Grid, low: float, high: float) -> tuple[float, float]:
+def _values(grid: Grid, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Widen the ends by the rounding to the grid, the most that a standard deviation changes."""
     width, slack = to_double(grid.bounds.width), to_double(grid.slack)
-    least = max(0.0, math.sqrt(low) * width - slack)
-    largest = min(width / 2, math.sqrt(high) * width + slack)
+    least = np.maximum(0.0, np.sqrt(low) * width - slack)
+    largest = np.minimum(width / 2, np.sqrt(high) * width + slack)
     return least**2, largest**2
 
 
-@lru_cache(maxsize=256)
+def _quantiles(law: HourglassTriangle, c: Floats, miss: float) -> Floats:
+    """A row for each c, with the quantile at each of the places."""
+    below = np.minimum((c * _MEANS).astype(np.int64), _MEANS - 1)
+    needed, where = np.unique(np.concatenate([below, below + 1]), return_inverse=True)
+    rows = np.array([_row(law, int(place), miss) for place in needed]).reshape(-1, _PLACES)
+    first, second = rows[where].reshape(2, len(c), _PLACES)
+    found: Floats = first + (c * _MEANS - below)[:, None] * (second - first)
+    return found
+
+
+@lru_cache(maxsize=8 * (_MEANS + 1))
+def _row(law: HourglassTriangle, place: int, miss: float) -> tuple[float, ...]:
+    """The quantiles for one of the means between which they are interpolated."""
+    places = np.linspace(0.0, MOST, _PLACES).tolist()
+    return tuple(_quantile(law, place / _MEANS, v, miss) for v in places)
+
+
 def _quantile(law: HourglassTriangle, c: float, v: float, miss: float) -> float:
     f = np.array([c * c - v, -c * (1 - c) - v, (1 - c) ** 2 - v])
     distances = np.abs(_sample(law) @ f)

@@ -25,9 +25,10 @@ from ..core.exact import (
     power,
     product,
     whole_number,
+    whole_numbers,
 )
 from ..core.limits import check_grid
-from ..errors import GridError, OptionError, shown
+from ..errors import GridError
 from .bits import MAX_INT64_BOUND, SECURE, Bits, Filled, blocks, sample_scaled
 from .hourglass import Radial
 from .least import least_ratio
@@ -130,6 +131,8 @@ class HourglassBox:
 
     def level(self, x: Sequence[int], k: int) -> int:
         """How many steps of exp(-epsilon) below the top (x, k) lies.  [B4]"""
+        wanted = f"one whole number for each of {self.columns} columns"
+        x, k = whole_numbers("x", x, self.columns, wanted), whole_number("k", k)
         stairs = [self._stairs(i, value) for i, value in enumerate(x)]
         up, down = max(pair[0] for pair in stairs), max(pair[1] for pair in stairs)
         return max(abs(k), 2 * up - k, 2 * down + k)
@@ -154,13 +157,6 @@ class HourglassBox:
 
     def pmf(self, x: Sequence[int], k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(X = x, K = k), enclosed.  [B3]"""
-        values = [*x] if isinstance(x, Iterable) else []
-        if len(values) != self.columns:
-            raise OptionError(
-                f"x={shown(x)} is not a point; give one whole number for each of {self.columns} "
-                "columns"
-            )
-        x, k = [whole_number("x", value) for value in values], whole_number("k", k)
         return power(self.epsilon, self.level(x, k), bits) * self._regions.top(bits)
 
     def normaliser(self, bits: int = DEFAULT_BITS) -> Enclosure:

@@ -507,7 +507,7 @@ class Hourglass:
 
     def level(self, x: int, k: int) -> int:
         """|j| + |k - j|: how many steps of exp(-epsilon) below the top.  [H2]"""
-        j = stair(x, self.grid, self.c)
+        j, k = stair(whole_number("x", x), self.grid, self.c), whole_number("k", k)
         return abs(j) + abs(k - j)
 
     def levels(self, x: npt.NDArray[Any], k: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -518,7 +518,6 @@ class Hourglass:
 
     def pmf(self, x: int, k: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(X = x, K = k), enclosed."""
-        x, k = whole_number("x", x), whole_number("k", k)
         return exp_minus(self.level(x, k) * self.epsilon, bits) * self._top(bits)
 
     def _top(self, bits: int) -> Enclosure:

@@ -98,11 +98,11 @@ class Staircase2D:
 
     def level(self, x: int, y: int) -> int:
         """How many steps of exp(-epsilon) below the top."""
-        return max(0, -((self.c - abs(x) - abs(y)) // self.grid))
+        far = abs(whole_number("x", x)) + abs(whole_number("y", y))
+        return max(0, -((self.c - far) // self.grid))
 
     def pmf(self, x: int, y: int, *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(X = x, Y = y), enclosed."""
-        x, y = whole_number("x", x), whole_number("y", y)
         return exp_minus(self.level(x, y) * self.epsilon, bits) / self.normaliser(bits)
 
     def normaliser(self, bits: int = DEFAULT_BITS) -> Enclosure:

@@ -8,7 +8,7 @@ the second and the third) and the sum of squares (the third). Marks such as [B1]
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, power, whole_number
-from ..errors import GridError, OptionError, shown
+from ..core.exact import DEFAULT_BITS, Enclosure, Exact, exact_epsilon, power, whole_numbers
+from ..errors import GridError, OptionError
 from .bits import SECURE, Bits, Filled, blocks
 from .least import least_ratio, times
 from .pieces import Pieces
@@ -89,13 +89,14 @@ class HourglassTriangle:
 
     def count(self, u: Sequence[int]) -> int:
         """K: the sum of u over W."""
-        total = sum(u)
-        if len(u) != 3 or total % self.whole:
+        total = sum(_point(u))
+        if total % self.whole:
             raise OptionError(f"u is not a triple whose sum is a multiple of whole={self.whole}")
         return total // self.whole
 
     def level(self, u: Sequence[int]) -> int:
         """How many steps of exp(-epsilon) below the top u lies.  [B7]"""
+        u = _point(u)
         k = self.count(u)
         up = max(0, -((self.centre - max(u)) // self.whole))
         down = max(0, -((self.centre + min(u)) // self.whole))
@@ -119,10 +120,7 @@ class HourglassTriangle:
 
     def pmf(self, u: Sequence[int], *, bits: int = DEFAULT_BITS) -> Enclosure:
         """P(U = u), enclosed; zero if the sum of u is not a multiple of W. [B3]"""
-        values = [*u] if isinstance(u, Iterable) else []
-        if len(values) != 3:
-            raise OptionError(f"u={shown(u)} is not a point; give three whole numbers")
-        u = [whole_number("u", value) for value in values]
+        u = _point(u)
         if sum(u) % self.whole:
             return Enclosure.of(0)
         return power(self.epsilon, self.level(u), bits) * self._regions.top(bits)
@@ -174,6 +172,10 @@ class HourglassTriangle:
         each, count = self.variance
         on_bound = 3 * each / (4 * self.whole**2) + count / 6
         return on_bound, on_bound - count / 4
+
+
+def _point(u: Any) -> list[int]:
+    return whole_numbers("u", u, 3, "three whole numbers")
 
 
 def _twelve_squares(p: int, t: int) -> int:

@@ -26,7 +26,7 @@ from ..core.limits import Bounds, Grid, one_or_more
 from ..core.totals import NoisyTotals
 from ..errors import OptionError
 from ..estimate import point
-from ..estimate.interval import mean_ends, sum_ends
+from ..estimate.interval import mean_ends, std_ends, sum_ends
 from ..estimate.outside import count_ends
 from ..estimate.point import error_at, least_count, sum_error
 from ..estimate.spread import variance
@@ -131,7 +131,7 @@ class Answer(Sampled):
     def _figures(
         self, confidence: float | None = None, together: int = 1, population: bool = False
     ) -> dict[str, Any]:
-        """The figures by name, with the interval of the one asked for if wanted."""
+        """The figures by name, with intervals if wanted: of the one asked for, and of the std."""
         found = {"mean": self._mean, "sum": self._sum, "count": self._count}
         if self._spread:
             plain = isinstance(self._variance, float)
@@ -140,9 +140,14 @@ class Answer(Sampled):
         if confidence is not None:
             low, high = self._ends(confidence, together)
             found |= {f"{self.asked}_low": low, f"{self.asked}_high": high}
+            found |= self._std_ends(confidence) if self._spread else {}
         if population:
             found |= population_figures(self, confidence, together)
         return found | self._outside_figures(confidence) | {"expected_error": self._error}
+
+    def _std_ends(self, confidence: float) -> dict[str, Any]:
+        low, high = std_ends(self._algorithm, self.noisy_totals, confidence)
+        return {"std_low": np.minimum(low, self._std), "std_high": np.maximum(high, self._std)}
 
     def _outside_figures(self, confidence: float | None) -> dict[str, Any]:
         """The numbers of values outside the bounds, with their intervals if wanted."""
@@ -184,10 +189,12 @@ class Answer(Sampled):
         interval of the count.
 
         With a ``confidence``, mean_low and mean_high are the ends of the interval of the mean; for
-        an answer to ``hg.sum``, sum_low and sum_high those of the sum. The intervals of many groups
-        take one to three seconds together, and are computed only if asked for. ``population`` adds
-        population_low, population_high and population_kind: the interval for the mean of the
-        population that the records are a random sample of, which takes about 10 ms for each group.
+        an answer to ``hg.sum``, sum_low and sum_high those of the sum. With the spread, std_low and
+        std_high are those of the standard deviation; their squares, those of the variance. The
+        intervals of many groups take a few seconds together, and are computed only if asked for.
+        ``population`` adds population_low, population_high and population_kind: the interval for
+        the mean of the population that the records are a random sample of, which takes about 10 ms
+        for each group.
 
         A column of ``by`` keeps its name. If that is also the name of a figure, the figure's
         column is called private_mean (private_count, ...) instead.

@@ -158,14 +158,22 @@ class Total(Derived):
         found = self.interval(confidence, of=of)
         return found.low, found.high
 
-    def to_dict(self, confidence: float = 0.95, *, population: bool = False) -> dict[str, Any]:
+    def _sparse(self, fewest: int) -> list[str]:
+        low, _ = self.interval(0.95, of="count")
+        return ["The total"] if low < fewest else []
+
+    def to_dict(
+        self, confidence: float = 0.95, *, fewest: int = 1, population: bool = False
+    ) -> dict[str, Any]:
         """The figures and their intervals as JSON values."""
         parts = ("mean", "sum", "count")
         wanted = (*parts, *(["population"] if population else []))
         return {
             "groups": [plain_key(key) for key in self.keys],
             **{of: getattr(self, of) for of in parts},
+            "few": self.few(fewest),
             "intervals": {of: stored(self.interval(confidence, of=of)) for of in wanted},
+            **self._bounds,
             **marked(self.private),
         }
 

@@ -18,7 +18,7 @@ from ..estimate import pairs
 from ..estimate.differences import difference
 from ..estimate.interval import Interval, _records, check_confidence, interval
 from ..estimate.lines import sums_reach
-from ..estimate.point import count, exact_sum
+from ..estimate.point import count, exact_sum, least_count
 from ..estimate.population import Seen
 from ..mechanisms.base import MeanMechanism
 from .derived import Derived, finite, key_name, pair_of, plain_key, stored
@@ -91,14 +91,25 @@ class _Pair(Derived):
     def _printed(self, value: float, places: int) -> str:
         return number(value, places)
 
-    def to_dict(self, confidence: float = 0.95, *, population: bool = False) -> dict[str, Any]:
+    def _sparse(self, fewest: int) -> list[str]:
+        return [
+            key_name(key)
+            for key, noisy in zip(self.keys, self.noisy_totals, strict=True)
+            if least_count(self._algorithm, noisy, 0.95) < fewest
+        ]
+
+    def to_dict(
+        self, confidence: float = 0.95, *, fewest: int = 1, population: bool = False
+    ) -> dict[str, Any]:
         """The figure and its interval as JSON values; what is not a finite number is None."""
         both = {"population": self.interval(confidence, of="population")} if population else {}
         return {
             "groups": [plain_key(key) for key in self.keys],
             self._figure: finite(self.value),
+            "few": self.few(fewest),
             "interval": stored(self.interval(confidence)),
             **{name: stored(found) for name, found in both.items()},
+            **self._bounds,
             **marked(self.private),
         }
 

@@ -20,6 +20,7 @@ from ..estimate.outside import count_ends
 from ..mechanisms.base import make
 from ..mechanisms.count import LaplaceCount
 from .answer import check_stored, figure_names, keys_from, named_keys, stored_rows
+from .derived import stored
 from .presented import SHOWN, TOO_FEW, Presented, group_names, no_such_key
 from .rendering import counts_persons, group_label, grouped, hidden, label, limited, number
 from .statement import Statement, stated
@@ -220,12 +221,11 @@ class Count(_Counted):
 
     def to_dict(self, confidence: float = 0.95, *, fewest: int = 1) -> dict[str, Any]:
         """The whole answer as JSON values; :meth:`from_dict` restores it."""
-        low, high = self.interval(confidence)
         return {
             "count": self.count,
             "expected_error": self.expected_error,
             "few": bool(self.few(fewest)),
-            "intervals": {"count": {"confidence": confidence, "low": low, "high": high}},
+            "intervals": {"count": stored(self.interval(confidence))},
             **self._stored(),
         }
 

@@ -6,15 +6,19 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from ..core.keys import is_column
+from ..core.limits import one_or_more
 from ..errors import OptionError, shown
 from ..estimate.interval import Interval
-from .presented import not_among
+from .presented import TOO_FEW, not_among
 from .rendering import (
     NOT_PRIVATE,
     WIDTH,
+    clamped,
     group_label,
     html_paragraphs,
     html_table,
+    listed,
     number,
     paragraphs,
     text_table,
@@ -31,14 +35,13 @@ __all__ = [
 
 #: What the printed intervals cover.
 _OF_RECORDS: Final = (
-    "Intervals are for these records, clamped to the bounds; they cover the noise, not sampling "
-    "error."
+    "Intervals are for these records, clamped to {}; they cover the noise, not sampling error."
 )
 
 #: What they cover if intervals of the population are printed as well.
 _OF_BOTH: Final = (
-    "Intervals of these records, clamped to the bounds, cover the noise only; those of the "
-    "population cover sampling error, too, and hold for every population within the bounds."
+    "Intervals of these records, clamped to {}, cover the noise only; those of the population "
+    "cover sampling error, too, and hold for every population within the bounds."
 )
 
 #: What the total of several groups is not: a number of different persons.
@@ -86,16 +89,45 @@ class Derived:
 
     def _notes(self, population: bool = False) -> list[str]:
         covered = [_OF_BOTH, self._assumed] if population else [_OF_RECORDS]
-        return [*covered, *([] if self.private else [NOT_PRIVATE])]
+        told = clamped(self._algorithm.grid.bounds)
+        return [*(each.format(told) for each in covered), *([] if self.private else [NOT_PRIVATE])]
+
+    @property
+    def _bounds(self) -> dict[str, list[float]]:
+        """What the values were clamped to, as JSON values."""
+        return {"bounds": [*self._algorithm.grid.bounds]}
+
+    def _sparse(self, fewest: int) -> list[str]:
+        """What may have fewer records than ``fewest``, by the 95 % intervals of the counts."""
+        raise NotImplementedError
+
+    def few(self, fewest: int = 1) -> bool:
+        """Whether the total, or one of two groups, may have fewer records than ``fewest``.
+
+        By the 95 % interval of its count.
+        """
+        one_or_more("fewest", fewest)
+        return bool(self._sparse(fewest))
+
+    def _marks(self, fewest: int) -> list[str]:
+        names = self._sparse(fewest)
+        verb = "has" if len(names) == 1 else "have"
+        return [f"{listed(names)} {verb} {TOO_FEW}."] if names else []
 
     def text(
-        self, confidence: float = 0.95, *, population: bool = False, width: int = WIDTH
+        self,
+        confidence: float = 0.95,
+        *,
+        fewest: int = 1,
+        population: bool = False,
+        width: int = WIDTH,
     ) -> str:
         """A printable table; ``population`` adds the mean of the population.
 
-        Long names are wrapped to lines of ``width`` characters.
+        A note says which groups may have fewer records than ``fewest``. Long names are wrapped to
+        lines of ``width`` characters.
         """
-        return text_of([self], confidence, population, width)
+        return text_of([self], confidence, population, width, fewest)
 
     def __str__(self) -> str:
         return self.text()
@@ -106,7 +138,7 @@ class Derived:
 
     def _repr_html_(self) -> str:
         table = html_table(self._head(0.95), self._rows(0.95), self._subject)
-        return table + html_paragraphs(self._notes())
+        return table + html_paragraphs([*self._marks(1), *self._notes()])
 
 
 def text_of(
@@ -114,13 +146,16 @@ def text_of(
     confidence: float = 0.95,
     population: bool = False,
     width: int = WIDTH,
+    fewest: int = 1,
 ) -> str:
     """Printable tables of several figures: one for those with the same head, and each note once."""
     rows: dict[tuple[str, ...], list[list[str]]] = {}
     for figure in figures:
         found = figure._rows_of_both(confidence) if population else figure._rows(confidence)
         rows.setdefault(tuple(figure._head(confidence)), []).extend(found)
-    notes = dict.fromkeys(note for figure in figures for note in figure._notes(population))
+    one_or_more("fewest", fewest)
+    marks = dict.fromkeys(note for figure in figures for note in figure._marks(fewest))
+    notes = marks | dict.fromkeys(note for figure in figures for note in figure._notes(population))
     tables = (text_table([*head], each, width=width) for head, each in rows.items())
     return "\n\n".join([*tables, paragraphs([*notes])])
 
@@ -137,7 +172,7 @@ def chosen_of(answer: Releases | Counts, keys: Sequence[Any] | None) -> list[Any
     if keys is None:
         return list(answer)
     one = isinstance(keys, str | bytes) or not isinstance(keys, Iterable)
-    if one or (isinstance(keys, tuple) and keys in answer):
+    if one or is_column(keys) or (isinstance(keys, tuple) and keys in answer):
         raise OptionError(
             f"keys={shown(keys)} is not a list; give a list of groups, even for a single one: "
             "total([key])"

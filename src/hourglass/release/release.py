@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..core.exact import to_double
 from ..core.totals import NoisyTotals
 from ..errors import one_of
-from ..estimate.interval import Interval, interval
+from ..estimate.interval import Interval, check_confidence, interval
 from ..estimate.point import error_at
 from ..estimate.population import population, population_kind, studentised
 from ..mechanisms.base import MeanMechanism
@@ -49,8 +49,8 @@ _SHARED: Final = (
 )  # fmt: skip
 #: Below a table of groups, which has no room for the intervals of their spreads.
 _ABOUT_STD: Final = (
-    'The noise also affects std, and can make it zero; answer[key].interval(of="std") returns its '
-    "interval."
+    "The noise also affects std, and can make it zero; its intervals are in columns(0.95) and CSV "
+    "files."
 )
 
 
@@ -143,6 +143,7 @@ class Release(Answer):
         columns unless there are many records; valid, but wider than necessary, otherwise; narrow
         and approximate with the spread. ``kind`` of the interval says which.
         """
+        check_confidence(confidence)
         together, of = self._algorithm.columns if simultaneous else 1, of or self.asked
         if of == "population":
             return self._population(confidence, together)

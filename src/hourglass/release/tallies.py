@@ -70,11 +70,12 @@ class _Tally(Derived):
             *([] if self.private else [NOT_PRIVATE]),
         ]
 
-    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+    def to_dict(self, confidence: float = 0.95, *, fewest: int = 1) -> dict[str, Any]:
         """The figure and its interval as JSON values."""
         return {
             "groups": [plain_key(key) for key in self.keys],
             self._of: self.value,
+            "few": self.few(fewest),
             "interval": stored(self.interval(confidence)),
             **marked(self.private),
         }
@@ -99,6 +100,9 @@ class CountTotal(_Tally):
         low, high = count_ends(self.noisy, self._algorithm.epsilon, confidence)
         return Interval(int(low), int(high), float(confidence), self._of)
 
+    def _sparse(self, fewest: int) -> list[str]:
+        return ["The total"] if self.interval(0.95).low < fewest else []
+
     def _ends(self, miss: float) -> tuple[int, int]:
         low, high = super()._ends(miss)
         return max(0, low), max(0, high)
@@ -117,7 +121,12 @@ class CountTotal(_Tally):
 
 @dataclass(frozen=True, repr=False)
 class CountDifference(_Tally):
-    """The number of rows or persons of one group minus that of another."""
+    """The number of rows or persons of one group minus that of another.
+
+    ``both`` are their noisy counts.
+    """
+
+    both: tuple[int, ...] = ()
 
     _of: ClassVar[str] = "difference"
     _shown: ClassVar[tuple[str, ...]] = ("difference", "keys", "private")
@@ -126,6 +135,14 @@ class CountDifference(_Tally):
     def difference(self) -> int:
         """The first count minus the second."""
         return self.value
+
+    def _sparse(self, fewest: int) -> list[str]:
+        rate = self._algorithm.epsilon
+        return [
+            key_name(key)
+            for key, noisy in zip(self.keys, self.both, strict=True)
+            if count_ends(noisy, rate, 0.95)[0] < fewest
+        ]
 
     @property
     def _subject(self) -> str:
@@ -154,5 +171,11 @@ def count_difference(counts: Counts, a: Any, b: Any) -> CountDifference:
     first, second = (int(counts.noisy_totals.counts[place]) for place in pair_of(counts, a, b))
     value = max(0, first) - max(0, second)
     return CountDifference(
-        (a, b), value, first - second, counts._what, counts._algorithm, counts.private
+        (a, b),
+        value,
+        first - second,
+        counts._what,
+        counts._algorithm,
+        counts.private,
+        both=(first, second),
     )

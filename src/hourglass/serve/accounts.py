@@ -11,10 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 from ..ledger import Allowance, Amount, Balance, Budget, Charge, Reservation, Sum
+from ..ledger.entries import short_text
 from ..ledger.replay import more_fit
 from .catalogue import BudgetEntry, Person
 
-__all__ = ["Account", "Standing", "owner_of", "prefix_of"]
+__all__ = ["Account", "Standing", "description_of", "owner_of", "prefix_of"]
 
 
 def prefix_of(person: str) -> str:
@@ -26,6 +27,11 @@ def owner_of(charge: Charge) -> tuple[str, str]:
     """Who asked, and the request key as given; no person for a charge made outside the service."""
     person, slash, key = charge.request.partition("/")
     return (person, key) if slash else ("", charge.request)
+
+
+def description_of(dataset: str, subject: str) -> str:
+    """The description of a charge: the dataset, and what was asked."""
+    return f"{dataset}: {short_text(subject)}"[:200].strip()
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ class Account:
             delta,
             question=question,
             request=prefix_of(name) + request,
-            description=f"{self.dataset}: {description}"[:200].strip(),
+            description=description_of(self.dataset, description),
             allowance=None if limit is None else Allowance(name, limit),
         )
 

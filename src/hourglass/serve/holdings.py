@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any, Final
 
@@ -58,6 +59,13 @@ class Holding:
     keys: dict[str, PublicKeys] = field(repr=False)
     menu: frozenset[Choice] = frozenset()
     made: dict[tuple[Choice, Fraction], Paced] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def subjects(self) -> dict[Choice, str]:
+        """The description of each question; that with the spread is the same."""
+        first = self.dataset.epsilons[0]
+        plain = [choice for choice in choices(self.dataset) if not choice.spread]
+        return {choice: self.paced(choice, first).subject for choice in plain}
 
     def question(self, choice: Choice, epsilon: Fraction) -> MeanQuestion:
         """The question at a price; no total is read."""

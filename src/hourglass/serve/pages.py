@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from ..ask.options import Conditions
-from ..ledger import Amount
+from ..ledger import Amount, Charge
 from ..ledger.entries import shown_number
 from ..release.rendering import counts_persons, decimals_for, hidden, number
 from .accounts import owner_of
@@ -21,8 +22,9 @@ from .charts import LABEL, strip
 from .failures import Failure
 from .holdings import Choice, column_sets
 from .refusals import not_a_set
-from .service import Asked, Found
+from .service import Asked, Found, dataset_of
 from .shown import as_csv, chance_words, delta_words, picture, price_words, python_of, table_of
+from .titles import Titles
 from .tokens import random_text
 from .web import Call, cookie_name
 
@@ -272,14 +274,16 @@ def answer(call: Call, format_: str = "html") -> Response:
     settings = call.state.catalogue.settings
     url = settings.url or str(call.request.base_url).rstrip("/")
     dataset = call.state.catalogue.datasets.get(found.dataset)
+    titles = Titles(dataset)
     return _page(
         call,
         "answer.html",
         found=found,
+        asked=titles.question(found.charge, call.state.holdings.get(found.dataset)),
         dataset=dataset,
-        table=table_of(found.answer),
+        table=table_of(found.answer, titles),
         threshold=found.answer.threshold if found.answer.by else None,
-        pictures=picture(found.answer),
+        pictures=picture(found.answer, titles),
         label=LABEL,
         statement=found.answer.statement(budget=call.state.budgets[found.budget]).words.split("\n"),
         python=python_of(found, url, _filter_of(found, dataset)),
@@ -298,11 +302,21 @@ def history(call: Call) -> Response:
     """The caller's questions; for readers and owners also those of others."""
     person = call.person
     everyone = person.may("reader", "owner") and call.query("who") == "all"
+    open_to = call.state.catalogue.datasets_of(person)
     charges = [
-        (name, charge, *owner_of(charge))
-        for name, charge in call.state.history(person, everyone=everyone)
+        (_listed(call, charge, open_to), charge, *owner_of(charge))
+        for _, charge in call.state.history(person, everyone=everyone)
     ]
     return _page(call, "history.html", charges=charges, everyone=everyone)
+
+
+def _listed(call: Call, charge: Charge, open_to: Mapping[str, Dataset]) -> str:
+    """A question in a list, with the dataset; one that the person may not use has no titles."""
+    dataset = open_to.get(dataset_of(charge))
+    if dataset is None:
+        return charge.description
+    asked = Titles(dataset).question(charge, call.state.holdings.get(dataset.name))
+    return f"{dataset.title}: {asked}"
 
 
 def owner(call: Call, verified: Any = None) -> Response:

@@ -25,7 +25,7 @@ from .journal import Journal
 from .pacing import Written
 from .refusals import chosen, no_dataset, price
 
-__all__ = ["Asked", "Found", "Service", "State", "load"]
+__all__ = ["Asked", "Found", "Service", "State", "dataset_of", "load"]
 
 _KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
 

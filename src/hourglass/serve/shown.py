@@ -16,9 +16,10 @@ from ..ledger.entries import shown_number
 from ..release.columns import Columns
 from ..release.presented import UNKNOWN
 from ..release.release import Release
-from ..release.rendering import counts_persons, group_label, is_sampled, label
+from ..release.rendering import counts_persons, group_label, is_sampled
 from .charts import Mark, Whiskers
 from .service import Found
+from .titles import Titles
 
 __all__ = [
     "Table", "as_csv", "chance_words", "delta_words", "picture", "price_words", "python_of",
@@ -30,6 +31,7 @@ _MOST_WIDE: Final = 60
 #: The most groups that are drawn, and the most rows of a table.
 _MOST_DRAWN: Final = 40
 _MOST_SHOWN: Final = 200
+_NO_TITLES: Final = Titles()
 
 
 @dataclass(frozen=True)
@@ -48,19 +50,19 @@ class Table:
     few: bool = False
 
 
-def table_of(answer: Any) -> Table:
+def table_of(answer: Any, titles: Titles = _NO_TITLES) -> Table:
     """The answer as a table, with both intervals of each mean."""
     whole = len(answer.groups) * (len(answer.names) if isinstance(answer, Columns) else 1)
     rows = list(islice(_rows(answer), _MOST_SHOWN))
     wide = whole <= _MOST_WIDE and is_sampled(answer.unit)
     several = isinstance(answer, Columns)
-    groups = tuple(label([name]) for name in answer.by)
+    groups = titles.heads(answer.by)
     head = (*groups, *(("column",) if several else ()), _mean_word(rows), "95 % for these records")
     head += ("95 % for the population",) if wide else ()
     head += ("standard deviation",) if rows and rows[0][2]._spread else ()
     few = [bool(one.few()) for _, _, one in rows]
     lines = tuple(
-        (*key, *((name,) if several else ()), *_figures(one, wide, mark))
+        (*key, *((titles.column(name),) if several else ()), *_figures(one, wide, mark))
         for (key, name, one), mark in zip(rows, few, strict=True)
     )
     head = (*head, "sum", "persons" if counts_persons(answer.unit) else "records")
@@ -90,14 +92,14 @@ def _mean_word(rows: list[Any]) -> str:
     return "share" if rows and all(one._yes_or_no for _, _, one in rows) else "mean"
 
 
-def _rows(answer: Any) -> Iterator[tuple[tuple[str, ...], str, Release]]:
+def _rows(answer: Any) -> Iterator[tuple[tuple[str, ...], str | None, Release]]:
     """Every release in an answer, with its group and its column."""
     columns = answer.names if isinstance(answer, Columns) else (answer.column,)
     for group in answer.groups:
         for name in columns:
             part = answer.column(name) if isinstance(answer, Columns) else answer
             one = part[group if len(group) > 1 else group[0]] if answer.by else part
-            yield tuple(group_label([value]) for value in group), str(name), one
+            yield tuple(group_label([value]) for value in group), name, one
 
 
 def _figures(one: Release, wide: bool, few: bool) -> list[str]:
@@ -119,10 +121,10 @@ def _figures(one: Release, wide: bool, few: bool) -> list[str]:
     ]
 
 
-def picture(answer: Any) -> list[Whiskers]:
+def picture(answer: Any, titles: Titles = _NO_TITLES) -> list[Whiskers]:
     """A chart for each column; none if there are too many groups."""
-    found: dict[str, list[Mark]] = {}
-    shares: dict[str, bool] = {}
+    found: dict[str | None, list[Mark]] = {}
+    shares: dict[str | None, bool] = {}
     if len(answer.groups) > _MOST_DRAWN:
         return []
     for key, name, one in _rows(answer):
@@ -133,7 +135,9 @@ def picture(answer: Any) -> list[Whiskers]:
         mark = Mark(", ".join(key), one.mean if known else None, *ends)
         found.setdefault(name, []).append(mark)
         shares[name] = one._yes_or_no
-    return [Whiskers(name, tuple(marks), shares[name]) for name, marks in found.items()]
+    return [
+        Whiskers(titles.column(name), tuple(marks), shares[name]) for name, marks in found.items()
+    ]
 
 
 def as_csv(answer: Any) -> str:

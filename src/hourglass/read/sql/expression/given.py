@@ -11,15 +11,26 @@ from .parsing import parsed
 __all__ = ["Expression", "expression"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Expression:
-    """A computed column; ``text`` is its canonical spelling."""
+    """A computed column; ``text`` is its canonical spelling, which names it in an answer.
+
+    It is equal to its text, so ``answer[expression]`` finds the column.
+    """
 
     text: str
     tree: Node = field(repr=False)
 
     def __str__(self) -> str:
         return self.text
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Expression | str):
+            return str(self) == str(other)
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
 
 def expression(text: str) -> Expression:
