@@ -8,6 +8,7 @@ import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ Place = Callable[[pa.Table], dict[str, Any]]
 #: For many short queries, the optimising compiler is never worth its cost.
 #: The other one has room for 48 MB of code by itself, which a hundred queries of Spark fill: from
 #: then on it drops methods and compiles them again. Nor is it worth checking the bytecode of all
-#: the classes that Spark loads.
+#: the classes that Spark loads, or to collect all garbage each time that there is room for more.
 QUICK_JAVA = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC "
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:MetaspaceSize=256m"
 )
 
 #: Spark compiles each query to Java, which takes longer than to run most of those in the tests;
@@ -58,6 +59,7 @@ def is_quick(session: Any) -> bool:
     return all(session.conf.get(name, None) == value for name, value in QUICK_SPARK.items())
 
 
+@cache
 def java_17() -> str | None:
     """Why Spark cannot run here, or None."""
     java = shutil.which("java")
