@@ -57,7 +57,8 @@ def test_the_deepest_expressions(
         with pytest.raises(hg.DataError, match="nest fewer parts"):  # its parser's stack is short
             mean_question(**placed, column=hg.expression(condition), **asked)
         return
-    values = [expressions.judged(parsed(condition, "expression"), row) for row in ROWS]
+    tree = parsed(condition, "expression")
+    values = [expressions.judged(tree, row) for row in ROWS]
     found = divmod(question.read().only.cells, FINE)
     assert found == (values.count(True), values.count(None))
 
