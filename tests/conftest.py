@@ -171,7 +171,7 @@ def spark_session(
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", places.QUICK_JAVA)
+        .config("spark.driver.extraJavaOptions", places.ROOMY_JAVA)
         .config("spark.sql.warehouse.dir", str(home))
         .getOrCreate()
     )

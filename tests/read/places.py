@@ -29,6 +29,10 @@ QUICK_JAVA = (
     "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:MetaspaceSize=256m"
 )
 
+#: Room for what a session of many queries keeps, and for what it drops in some of them: the heap
+#: would grow to that by itself, after as many collections.
+ROOMY_JAVA = f"{QUICK_JAVA} -Xms1g -Xmn400m"
+
 #: Spark compiles each query to Java, which takes longer than to run most of those in the tests;
 #: so do the tasks of a second partition. Rows that it is given would be a part of the plan, which
 #: it compares and hashes many times.
