@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -328,15 +329,13 @@ def pytest_collection() -> Generator[None, Any, Any]:
 
 
 def pytest_collection_finish() -> None:
-    """What ten thousand tests are made of lives to the end: no collection need look at it again."""
-    gc.collect()
+    """What ten thousand tests are made of lives to the end: no collection need look at it again.
+
+    Only the last one does, since extension modules report what is not collected by then.
+    """
     gc.freeze()
     gc.set_threshold(10_000)
-
-
-def pytest_unconfigure() -> None:
-    """Extension modules report what is not collected when the process ends."""
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
