@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -44,6 +45,21 @@ if _in_ram():  # where a ledger need not wait for a disk at every charge
 
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
+
+#: Who asks for more words than this draws many samples, which no attacker sees.
+MANY = 1 << 12
+FROM_THE_SYSTEM = SecureBits.words
+
+
+def _words(self: SecureBits, size: int) -> Words:
+    """Words of the system's generator; many of them of one ten times as fast, which has a new seed
+    from the system each time. A sampler cannot tell them apart."""
+    if size < MANY:
+        return FROM_THE_SYSTEM(self, size)
+    return np.random.SFC64(int(os.urandom(32).hex(), 16)).random_raw(size)
+
+
+SecureBits.words = _words  # type: ignore[method-assign]
 
 
 class ScriptEndedError(Exception):
@@ -156,7 +172,7 @@ def spark_session(
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", places.QUICK_JAVA)
+        .config("spark.driver.extraJavaOptions", places.ROOMY_JAVA)
         .config("spark.sql.warehouse.dir", str(home))
         .getOrCreate()
     )
@@ -313,15 +329,13 @@ def pytest_collection() -> Generator[None, Any, Any]:
 
 
 def pytest_collection_finish() -> None:
-    """What ten thousand tests are made of lives to the end: no collection need look at it again."""
-    gc.collect()
+    """What ten thousand tests are made of lives to the end: no collection need look at it again.
+
+    Only the last one does, since extension modules report what is not collected by then.
+    """
     gc.freeze()
     gc.set_threshold(10_000)
-
-
-def pytest_unconfigure() -> None:
-    """Extension modules report what is not collected when the process ends."""
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

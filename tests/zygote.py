@@ -13,6 +13,7 @@ import io
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -32,34 +33,51 @@ IMPORTED = [
 
 
 def jobs(channel: socket.socket) -> dict[str, Any]:
-    """Fork a child for each job; returns in each child, with its job."""
+    """Fork a child for each job, and report its id and how it ended; returns in each child."""
+    ended, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # a byte to the pipe is all that it does
+    reports: dict[int, int] = {}
+    given = channel.fileno()
     while True:
+        ready, _, _ = select.select([given, ended], [], [])
+        if ended in ready:
+            os.read(ended, 1 << 10)
+            with suppress(ChildProcessError):
+                while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                    tell(reports[found[0]], found[1])
+                    os.close(reports.pop(found[0]))
+        if given not in ready:
+            continue
         message, passed, _, _ = socket.recv_fds(channel, 1 << 20, 4)
         if not message:  # whoever started it has ended
             raise SystemExit
         while not message.endswith(b"\n"):
             message += channel.recv(1 << 20)
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:  # those who watched children that have ended
-                pass
-        if os.fork() == 0:
+        report, *streams = passed
+        child = os.fork()
+        if child == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             channel.close()
-            return watched(json.loads(message), *passed)
-        for descriptor in passed:
+            for descriptor in (ended, wake, report, *reports.values()):
+                os.close(descriptor)
+            return placed(json.loads(message), *streams)
+        tell(report, child)
+        reports[child] = report
+        for descriptor in streams:
             os.close(descriptor)
 
 
-def watched(job: dict[str, Any], report: int, *streams: int) -> dict[str, Any]:
-    """Fork once more: the child returns, and this process reports its id and how it ended."""
-    child = os.fork()
-    if child:
-        for descriptor in (*streams, 0, 1, 2):
-            with suppress(OSError):
-                os.close(descriptor)
-        os.write(report, b"%d\n" % child)
-        os.write(report, b"%d\n" % os.waitpid(child, 0)[1])
-        os._exit(0)
-    os.close(report)
+def tell(report: int, number: int) -> None:
+    """Write a number for whoever gave the job, unless nobody reads it any more."""
+    with suppress(OSError):
+        os.write(report, b"%d\n" % number)
+
+
+def placed(job: dict[str, Any], *streams: int) -> dict[str, Any]:
+    """Take the streams, the folder and the environment of the job."""
     given = iter(streams)
     for descriptor in range(3):
         if descriptor in job["closed"]:

@@ -8,6 +8,7 @@ import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,15 @@ Place = Callable[[pa.Table], dict[str, Any]]
 #: For many short queries, the optimising compiler is never worth its cost.
 #: The other one has room for 48 MB of code by itself, which a hundred queries of Spark fill: from
 #: then on it drops methods and compiles them again. Nor is it worth checking the bytecode of all
-#: the classes that Spark loads.
+#: the classes that Spark loads, or to collect all garbage each time that there is room for more.
 QUICK_JAVA = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC "
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote -XX:MetaspaceSize=256m"
 )
+
+#: Room for what a session of many queries keeps, and for what it drops in some of them: the heap
+#: would grow to that by itself, after as many collections.
+ROOMY_JAVA = f"{QUICK_JAVA} -Xms1g -Xmn400m"
 
 #: Spark compiles each query to Java, which takes longer than to run most of those in the tests;
 #: so do the tasks of a second partition. Rows that it is given would be a part of the plan, which
@@ -58,6 +63,7 @@ def is_quick(session: Any) -> bool:
     return all(session.conf.get(name, None) == value for name, value in QUICK_SPARK.items())
 
 
+@cache
 def java_17() -> str | None:
     """Why Spark cannot run here, or None."""
     java = shutil.which("java")
