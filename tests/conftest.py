@@ -46,21 +46,6 @@ if _in_ram():  # where a ledger need not wait for a disk at every charge
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
-#: Who asks for more words than this draws many samples, which no attacker sees.
-MANY = 1 << 12
-FROM_THE_SYSTEM = SecureBits.words
-
-
-def _words(self: SecureBits, size: int) -> Words:
-    """Words of the system's generator; many of them of one ten times as fast, which has a new seed
-    from the system each time. A sampler cannot tell them apart."""
-    if size < MANY:
-        return FROM_THE_SYSTEM(self, size)
-    return np.random.SFC64(int(os.urandom(32).hex(), 16)).random_raw(size)
-
-
-SecureBits.words = _words  # type: ignore[method-assign]
-
 
 class ScriptEndedError(Exception):
     """The sampler asked for more words than the script has."""
