@@ -1,19 +1,23 @@
-"""Files that another process changes between the charge and the reading."""
+"""Files and tables that another process changes between the charge and the reading."""
 
 from __future__ import annotations
 
 import gzip
 import os
+import sqlite3
 import traceback
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import hourglass as hg
+from hourglass.ask.question import mean_question
 from hourglass.errors import SourceError
 from hourglass.ledger import Budget
 
@@ -75,3 +79,72 @@ def test_a_file_that_changes_after_the_charge(
     write(path)
     assert ask().count > 0
     assert budget.balance().charges == 1
+
+
+#: Questions about a table, and the columns that each of them reads.
+ASKED: list[tuple[str, dict[str, Any]]] = [
+    ("x", {}),
+    ("x g", {"by": "g", "keys": ["5"]}),
+    ("x who", {"unit": hg.per_person("who")}),
+    ("x y", {"where": "y > 1"}),
+]
+COLUMNS = {"x": "REAL", "g": "TEXT", "who": "BIGINT", "y": "REAL"}
+FILLED = "INSERT INTO changing VALUES (1, '5', 1, 2), (2, '6', 2, 1), (3, '5', 1, 3)"
+
+
+def made(other: str | None = None) -> str:
+    """A table, one of whose columns may have another type."""
+    kinds = {
+        **COLUMNS,
+        **({other: "TEXT" if COLUMNS[other] == "REAL" else "REAL"} if other else {}),
+    }
+    listed = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    return f"DROP TABLE IF EXISTS changing; CREATE TABLE changing ({listed}, beside TEXT); " + (
+        FILLED.replace("changing", f"changing ({', '.join(kinds)})")
+    )
+
+
+def check_changes(data: Any, execute: Callable[[str], object]) -> None:
+    """Change each column after all questions were checked; only those that read it may fail."""
+
+    def questions() -> list[Any]:
+        ask: dict[str, Any] = {"bounds": (0, 4), "epsilon": 1}
+        return [mean_question(data, "x", **more, **ask) for _, more in ASKED]
+
+    def totals(question: Any) -> Any:
+        found = question.read()
+        return list(found.keys), list(found.count), [*map(int, found.totals.cells)]
+
+    execute(made())
+    known = [totals(question) for question in questions()]
+    for column in COLUMNS:
+        renamed = f"ALTER TABLE changing RENAME COLUMN {column} TO renamed"
+        for change in (renamed, made(other=column)):
+            execute(made())
+            asked = questions()
+            execute("ALTER TABLE changing DROP COLUMN beside")
+            execute(change)
+            for (read, _), question, before in zip(ASKED, asked, known, strict=True):
+                if column in read.split():
+                    with pytest.raises(SourceError, match="somebody changed the type or the name"):
+                        question.read()
+                else:
+                    assert totals(question) == before
+
+
+@pytest.mark.attack
+@pytest.mark.engine("sqlite")
+def test_columns_of_a_sqlite_table_that_change_after_the_charge(tmp_path: Path) -> None:
+    """Caught: a column that is gone is read as a text, its own name, so all rows are one group."""
+    with closing(sqlite3.connect(tmp_path / "t.db", isolation_level=None)) as connection:
+        data = hg.sql(f"sqlite:///{tmp_path}/t.db", "changing")
+        check_changes(data, connection.executescript)
+
+
+@pytest.mark.attack
+@pytest.mark.engine("postgres")
+def test_columns_of_a_postgres_table_that_change_after_the_charge(postgres_url: str) -> None:
+    """Caught: a query made for other types, which one cell makes fail, or another column's."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        check_changes(hg.sql(postgres_url, "changing"), connection.execute)
+        connection.execute("DROP TABLE changing")
