@@ -596,6 +596,29 @@ def test_macros_named_like_functions(tmp_path: Path) -> None:
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.attack
+@pytest.mark.engine("duckdb")
+def test_a_query_that_a_connection_cannot_prepare_is_refused_before_the_charge() -> None:
+    """Caught: a macro or a setting of the user's connection, at which a question failed later."""
+    connection, refused = duckdb.connect(), 0
+    connection.execute("SET threads = 1; CREATE TABLE t (x BIGINT, p TEXT)")
+    relation = connection.table("t")
+    ask: dict[str, Any] = {**ASK, "unit": hg.per_person("p", rows=1), "by": "p", "delta": 1e-6}
+    shallow = ("SET max_expression_depth = 20", "RESET max_expression_depth")
+    changes = [
+        (f'CREATE MACRO "{name}"() AS 42', f'DROP MACRO "{name}"') for name in CALLED.split()
+    ]
+    for change, back in (shallow, *changes):
+        connection.execute(change)
+        try:
+            mean_question(relation, "x", **ask).read()  # a SourceError would be after the charge
+        except hg.DataError as error:
+            assert "cannot prepare the query" in str(error)  # noqa: PT017 - or it is answered
+            refused += 1
+        connection.execute(back)
+    assert 3 < refused < len(changes)
+
+
 STEPS = ["source", "asked", "quantised", "complete", "persons", "ranked", "chosen", "scaled"]
 
 

@@ -220,7 +220,13 @@ class DuckDBRelation:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the relation; the optimiser settings of its connection are not changed."""
-        return self._over(unsorted(query, again=self._again))
+        found = self._over(unsorted(query, again=self._again))
+        with guarded_schema(
+            "data: the connection of the relation cannot prepare the query; check its macros and "
+            "settings, such as max_expression_depth"
+        ):
+            self._relation.query(TABLE, f"EXPLAIN {found}").fetchall()
+        return found
 
     def _over(self, query: Question) -> str:
         # A column that is handed over is not compared with anything, except to choose rows.
