@@ -20,7 +20,7 @@ from hourglass.ask.question import mean_question
 from hourglass.ask.search import bounds_question
 from hourglass.noise import SeededBits
 from hourglass.read.database import file_url
-from hourglass.read.engines.postgres import _HIDING
+from hourglass.read.engines.postgres import _HIDING, Postgres
 from tests.cli.running import run
 from tests.read import expressions, places
 
@@ -192,6 +192,128 @@ def test_columns_that_postgresql_generates_as_it_reads_them(postgres_url: str) -
             connection.execute("DROP TABLE made")
 
 
+#: Refused: a column that is generated as it is read, and the same in a SELECT.
+REFUSED: list[tuple[Any, dict[str, Any]]] = [
+    ("made", ASK),
+    ("x", {**ASK, "where": "made > 0"}),
+    (hg.expression("1 / made"), ASK),
+    ("x", {**ASK, "by": "sort", "keys": ["a"]}),
+    ("x", {**ASK, "unit": hg.per_person("sort")}),
+]
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    ("scheme", "expression"),
+    [
+        pytest.param("sqlite", "abs(n)", marks=pytest.mark.engine("sqlite")),
+        pytest.param("sqlite", "json_extract(t, '$')", marks=pytest.mark.engine("sqlite")),
+        pytest.param("duckdb", "n * n", marks=pytest.mark.engine("duckdb")),
+        pytest.param("duckdb", "CAST(t AS BIGINT)", marks=pytest.mark.engine("duckdb")),
+    ],
+)
+def test_columns_that_a_file_generates_as_they_are_read(
+    tmp_path: Path, scheme: str, expression: str
+) -> None:
+    """Caught: one cell that the expression of a column fails at, seen after the charge.
+
+    SQLite adds a column without computing it, and DuckDB updates a row without doing so.
+    """
+    path = tmp_path / "t"
+    made = [f"made BIGINT AS ({expression})", f"sort TEXT AS ({expression})"]
+    later = scheme == "sqlite"
+    connection: Any = sqlite3.connect(path) if later else duckdb.connect(str(path))
+    columns = ["x DOUBLE", "n BIGINT", "t TEXT", *([] if later else made)]
+    connection.execute(f"CREATE TABLE t ({', '.join(columns)})")
+    connection.execute("INSERT INTO t (x, n, t) VALUES (1, 1, '1'), (5, 2, '2')")
+    connection.execute(f"UPDATE t SET n = {-(2**63)}, t = 'canary' WHERE x = 5")
+    for column in made if later else ():
+        connection.execute(f"ALTER TABLE t ADD COLUMN {column}")
+    connection.execute("CREATE TABLE kept (made BIGINT)")
+    connection.execute("INSERT INTO kept VALUES (1), (1)")
+    connection.commit()
+    connection.close()
+    for table in ("t", "T", "main.t"):
+        data = hg.sql(url_of(path, scheme), table)
+        assert totals_of(data, "x", **ASK, grid=10) == (6, 2)
+        for column, asked in REFUSED:
+            with pytest.raises(hg.RequestError, match="generated as it is read"):
+                mean_question(data, column, **asked)
+    for select in (
+        "SELECT * FROM t", "SELECT x, made AS y FROM T", "SELECT x FROM main.t",
+        "WITH a AS (SELECT * FROM main.t) SELECT * FROM a",
+    ):  # fmt: skip
+        with pytest.raises(hg.DataError, match=r"generated as it is read.*trusted=True"):
+            hg.mean(hg.sql(url_of(path, scheme), select), "x", **ASK)
+        vouched = hg.sql(url_of(path, scheme), select, trusted=True)
+        assert totals_of(vouched, "x", **ASK, grid=10) == (6, 2)
+    for plain in ("kept", "SELECT * FROM kept"):
+        assert totals_of(hg.sql(url_of(path, scheme), plain), "made", **ASK) == (2, 2)
+
+
+#: By these a role or a database can make a question fail at one record more, or leave out rows.
+LIMITS = {
+    "statement_timeout": "600000",
+    "idle_in_transaction_session_timeout": "600000",
+    "gin_fuzzy_search_limit": "1",
+    "default_transaction_isolation": "serializable",
+}
+
+
+@pytest.mark.attack
+def test_limits_of_postgres_are_off_while_it_reads(postgres_url: str) -> None:
+    """Caught: a statement_timeout, by which a long cell or one more row is an error."""
+    options = "".join(f"%20-c{name}%3D{value}" for name, value in LIMITS.items())
+    names = ", ".join(f"'{name}'" for name in LIMITS)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"""
+            CREATE VIEW limits AS SELECT (CASE WHEN name = 'default_transaction_isolation'
+                THEN current_setting('transaction_isolation') = 'serializable'
+                ELSE setting <> '0' END)::int AS x FROM pg_settings WHERE name IN ({names})
+        """)
+        try:
+            found = hg.sql(f"{postgres_url}&options={options}", "limits")
+            assert totals_of(found, "x", **ASK) == (0, len(LIMITS))
+        finally:
+            connection.execute("DROP VIEW limits")
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("name", ["ASCII", "MD5"])
+def test_functions_that_a_server_does_not_allow_are_missed_before_the_charge(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Caught: a question that fails after the charge, the second only if the table has a row.
+
+    ASCII may not be called; MD5 may, and fails, as where FIPS restricts cryptography.
+    """
+    budget = hg.create_budget(str(tmp_path / "ledger"), "b", epsilon=1)
+    asked = Postgres._asked
+
+    def without(self: Postgres, sql: str) -> Any:
+        return asked(self, sql.replace(f"{name}(", f"strict.{name}("))
+
+    monkeypatch.setattr(Postgres, "_asked", without)
+    made = "LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE 'disabled'; END $$"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"""
+            CREATE ROLE visitor LOGIN PASSWORD 'v'; CREATE SCHEMA strict;
+            CREATE FUNCTION strict.md5(text) RETURNS text {made};
+            CREATE FUNCTION strict.ascii(text) RETURNS integer {made};
+            REVOKE EXECUTE ON FUNCTION strict.ascii FROM PUBLIC;
+            CREATE TABLE strict.t (x FLOAT8, who TEXT);
+            GRANT USAGE ON SCHEMA strict TO visitor; GRANT SELECT ON strict.t TO visitor;
+        """)
+        try:
+            data = hg.sql(postgres_url.replace("postgres:@", "visitor:v@"), "strict.t")
+            with pytest.raises(hg.DataError, match="does not allow one of its functions"):
+                hg.mean(data, "x", unit=hg.per_person("who", rows=1), **ASK, budget=budget)
+            assert budget.balance().charges == 0
+            assert totals_of(data, "x", **ASK) == (0, 0)
+        finally:
+            connection.execute("DROP SCHEMA strict CASCADE; DROP ROLE visitor")
+
+
 HIDING = [
     "AGGREGATE own.count(bigint) (sfunc = own.seven, stype = bigint)",
     "FUNCTION own.width_bucket(float8, float8[]) RETURNS int RETURN 7",
@@ -199,6 +321,10 @@ HIDING = [
     "OPERATOR own./ (leftarg = numeric, rightarg = int, function = own.seven)",
     "OPERATOR own.<= (leftarg = float8, rightarg = float8, function = own.never)",
     "OPERATOR own.= (leftarg = varchar, rightarg = varchar, function = own.same)",
+    "FUNCTION own.abs(own.amount) RETURNS float8 RETURN 7",
+    "OPERATOR own.<= (leftarg = own.amount, rightarg = float8, function = own.never_amount)",
+    "OPERATOR own.= (leftarg = own.named, rightarg = text, function = own.same_name)",
+    "OPERATOR own.- (leftarg = own.whole, rightarg = own.whole, function = own.seventh)",
 ]
 #: Of types that a query does not have.
 BESIDE = [
@@ -222,8 +348,13 @@ def test_functions_that_hide_those_of_postgres(postgres_url: str, made: str) -> 
             CREATE FUNCTION own.joined(text, int) RETURNS text RETURN 7;
             CREATE FUNCTION own.alike(text, text) RETURNS boolean RETURN true;
             CREATE FUNCTION own.same(varchar, varchar) RETURNS boolean RETURN true;
+            CREATE DOMAIN own.amount AS float8; CREATE DOMAIN own.whole AS bigint;
+            CREATE DOMAIN own.words AS text; CREATE DOMAIN own.named AS own.words;
+            CREATE FUNCTION own.never_amount(own.amount, float8) RETURNS boolean RETURN false;
+            CREATE FUNCTION own.same_name(own.named, text) RETURNS boolean RETURN true;
+            CREATE FUNCTION own.seventh(own.whole, own.whole) RETURNS bigint RETURN 7;
             CREATE {made};
-            CREATE TABLE own.t AS SELECT generate_series(1, 9)::float8 AS x
+            CREATE TABLE own.t AS SELECT generate_series(1, 9)::float8::own.amount AS x
         """)
         try:
             if made in HIDING:
@@ -467,6 +598,29 @@ def test_macros_named_like_functions(tmp_path: Path) -> None:
             ]
         )
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.attack
+@pytest.mark.engine("duckdb")
+def test_a_query_that_a_connection_cannot_prepare_is_refused_before_the_charge() -> None:
+    """Caught: a macro or a setting of the user's connection, at which a question failed later."""
+    connection, refused = duckdb.connect(), 0
+    connection.execute("SET threads = 1; CREATE TABLE t (x BIGINT, p TEXT)")
+    relation = connection.table("t")
+    ask: dict[str, Any] = {**ASK, "unit": hg.per_person("p", rows=1), "by": "p", "delta": 1e-6}
+    shallow = ("SET max_expression_depth = 20", "RESET max_expression_depth")
+    changes = [
+        (f'CREATE MACRO "{name}"() AS 42', f'DROP MACRO "{name}"') for name in CALLED.split()
+    ]
+    for change, back in (shallow, *changes):
+        connection.execute(change)
+        try:
+            mean_question(relation, "x", **ask).read()  # a SourceError would be after the charge
+        except hg.DataError as error:
+            assert "cannot prepare the query" in str(error)  # noqa: PT017 - or it is answered
+            refused += 1
+        connection.execute(back)
+    assert 3 < refused < len(changes)
 
 
 STEPS = ["source", "asked", "quantised", "complete", "persons", "ranked", "chosen", "scaled"]

@@ -98,9 +98,11 @@ class FileSet:
     paths: tuple[str, ...]
     multiline: bool = False
     absolute: tuple[str, ...] = field(init=False, repr=False)
+    opened: tuple[tuple[int, ...], ...] | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "absolute", tuple(map(os.path.abspath, self.paths)))
+        object.__setattr__(self, "opened", self.state())
 
     @classmethod
     def of(cls, path: Any, *, remote: bool = False) -> FileSet:
@@ -157,6 +159,10 @@ class FileSet:
             return self.headers() == headers
         except DataError:
             return False
+
+    def is_changed(self) -> bool:
+        """Whether a file was replaced or written since it was named, and may have other types."""
+        return self.state() != self.opened
 
     def state(self) -> tuple[tuple[int, ...], ...] | None:
         """What changes if one of the files is replaced or written; None if one is not there."""

@@ -22,6 +22,7 @@ from ..source import (
     guarded,
     guarded_schema,
     missing_extra,
+    raise_alone,
     register,
     spill_directory,
 )
@@ -84,15 +85,10 @@ class DataFusion:
     parse: str | None = None
     parses = False
 
-    def __init__(
-        self, context: Any, files: FileSet, declared: Any, unsound: set[str], state: Any
-    ) -> None:
-        """``state`` is that of the files before their schema was read.
-
-        ``unsound`` are columns that have a cell at which reading could fail.
-        """
+    def __init__(self, context: Any, files: FileSet, declared: Any, unsound: set[str]) -> None:
+        """``unsound`` are columns that have a cell at which reading could fail."""
         self._context, self._files, self._declared = context, files, declared
-        self._unsound, self._state = unsound, state
+        self._unsound = unsound
         self._other: tuple[DuckDB, str, Question] | None = None
 
     def schema(self) -> Schema:
@@ -123,14 +119,21 @@ class DataFusion:
         it can treat such text as missing, so in that case DuckDB reads the data.
         """
         try:
-            with guarded("data: DataFusion failed while reading"):
-                found = Groups.of_arrow(self._context.sql(sql).to_arrow_table(), len(query.by))
-            # DataFusion reads a file that is gone or empty as one without rows.
-            if self._files.state() != self._state:
-                raise SourceError(CHANGED)
-            return found
+            found = self._found(sql, query)
         except SourceError:
-            if self._other is None or self._files.state() != self._state:
+            if self._files.is_changed():  # its cells may decide whether it fails, and how
+                raise_alone(SourceError(CHANGED))
+            raise
+        if self._files.is_changed():  # it reads a file that is gone or empty as one without rows
+            raise SourceError(CHANGED)
+        return found
+
+    def _found(self, sql: str, query: Question) -> Groups:
+        try:
+            with guarded("data: DataFusion failed while reading"):
+                return Groups.of_arrow(self._context.sql(sql).to_arrow_table(), len(query.by))
+        except SourceError:
+            if self._other is None or self._files.is_changed():
                 raise
         source, text, asked = self._other
         return source.run(text, asked)
@@ -212,9 +215,8 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> DataFusion:
         context = SessionContext(SessionConfig(_SETTINGS), runtime)
         context.remove_optimizer_rule(_PUSHED)
         _define_functions(context)
-        state = files.state()
         declared = _registered(context, files, wanted)
-        return DataFusion(context, files, declared, _unsound(files, declared, wanted), state)
+        return DataFusion(context, files, declared, _unsound(files, declared, wanted))
 
 
 def _define_functions(context: Any) -> None:

@@ -28,7 +28,7 @@ from ...core.totals import Groups
 from ...errors import DataError, SourceError, shown
 from ..database import SqlSource
 from ..frames import apart, frame_of, is_frame, unsound_times
-from ..lines import is_text
+from ..lines import CHANGED, is_text
 from ..open import FileSet
 from ..source import OBJECTS, Field, Schema, Source, guarded, guarded_schema, raise_alone, register
 from ..sql.cells import columns_of, identifier, literal, with_source
@@ -52,7 +52,9 @@ class DuckDB:
     name = "duckdb"
     parses = True
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, files: FileSet | None = None) -> None:
+        """``files`` are Parquet or Arrow files, which must not change until they are read."""
+        self._files = files
         scan, stream, text = table.scan, table.stream, table.text
         self._footer, self._paths = table.footer, table.paths
         self.parse = "real" if text else None
@@ -145,6 +147,20 @@ class DuckDB:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query, and release the database."""
+        try:
+            found = self._found(sql, query)
+        except SourceError:
+            if self._is_changed():  # its cells may decide whether it fails, and how
+                raise_alone(SourceError(CHANGED))
+            raise
+        if self._is_changed():
+            raise SourceError(CHANGED)
+        return found
+
+    def _is_changed(self) -> bool:
+        return self._files is not None and self._files.is_changed()
+
+    def _found(self, sql: str, query: Question) -> Groups:
         with self._interruptible():
             try:
                 self._fill()
@@ -220,7 +236,13 @@ class DuckDBRelation:
 
     def sql(self, query: Question, bounds: Bounds) -> str:
         """The query over the relation; the optimiser settings of its connection are not changed."""
-        return self._over(unsorted(query, again=self._again))
+        found = self._over(unsorted(query, again=self._again))
+        with guarded_schema(
+            "data: the connection of the relation cannot prepare the query; check its macros and "
+            "settings, such as max_expression_depth"
+        ):
+            self._relation.query(TABLE, f"EXPLAIN {found}").fetchall()
+        return found
 
     def _over(self, query: Question) -> str:
         # A column that is handed over is not compared with anything, except to choose rows.
@@ -361,7 +383,8 @@ class DuckDBEngine:
             return DuckDBDatabase(data)
         if isinstance(data, FileSet):
             alone = data.format == "parquet" and len(data.paths) == 1
-            return DuckDB(of_parquet(data.absolute) if alone else of_files(data, wanted))
+            table = of_parquet(data.absolute) if alone else of_files(data, wanted)
+            return DuckDB(table, data if data.format in ("parquet", "arrow") else None)
         if is_relation(data):
             return DuckDBRelation(data)
         frame = frame_of(data, wanted)

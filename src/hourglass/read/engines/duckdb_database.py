@@ -7,15 +7,17 @@ processes can read it at the same time.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from ...core.totals import Groups
 from ...errors import DataError, SourceError
 from ..database import SqlSource, has_magic
-from ..source import Schema, guarded_schema
+from ..source import GENERATED, Schema, generated, guarded_schema
 from ..sql.cells import identifier, literal
 from ..sql.query import Question
+from ..sql.rowwise import tables_of
 from .duckdb import DuckDBRelation
 from .duckdb_scans import connect
 
@@ -24,6 +26,11 @@ __all__ = ["DuckDBDatabase"]
 _FILE: Final = "hourglass_database"
 #: Views that DuckDB itself has.
 _OWN: Final = "SELECT schema_name, view_name FROM duckdb_views() WHERE internal"
+#: The columns that are computed as they are read.
+_GENERATED: Final = f"""
+SELECT lower(schema_name), lower(table_name), column_name FROM duckdb_columns()
+WHERE is_generated AND database_name = '{_FILE}' ORDER BY ALL
+"""
 
 
 class DuckDBDatabase:
@@ -40,7 +47,27 @@ class DuckDBDatabase:
 
     def schema(self) -> Schema:
         """The columns; the file is opened here."""
-        return self._opened().schema()
+        schema, computed = self._opened().schema(), self._computed()
+        fields = (generated(f, stored=False) if f.name in computed else f for f in schema.fields)
+        return replace(schema, fields=tuple(fields))
+
+    def _computed(self) -> set[str]:
+        """The columns that DuckDB computes as it reads them; a SELECT from their table is refused.
+
+        It checks new rows, and updates rows without checking them.
+        """
+        rows = self._connection.execute(_GENERATED).fetchall()
+        if (select := self._source.select) is not None:
+            read = {parts[-1].lower() for parts in tables_of(select, "duckdb", every=True)}
+            for _, table, column in rows:
+                if table in read:
+                    raise DataError(
+                        f"table: the SELECT reads {table!r}, which has the column {column!r}, "
+                        f"generated as it is read; {GENERATED}. Name the table alone, or vouch "
+                        "with trusted=True (--trusted) that it cannot"
+                    )
+        named = {tuple(("main", *map(str.lower, parts))[-2:]) for parts in self._source.tables}
+        return {column for schema, table, column in rows if (schema, table) in named}
 
     def _opened(self) -> DuckDBRelation:
         if self._relation is None:

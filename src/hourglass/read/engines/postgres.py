@@ -6,7 +6,6 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from decimal import Decimal, localcontext
 from typing import Any, Final
 
@@ -16,7 +15,16 @@ from ...core.totals import Groups
 from ...core.urls import shown_url
 from ...errors import DataError, SourceError
 from ..database import SqlSource
-from ..source import Field, Schema, guarded, guarded_schema, missing_extra, register
+from ..source import (
+    Field,
+    Schema,
+    check_unchanged,
+    generated,
+    guarded,
+    guarded_schema,
+    missing_extra,
+    register,
+)
 from ..sql.cells import columns_of, double, identifier, with_source
 from ..sql.dialects import Dialect
 from ..sql.expression.words import POSTGRES, Once, expanded
@@ -46,6 +54,13 @@ _LARGEST: Final = sys.float_info.max
 _SETTINGS: Final = (
     "SET standard_conforming_strings = on; SET client_encoding = 'UTF8'; SET datestyle = 'ISO'"
 )
+#: Limits that a role or a database may have, by which the number of rows or the length of a cell
+#: could make the query fail after the charge, or leave rows out (those found in a GIN index).
+_LIMITS: Final = """
+SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings WHERE name IN (
+  'statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout',
+  'gin_fuzzy_search_limit')
+"""
 #: Tables and views, without the schema where that is enough, and whether this user may read them.
 _TABLES: Final = """
 SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname END, n.nspname || '.' || c.relname,
@@ -55,15 +70,18 @@ WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND n.nspname !~ '^pg_|^information
 ORDER BY 1, 2
 """
 #: Functions and operators on the search path that PostgreSQL could call in place of its own: those
-#: of a name and of types that our queries use. With text these are no arithmetic: `%` of pg_trgm,
-#: which compares two texts, takes the place of nothing. If pg_catalog comes late on the path, so do
-#: the types whose names are no keywords, and a table is a type, too: one named date, for example.
+#: of a name and of types that our queries use, or of domains, which a column may have instead. With
+#: text these are no arithmetic: `%` of pg_trgm, which compares two texts, takes the place of
+#: nothing. If pg_catalog comes late on the path, so do the types whose names are no keywords, and a
+#: table is a type, too: one named date, for example.
 _HIDING: Final = """
-WITH found AS (
-  SELECT pronamespace AS space, proname AS name, proargtypes::oid[] AS types FROM pg_proc
+WITH domains AS (SELECT array_agg(oid) AS oids FROM pg_type WHERE typtype = 'd'), found AS (
+  SELECT pronamespace AS space, proname AS name, proargtypes::oid[] AS types
+  FROM pg_proc, domains
   WHERE proname = ANY ('{abs,ascii,char_length,count,date_part,dense_rank,div,extract,floor,length,
     md5,mod,octet_length,row_number,substring,sum,translate,width_bucket}') AND proargtypes::oid[]
-    <@ '{16,20,21,23,25,700,701,1016,1022,1042,1043,1082,1114,1184,1231,1700,2276,2283,5077}'
+    <@ ('{16,20,21,23,25,700,701,1016,1022,1042,1043,1082,1114,1184,1231,1700,2276,2283,5077}'
+      || oids)
   UNION ALL SELECT oprnamespace, oprname, ARRAY[oprleft, oprright] FROM pg_operator
   WHERE oprname = ANY ('{%,*,+,-,/,<,<=,<>,=,>,>=,||,~~}')
   UNION ALL SELECT typnamespace, typname, '{}' FROM pg_type
@@ -71,10 +89,10 @@ WITH found AS (
   UNION ALL SELECT collnamespace, collname, '{}' FROM pg_collation
   WHERE collname = 'C' AND pg_collation_is_visible(oid)
 )
-SELECT n.nspname || '.' || f.name FROM found AS f JOIN pg_namespace AS n ON n.oid = f.space
+SELECT n.nspname || '.' || f.name FROM domains, found AS f JOIN pg_namespace AS n ON n.oid = f.space
 WHERE n.nspname <> 'pg_catalog' AND n.nspname = ANY (current_schemas(false)) AND (
   f.name ~ '^[a-z]' OR f.types <@ '{0,20,21,23,700,701,1700}' OR f.types <@ '{1082,1114,1184}'
-  OR (f.types <@ '{25,1042,1043}' AND f.name !~ '[-+*/%]')
+  OR (f.types <@ '{25,1042,1043}' AND f.name !~ '[-+*/%]') OR f.types && oids
 ) ORDER BY 1 LIMIT 1
 """
 #: Kinds by the OID of the type in pg_type, which never changes, and whether to cast.
@@ -105,11 +123,6 @@ SELECT attrelid, attnum FROM pg_attribute WHERE attrelid = ANY (%s::oid[]) AND a
 """
 #: The first version of PostgreSQL that has such columns.
 _WITH_VIRTUAL: Final = 180_000
-_VIRTUAL: Final = ", generated as it is read"
-_WHY: Final = (
-    "the expression that generates it could make the whole query fail at one row; declare the "
-    "column as STORED, or ask for the columns that it is made of"
-)
 
 
 class Postgres:
@@ -122,34 +135,38 @@ class Postgres:
     def __init__(self, source: SqlSource) -> None:
         self._url = source.url.replace("postgresql+psycopg://", "postgresql://", 1)
         self._relation, self._source = source.relation, source
+        self._known = Schema(())
 
     def schema(self) -> Schema:
         """The columns of an empty result."""
         try:
             told = "table: PostgreSQL did not return its columns"
             with guarded_schema(told), self._session() as session:
-                encoding = session.info.parameter_status("server_encoding") or "UTF8"
-                hiding = session.execute(_HIDING).fetchall()
-                cursor = session.execute(f"SELECT * FROM {self._relation} LIMIT 0")
-                columns, computed = list(cursor.description), _computed(session, cursor)
+                self._known, hiding = self._described(session)
         except DataError:
             self._check_table()
             raise
         if hiding:
-            raise DataError(
-                f"data: {hiding[0][0]} could be taken for PostgreSQL's own function, operator or "
-                "type of that name; add options=-csearch_path%3Dpg_catalog to the URL, and name "
-                "the table with its schema"
-            )
-        fields = (_field(column, encoding) for column in columns)
-        return Schema(
-            tuple(
-                replace(field, kind="other", declared=f"{field.declared}{_VIRTUAL}", why=_WHY)
-                if number in computed
-                else field
-                for number, field in enumerate(fields)
-            )
+            raise DataError(hiding)
+        return self._known
+
+    def _described(self, session: Any) -> tuple[Schema, str | None]:
+        """The columns, which nobody can change until the transaction ends; and what hides them.
+
+        The latter is a message about a function, an operator or a type in place of PostgreSQL's.
+        """
+        encoding = session.info.parameter_status("server_encoding") or "UTF8"
+        hiding = session.execute(_HIDING).fetchone()
+        cursor = session.execute(f"SELECT * FROM {self._relation} LIMIT 0")
+        computed = _computed(session, cursor)
+        fields = (_field(column, encoding) for column in cursor.description)
+        known = (generated(f) if number in computed else f for number, f in enumerate(fields))
+        told = hiding and (
+            f"data: {hiding[0]} could be taken for PostgreSQL's own function, operator or type of "
+            "that name; add options=-csearch_path%3Dpg_catalog to the URL, and name the table with "
+            "its schema"
         )
+        return Schema(tuple(known)), told
 
     def _check_table(self) -> None:
         """Raise an error if the table does not exist or may not be read."""
@@ -165,11 +182,13 @@ class Postgres:
 
     @contextmanager
     def _session(self) -> Iterator[Any]:
-        """A connection of its own, in a read-only transaction."""
+        """A connection of its own, in a read-only transaction that others cannot make fail."""
         connection = _connected(self._url)
         try:
             connection.read_only = True
+            connection.isolation_level = 2  # READ COMMITTED, where nothing must be repeated
             connection.execute(_SETTINGS)
+            connection.execute(_LIMITS)
             yield connection
         finally:
             connection.close()
@@ -185,12 +204,22 @@ class Postgres:
         fields = [_name(f) if f.name in texts else _plain(f, ranges) for f in query.fields]
         fields += [f"{_input(i.field)} AS {identifier(i.alias)}" for i in query.inputs]
         native = f"SELECT {columns_of(fields)} FROM {self._relation}"
-        return with_source(native, _DIALECT.write_query(*query.steps("numeric", POSTGRES)))
+        found = with_source(native, _DIALECT.write_query(*query.steps("numeric", POSTGRES)))
+        told = "table: PostgreSQL cannot prepare the query, or does not allow one of its functions"
+        with guarded_schema(told):
+            self._asked(f"EXPLAIN {found}")
+            if "MD5(" in found:  # which exists and fails where FIPS is enforced
+                self._asked("SELECT MD5('')")
+        return found
 
     def run(self, sql: str, query: Question) -> Groups:
-        """Run the query on the server."""
-        with guarded("table: PostgreSQL failed while reading"):
-            rows = self._asked(sql)
+        """Run the query on the server, if its columns are still those that were checked."""
+        with guarded("table: PostgreSQL failed while reading"), self._session() as session:
+            found, hiding = self._described(session)
+            if hiding:
+                raise SourceError(hiding)
+            check_unchanged(self._known, found, query)
+            rows = session.execute(sql).fetchall()
         return Groups.of_rows(rows, len(query.by), len(query.sums))
 
 

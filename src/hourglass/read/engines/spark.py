@@ -12,6 +12,8 @@ from typing import Any, Final
 from ...core.keys import LONGEST
 from ...core.limits import Bounds
 from ...core.totals import Groups
+from ...errors import SourceError
+from ..lines import CHANGED
 from ..open import FileSet
 from ..source import (
     Field,
@@ -19,6 +21,7 @@ from ..source import (
     guarded,
     guarded_schema,
     missing_extra,
+    raise_alone,
     register,
     spill_directory,
 )
@@ -116,6 +119,8 @@ class Spark:
         self._text = text
         self._converted, self._unsigned = converted, unsigned
         self._view = f"hourglass_{uuid.uuid4().hex}"
+        self.files: FileSet | None = None
+        self.headers: frozenset[bytes] = frozenset()
 
     def schema(self) -> Schema:
         """The DataFrame's own schema."""
@@ -160,6 +165,25 @@ class Spark:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query, and drop the view."""
+        try:
+            found = self._found(sql, query)
+        except SourceError:
+            if self._is_changed():  # its cells may decide whether it fails, and how
+                raise_alone(SourceError(CHANGED))
+            raise
+        if self._is_changed():
+            raise SourceError(CHANGED)
+        return found
+
+    def _is_changed(self) -> bool:
+        """Whether files may have other columns, or other types; text may grow."""
+        if self.files is None or self.files.format == "json":
+            return False
+        if self.headers:
+            return not self.files.has_headers(self.headers)
+        return self.files.is_changed()
+
+    def _found(self, sql: str, query: Question) -> Groups:
         session = self._frame.sparkSession
         with guarded("data: Spark failed while reading"):
             self._ready().createOrReplaceTempView(self._view)
@@ -289,5 +313,8 @@ class SparkEngine:
         if isinstance(data, FileSet):
             from .spark_files import of_files
 
-            return of_files(data, wanted)
+            source = of_files(data, wanted)
+            if not data.is_remote:
+                source.files = data
+            return source
         return Spark(data)

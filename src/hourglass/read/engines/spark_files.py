@@ -74,7 +74,9 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
     with guarded_schema(_WHAT):
         lines = _lines(reader, paths, files.separator + '"', headers)
         frame = _fields(lines, files.separator, names, known) if known else lines
-    return Spark(frame, text=schema)
+    source = Spark(frame, text=schema)
+    source.headers = headers
+    return source
 
 
 # --- which files ----------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +20,18 @@ from ...core.limits import Bounds
 from ...core.totals import Groups
 from ...errors import BoundsError, DataError, SourceError
 from ..database import SqlSource, has_magic
-from ..source import INT64, Field, Schema, guarded, guarded_schema, raise_alone, register
+from ..source import (
+    GENERATED,
+    INT64,
+    Field,
+    Schema,
+    check_unchanged,
+    generated,
+    guarded,
+    guarded_schema,
+    raise_alone,
+    register,
+)
 from ..sql.cells import INFINITY, INTEGER, REAL, columns_of, identifier, literal, with_source
 from ..sql.dialects import Dialect, exact_real, integer_division
 from ..sql.expression.arithmetic import SCALARS
@@ -40,6 +53,8 @@ SELECT sql LIKE 'CREATE VIRTUAL%', EXISTS (
 ) FROM sqlite_schema AS t WHERE type IN ('table', 'view')
 AND name NOT LIKE 'sqlite#_%' ESCAPE '#' AND name = {} COLLATE NOCASE
 """
+#: The columns of a table that are computed as they are read.
+_GENERATED: Final = "SELECT name FROM pragma_table_xinfo({}, 'main') WHERE hidden = 2"
 UNDECLARED: Final = "undeclared"
 #: Added to a type of which SQLite knows only the name, such as DATE.
 _CAST: Final = (
@@ -87,9 +102,11 @@ class SQLite:
         # A bare name could be taken for a step of the query.
         bare = source.table is not None and "." not in source.table
         self._relation = f"main.{source.relation}" if bare else source.relation
+        self._known = Schema(())
 
-    def _asked(self, sql: str, *, view: bool = True) -> list[Any]:
-        """The rows of a result, on a connection of its own."""
+    @contextmanager
+    def _session(self, *, view: bool = True) -> Iterator[Any]:
+        """A connection of its own, in a transaction: nobody changes the columns until its end."""
         path = Path(self._path)
         if not path.is_file():
             raise DataError(f"data: there is no SQLite file {self._path!r}")
@@ -102,7 +119,10 @@ class SQLite:
             _define_functions(connection)
             if view:
                 connection.execute(f"CREATE TEMP VIEW {_VIEW} AS SELECT * FROM {self._relation}")
-            return connection.execute(sql).fetchall()
+            connection.execute("BEGIN")
+            connection.execute("SELECT COUNT(*) FROM main.sqlite_schema").fetchone()  # begins it
+            yield connection
+            return
         except sqlite3.Error as error:
             if str(error) == _ENDED:
                 raise_alone(KeyboardInterrupt())
@@ -116,17 +136,45 @@ class SQLite:
             raise DataError(f"data: {self._path!r} is not a SQLite file; check the path")
         raise SourceError(f"data: the SQLite file {self._path!r} cannot be read: {reason}")
 
+    def _asked(self, sql: str, *, view: bool = True) -> list[Any]:
+        """The rows of a result."""
+        with self._session(view=view) as session:
+            return list(session.execute(sql).fetchall())
+
     def schema(self) -> Schema:
         """The declared types; a column without one is text, or as parse= declares."""
         try:
-            with guarded_schema("table: SQLite cannot determine its columns"):
-                rows = self._asked(f"PRAGMA table_info({_VIEW})")
+            told = "table: SQLite cannot determine its columns"
+            with guarded_schema(told), self._session() as session:
+                self._known = self._described(session)
         except DataError:
             self._source.check_table(self._tables())
             raise
         with guarded_schema("table: SQLite did not list its tables"):
             self._check_tables()
-        return Schema(tuple(_field(row[1], row[2] or "") for row in rows), folds=True)
+        return self._known
+
+    def _described(self, session: Any) -> Schema:
+        rows = session.execute(f"PRAGMA table_info({_VIEW})").fetchall()
+        fields = [_field(row[1], row[2] or "") for row in rows]
+        for name in self._read:
+            found = session.execute(_GENERATED.format(literal(name))).fetchall()
+            computed = {column.lower() for (column,) in found}
+            if computed and self._source.select is not None:
+                raise DataError(
+                    f"table: the SELECT reads {name!r}, which has the column {found[0][0]!r}, "
+                    f"generated as it is read; {GENERATED}. Name the table alone, declare the "
+                    "column as STORED, or vouch with trusted=True (--trusted) that it cannot"
+                )
+            fields = [generated(f) if f.name.lower() in computed else f for f in fields]
+        return Schema(tuple(fields), folds=True)
+
+    @property
+    def _read(self) -> list[str]:
+        """The names of the tables that are read; one that is no table is one of WITH."""
+        select = self._source.select
+        read = tables_of(select, "sqlite", every=True) if select else self._source.tables
+        return sorted({parts[-1] for parts in read})
 
     def _tables(self) -> list[str]:
         with guarded_schema("table: SQLite did not list its tables"):
@@ -136,19 +184,16 @@ class SQLite:
     def _check_tables(self) -> None:
         """Refuse tables that SQLite derives from others, and hidden columns of virtual tables.
 
-        A full-text index has the hidden column rank, which depends on all of its rows. A name that
-        is no table is one of WITH.
+        A full-text index has the hidden column rank, which depends on all of its rows.
         """
         import sqlite3
 
-        select = self._source.select
-        read = tables_of(select, "sqlite", every=True) if select else self._source.tables
-        for name in sorted({parts[-1] for parts in read}):
+        for name in self._read:
             found = self._asked(_TABLE.format(literal(name)), view=False)
             if found and found[0] == (0, 0):
                 continue
             if found and found[0][0]:
-                if select is None:
+                if self._source.select is None:
                     continue
                 raise DataError(
                     f"table: the SELECT reads {name!r}, a virtual table, whose hidden columns "
@@ -184,8 +229,10 @@ class SQLite:
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query; booleans are returned as numbers."""
         try:
-            with guarded("table: SQLite failed while reading"):
-                rows = self._asked(sql)
+            with guarded("table: SQLite failed while reading"), self._session() as session:
+                # A name that is no column any more would be read as a text.
+                check_unchanged(self._known, self._described(session), query)
+                rows = session.execute(sql).fetchall()
         except DataError as error:  # the file was there before the charge
             raise SourceError(str(error)) from None
         groups = Groups.of_rows(rows, len(query.by), len(query.sums))
