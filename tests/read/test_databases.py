@@ -527,9 +527,9 @@ def test_a_file_is_no_table(clinic: Path, tmp_path: Path, monkeypatch: pytest.Mo
 
 #: Words before a parenthesis that are not looked up as functions: PostgreSQL's own syntax.
 SYNTAX = {
-    "all", "and", "any", "as", "by", "case", "cast", "coalesce", "else", "filter", "from",
-    "greatest", "having", "in", "lateral", "least", "not", "numeric", "on", "or", "over", "select",
-    "then", "values", "when", "where",
+    "all", "and", "any", "as", "between", "by", "case", "cast", "coalesce", "else", "filter",
+    "from", "greatest", "having", "in", "lateral", "least", "not", "numeric", "on", "or", "over",
+    "select", "then", "values", "when", "where",
 }  # fmt: skip
 
 
