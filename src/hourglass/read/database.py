@@ -1,4 +1,8 @@
-"""A table in a database, named by a URL: ``hg.sql(url, table_or_query)``."""
+"""A table in a database, named by a URL: ``hg.sql(url, table_or_query)``.
+
+Also what databases have in common: columns that others may change between the check of a question
+and its reading, and columns that are computed as they are read.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,23 @@ import difflib
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 from ..core.urls import scheme_of, shown_url, url_identity
-from ..errors import DataError, OptionError
+from ..errors import DataError, OptionError, SourceError
+from .source import Field, Schema
 from .sql.cells import identifier
 from .sql.rowwise import is_catalog, not_row_by_row, tables_of
 
-__all__ = ["SCHEMES", "SqlSource", "check_scheme", "file_url", "has_magic", "sql"]
+if TYPE_CHECKING:
+    from .sql.query import Question
+
+__all__ = [
+    "GENERATED", "SCHEMES", "SqlSource", "check_scheme", "check_unchanged", "file_url", "generated",
+    "has_magic", "sql",
+]  # fmt: skip
 
 _QUERY: Final = re.compile(r"\s*\(?\s*(select|with|values|table|from)\b", re.IGNORECASE)
 #: Schemes of URLs, and SQLGlot's names of their dialects.
@@ -178,3 +189,32 @@ def check_scheme(text: str) -> None:
             "are read from disk, except with engine='spark'; download the file, or export the "
             "table to one, and give its path"
         )
+
+
+# --- columns that change, and columns that are computed -------------------------------------------
+
+
+def check_unchanged(known: Schema, found: Schema, query: Question) -> None:
+    """Check that the columns of a question are still what the question was checked for."""
+    wanted = {each.name for each in (*query.fields, *(i.field for i in query.inputs))}
+    before, after = ({f.name: f for f in s.fields if f.name in wanted} for s in (known, found))
+    if before != after:
+        raise SourceError(
+            "table: somebody changed the type or the name of a column while the question was "
+            "asked, and nothing was read; ask again"
+        )
+
+
+#: Why a generated column is not read; without it, a statement that the user vouches for is.
+GENERATED: Final = "the expression that generates it could make the whole query fail at one row"
+
+
+def generated(field: Field, *, stored: bool = True) -> Field:
+    """A column that is computed as it is read; ``stored`` if the engine could store it."""
+    remedy = "declare the column as STORED, or " if stored else ""
+    return replace(
+        field,
+        kind="other",
+        declared=f"{field.declared}, generated as it is read",
+        why=f"{GENERATED}; {remedy}ask for the columns that it is made of",
+    )

@@ -31,7 +31,8 @@ from .column import column as column_of
 from .database import SCHEMES, SqlSource, check_scheme, file_url
 from .kept import Kept
 from .lines import split_line
-from .source import Engine, Field, Source, engines, guarded_schema
+from .public import rows_of_lines, rows_of_table, share_a_file
+from .source import Engine, Field, Source, engines
 
 __all__ = [
     "FileSet", "PublicKeys", "columns_in_memory", "file_engines", "is_lone_column", "is_table",
@@ -490,13 +491,13 @@ def public_keys(keys: Any, by: tuple[Field, ...], data: Any = None) -> PublicKey
         _check_origin(keys, data)
     unordered = isinstance(keys, set | frozenset)
     if is_path(keys) and Path(keys).suffix == ".txt":
-        found = _of_rows(_lines(keys, by), by)
+        found = _of_rows(rows_of_lines(keys, by), by)
     elif isinstance(keys, str) and not Path(keys).suffix:
         raise OptionError(
             f"keys={keys!r} is a string; give a list, as in keys=[{keys!r}], or a file"
         )
     elif is_path(keys) or is_table(keys):
-        found = _of_rows(_table_rows(keys, by), by)
+        found = _of_rows(rows_of_table(keys, by), by)
     elif not isinstance(keys, Iterable):
         raise OptionError(f"keys={shown(keys)} is not a list of keys; give a list or a file")
     elif len(by) == 1:
@@ -549,54 +550,7 @@ def _check_origin(keys: Any, data: Any) -> None:
         "come from the data, they are secret: leave out keys= and give delta="
     )
     if is_path(keys):
-        if is_path(data) and _share_a_file(keys, data):
+        if is_path(data) and share_a_file(keys, data):
             raise OptionError(f"keys={str(keys)!r} is the data itself; {remedy}")
     elif is_table(keys) or is_column(keys):
         raise OptionError(f"keys={shown(keys)} may be a column of the data; {remedy}")
-
-
-def _share_a_file(keys: Any, data: Any) -> bool:
-    """Whether two paths or globs have a file in common, under any of its names."""
-    ours, theirs = ({_identity(file) for file in _files_of(each)} for each in (keys, data))
-    return bool(ours & theirs)
-
-
-def _files_of(path: Any) -> list[str]:
-    """The files that a path or a glob names."""
-    return [os.fspath(path)] if os.path.exists(path) else glob.glob(os.fspath(path), recursive=True)
-
-
-def _identity(file: str) -> tuple[int, int] | str:
-    """What is equal for all names of a file."""
-    try:
-        found = os.stat(file)
-    except OSError:  # a link to nothing
-        return file
-    return found.st_dev, found.st_ino
-
-
-def _lines(path: Any, by: tuple[Field, ...]) -> list[Any]:
-    if len(by) > 1:
-        raise OptionError(
-            f"keys={str(path)!r}: a text file of names works for one column; give a table with "
-            f"the columns {', '.join(repr(field.name) for field in by)}"
-        )
-    _check_exists(path)
-    lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    return [(line,) for line in lines if line]
-
-
-def _check_exists(path: Any) -> None:
-    if not Path(path).is_file():
-        raise OptionError(f"keys={str(path)!r}: there is no such file; check the path")
-
-
-def _table_rows(keys: Any, by: tuple[Field, ...]) -> list[Any]:
-    """The distinct keys of a table that the user declared public."""
-    from .engines.duckdb import distinct_rows
-
-    names = tuple(field.name for field in by)
-    if is_path(keys) and not _files_of(keys):
-        _check_exists(keys)
-    with guarded_schema("keys: the public table cannot be read"):
-        return distinct_rows(keys, names)

@@ -47,9 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPUTED", "INT64", "OBJECTS", "SEPARATELY", "TEXT_REACH", "Engine", "Field", "Schema",
-    "Source", "check_names", "check_unchanged", "check_version", "engines", "generated", "guarded",
-    "guarded_schema", "is_recent", "missing_extra", "raise_alone", "register", "spill_directory",
-    "value_field",
+    "Source", "check_names", "check_version", "engines", "guarded", "guarded_schema", "is_recent",
+    "missing_extra", "raise_alone", "register", "spill_directory", "value_field",
 ]  # fmt: skip
 
 
@@ -452,32 +451,6 @@ def value_field(engine: Source, schema: Schema, column: str, parse: str | None) 
             "file or a frame"
         )
     return field.value(parse, engine.parse)
-
-
-def check_unchanged(known: Schema, found: Schema, query: Question) -> None:
-    """Check that the columns of a question are still what the question was checked for."""
-    wanted = {each.name for each in (*query.fields, *(i.field for i in query.inputs))}
-    before, after = ({f.name: f for f in s.fields if f.name in wanted} for s in (known, found))
-    if before != after:
-        raise SourceError(
-            "table: somebody changed the type or the name of a column while the question was "
-            "asked, and nothing was read; ask again"
-        )
-
-
-#: Why a generated column is not read; without it, a statement that the user vouches for is.
-GENERATED: Final = "the expression that generates it could make the whole query fail at one row"
-
-
-def generated(field: Field, *, stored: bool = True) -> Field:
-    """A column that is computed as it is read; ``stored`` if the engine could store it."""
-    remedy = "declare the column as STORED, or " if stored else ""
-    return replace(
-        field,
-        kind="other",
-        declared=f"{field.declared}, generated as it is read",
-        why=f"{GENERATED}; {remedy}ask for the columns that it is made of",
-    )
 
 
 def is_recent(library: Any, least: tuple[int, int]) -> bool:

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from ...core.totals import Groups
 from ...errors import DataError, SourceError
-from ..database import SqlSource, has_magic
-from ..source import GENERATED, Schema, generated, guarded_schema
+from ..database import GENERATED, SqlSource, generated, has_magic
+from ..source import Schema, guarded_schema
 from ..sql.cells import identifier, literal
 from ..sql.query import Question
 from ..sql.rowwise import tables_of

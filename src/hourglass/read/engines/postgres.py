@@ -14,12 +14,10 @@ from ...core.limits import Bounds
 from ...core.totals import Groups
 from ...core.urls import shown_url
 from ...errors import DataError, SourceError
-from ..database import SqlSource
+from ..database import SqlSource, check_unchanged, generated
 from ..source import (
     Field,
     Schema,
-    check_unchanged,
-    generated,
     guarded,
     guarded_schema,
     missing_extra,

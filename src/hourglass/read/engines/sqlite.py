@@ -19,14 +19,11 @@ from ...core.keys import LONGEST, KeyColumn, Keys
 from ...core.limits import Bounds
 from ...core.totals import Groups
 from ...errors import BoundsError, DataError, SourceError
-from ..database import SqlSource, has_magic
+from ..database import GENERATED, SqlSource, check_unchanged, generated, has_magic
 from ..source import (
-    GENERATED,
     INT64,
     Field,
     Schema,
-    check_unchanged,
-    generated,
     guarded,
     guarded_schema,
     raise_alone,
