@@ -162,7 +162,7 @@ def mean(
     Release
         Or :class:`Releases` with ``by``, or :class:`Columns` for several columns.
     """
-    if unnamed or options.keys() - MeanKeywords.__annotations__.keys():
+    if unnamed or not options.keys() <= MeanKeywords.__optional_keys__:
         raise misfit(mean, unnamed, options)
     question = mean_question(data, column, by=by, **options)
     return _answered(question, budget, request, explain, bits)
@@ -222,7 +222,7 @@ def sum_(
     Release
         Or :class:`Releases` with ``by``. Its table, its chart and ``interval()`` show the sum.
     """
-    if unnamed or options.keys() - SumKeywords.__annotations__.keys():
+    if unnamed or not options.keys() <= SumKeywords.__optional_keys__:
         raise misfit(sum_, unnamed, options)
     question = sum_question(data, column, by=by, **options)
     return _answered(question, budget, request, explain, bits)
@@ -296,7 +296,7 @@ def count(
         Or :class:`Counts` with ``by``.
     """
     check_rows_only(column, options)
-    if options.keys() - CountKeywords.__annotations__.keys():
+    if not options.keys() <= CountKeywords.__optional_keys__:
         raise misfit(count, (), options)
     question = count_question(data, by=by, **options)
     return _answered(question, budget, request, explain, bits)
@@ -354,7 +354,7 @@ def find_bounds(
     where, parse, engine, budget, request, explain, bits
         As in :func:`hourglass.mean`.
     """
-    if unnamed or options.keys() - FindKeywords.__annotations__.keys():
+    if unnamed or not options.keys() <= FindKeywords.__optional_keys__:
         raise misfit(find_bounds, unnamed, options)
     question = bounds_question(data, column, **options)
     return _answered(question, budget, request, explain, bits)
