@@ -24,19 +24,20 @@ import numpy as np
 from ..core.keys import KeyColumn, Keys, Places, Public, is_column, key_column
 from ..core.totals import Groups
 from ..core.urls import scheme_of, shown_url
-from ..errors import DataError, OptionError, not_one_of, shown
+from ..errors import DataError, OptionError, SourceError, not_one_of, shown
 from .blocks import open_binary
 from .column import Column, Columns
 from .column import column as column_of
 from .database import SCHEMES, SqlSource, check_scheme, file_url
 from .kept import Kept
-from .lines import split_line
+from .lines import CHANGED, split_line
 from .public import rows_of_lines, rows_of_table, share_a_file
-from .source import Engine, Field, Source, engines
+from .source import Engine, Field, Source, engines, raise_alone
 
 __all__ = [
     "FileSet", "PublicKeys", "columns_in_memory", "file_engines", "is_lone_column", "is_table",
     "lone_column", "multiline", "open_source", "open_table", "place_of", "public_keys",
+    "unchanged",
 ]  # fmt: skip
 
 _ENDINGS: Final = {
@@ -216,6 +217,28 @@ class FileSet:
                 f"{path!r}: its header has a line break inside quotes; rename the column"
             )
         return line
+
+
+class unchanged:  # noqa: N801 - used as a statement
+    """``with unchanged(files):`` gives one error if the files changed by the end of the block.
+
+    The cells of a new file may decide whether a query fails, and with which error; an engine may
+    read a file that is gone as one without rows. Text files may grow: with ``headers``, those must
+    be the same.
+    """
+
+    def __init__(self, files: FileSet | None, headers: frozenset[bytes] = frozenset()) -> None:
+        self.files, self.headers = files, headers
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> None:
+        del error, trace
+        if self.files is None or not (kind is None or issubclass(kind, SourceError)):
+            return
+        files, headers = self.files, self.headers
+        if not files.has_headers(headers) if headers else files.is_changed():
+            raise_alone(SourceError(CHANGED))
 
 
 def _named(text: str) -> list[str]:

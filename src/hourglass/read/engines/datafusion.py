@@ -13,8 +13,7 @@ from ...core.limits import Bounds
 from ...core.totals import Groups
 from ...errors import OptionError, SourceError
 from ..arrow_types import LONG_DECIMALS, file_format, long_decimals, unified_dataset
-from ..lines import CHANGED
-from ..open import FileSet
+from ..open import FileSet, unchanged
 from ..source import (
     Field,
     Schema,
@@ -22,7 +21,6 @@ from ..source import (
     guarded,
     guarded_schema,
     missing_extra,
-    raise_alone,
     register,
     spill_directory,
 )
@@ -118,15 +116,8 @@ class DataFusion:
         DataFusion fails at text that is not UTF-8. DuckDB's totals are the same, bit for bit, and
         it can treat such text as missing, so in that case DuckDB reads the data.
         """
-        try:
-            found = self._found(sql, query)
-        except SourceError:
-            if self._files.is_changed():  # its cells may decide whether it fails, and how
-                raise_alone(SourceError(CHANGED))
-            raise
-        if self._files.is_changed():  # it reads a file that is gone or empty as one without rows
-            raise SourceError(CHANGED)
-        return found
+        with unchanged(self._files):
+            return self._found(sql, query)
 
     def _found(self, sql: str, query: Question) -> Groups:
         try:

@@ -28,8 +28,8 @@ from ...core.totals import Groups
 from ...errors import DataError, SourceError, shown
 from ..database import SqlSource
 from ..frames import apart, frame_of, is_frame, unsound_times
-from ..lines import CHANGED, is_text
-from ..open import FileSet
+from ..lines import is_text
+from ..open import FileSet, unchanged
 from ..source import OBJECTS, Field, Schema, Source, guarded, guarded_schema, raise_alone, register
 from ..sql.cells import columns_of, identifier, literal, with_source
 from ..sql.dialects import numbers_apart
@@ -147,21 +147,7 @@ class DuckDB:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query, and release the database."""
-        try:
-            found = self._found(sql, query)
-        except SourceError:
-            if self._is_changed():  # its cells may decide whether it fails, and how
-                raise_alone(SourceError(CHANGED))
-            raise
-        if self._is_changed():
-            raise SourceError(CHANGED)
-        return found
-
-    def _is_changed(self) -> bool:
-        return self._files is not None and self._files.is_changed()
-
-    def _found(self, sql: str, query: Question) -> Groups:
-        with self._interruptible():
+        with unchanged(self._files), self._interruptible():
             try:
                 self._fill()
                 stored = added_up_by_threads(self._paths, query) if _handed_over(query) else None

@@ -12,16 +12,13 @@ from typing import Any, Final
 from ...core.keys import LONGEST
 from ...core.limits import Bounds
 from ...core.totals import Groups
-from ...errors import SourceError
-from ..lines import CHANGED
-from ..open import FileSet
+from ..open import FileSet, unchanged
 from ..source import (
     Field,
     Schema,
     guarded,
     guarded_schema,
     missing_extra,
-    raise_alone,
     register,
     spill_directory,
 )
@@ -165,27 +162,9 @@ class Spark:
 
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query, and drop the view."""
-        try:
-            found = self._found(sql, query)
-        except SourceError:
-            if self._is_changed():  # its cells may decide whether it fails, and how
-                raise_alone(SourceError(CHANGED))
-            raise
-        if self._is_changed():
-            raise SourceError(CHANGED)
-        return found
-
-    def _is_changed(self) -> bool:
-        """Whether files may have other columns, or other types; text may grow."""
-        if self.files is None or self.files.format == "json":
-            return False
-        if self.headers:
-            return not self.files.has_headers(self.headers)
-        return self.files.is_changed()
-
-    def _found(self, sql: str, query: Question) -> Groups:
         session = self._frame.sparkSession
-        with guarded("data: Spark failed while reading"):
+        files = None if self.files is None or self.files.format == "json" else self.files
+        with unchanged(files, self.headers), guarded("data: Spark failed while reading"):
             self._ready().createOrReplaceTempView(self._view)
             try:
                 found = Groups.of_arrow(session.sql(sql).toArrow(), len(query.by))
