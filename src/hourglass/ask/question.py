@@ -26,13 +26,7 @@ from ..mechanisms.outside import OutsideCounts
 from ..mechanisms.spread import FINEST
 from ..noise.bits import BLOCK, Bits, SeededBits
 from ..read.column import Column
-from ..read.open import (
-    PublicKeys,
-    columns_in_memory,
-    lone_column,
-    open_source,
-    public_keys,
-)
+from ..read.open import PublicKeys, columns_in_memory, lone_column, open_source, public_keys
 from ..read.source import Source
 from ..read.sql.expression.given import Expression
 from ..read.sql.query import Query

@@ -56,7 +56,8 @@ class DuckDBDatabase:
 
         It checks new rows, and updates rows without checking them.
         """
-        rows = self._connection.execute(_GENERATED).fetchall()
+        with guarded_schema("table: DuckDB did not list its columns"):
+            rows = self._connection.execute(_GENERATED).fetchall()
         if (select := self._source.select) is not None:
             read = {parts[-1].lower() for parts in tables_of(select, "duckdb", every=True)}
             for _, table, column in rows:

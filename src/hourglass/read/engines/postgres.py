@@ -15,14 +15,7 @@ from ...core.totals import Groups
 from ...core.urls import shown_url
 from ...errors import DataError, SourceError
 from ..database import SqlSource, check_unchanged, generated
-from ..source import (
-    Field,
-    Schema,
-    guarded,
-    guarded_schema,
-    missing_extra,
-    register,
-)
+from ..source import Field, Schema, guarded, guarded_schema, missing_extra, register
 from ..sql.cells import columns_of, double, identifier, with_source
 from ..sql.dialects import Dialect
 from ..sql.expression.words import POSTGRES, Once, expanded

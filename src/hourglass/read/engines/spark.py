@@ -106,18 +106,21 @@ class Spark:
         text: Schema | None = None,
         converted: Container[str] = (),
         unsigned: Container[str] = (),
+        files: FileSet | None = None,
+        headers: frozenset[bytes] = frozenset(),
     ) -> None:
         """``converted`` are the columns that Spark converts as it reads them, which may fail.
 
-        ``unsigned`` are 64-bit integers, which are decimals on Spark.
+        ``unsigned`` are 64-bit integers, which are decimals on Spark. ``files`` must not change
+        until they are read; of text files, only the header lines must not.
         """
         self.parse = "real" if text else None
         self._frame = frame
         self._text = text
         self._converted, self._unsigned = converted, unsigned
         self._view = f"hourglass_{uuid.uuid4().hex}"
-        self.files: FileSet | None = None
-        self.headers: frozenset[bytes] = frozenset()
+        self._files = None if files is None or files.is_remote else files
+        self._headers = headers
 
     def schema(self) -> Schema:
         """The DataFrame's own schema."""
@@ -163,8 +166,7 @@ class Spark:
     def run(self, sql: str, query: Question) -> Groups:
         """Run the query, and drop the view."""
         session = self._frame.sparkSession
-        files = None if self.files is None or self.files.format == "json" else self.files
-        with unchanged(files, self.headers), guarded("data: Spark failed while reading"):
+        with unchanged(self._files, self._headers), guarded("data: Spark failed while reading"):
             self._ready().createOrReplaceTempView(self._view)
             try:
                 found = Groups.of_arrow(session.sql(sql).toArrow(), len(query.by))
@@ -292,8 +294,5 @@ class SparkEngine:
         if isinstance(data, FileSet):
             from .spark_files import of_files
 
-            source = of_files(data, wanted)
-            if not data.is_remote:
-                source.files = data
-            return source
+            return of_files(data, wanted)
         return Spark(data)

@@ -74,9 +74,7 @@ def of_files(files: FileSet, wanted: tuple[str, ...]) -> Spark:
     with guarded_schema(_WHAT):
         lines = _lines(reader, paths, files.separator + '"', headers)
         frame = _fields(lines, files.separator, names, known) if known else lines
-    source = Spark(frame, text=schema)
-    source.headers = headers
-    return source
+    return Spark(frame, text=schema, files=files, headers=headers)
 
 
 # --- which files ----------------------------------------------------------------------------
@@ -221,14 +219,14 @@ def _of_parquet(reader: Any, files: FileSet, paths: list[str], wanted: tuple[str
     with guarded_schema(_WHAT):
         frames = [_frame(group, plain) for group, _, plain in groups]
     if len(frames) == 1:
-        return Spark(frames[0], converted=converted, unsigned=unsigned)
+        return Spark(frames[0], converted=converted, unsigned=unsigned, files=files)
     kinds = [{f.name: _kind(f.dataType) for f in frame.schema.fields} for frame in frames]
     first = [name for _, name, _ in groups]
     targets = {name: reconciled(name, first, kinds) for name in wanted}
     if not all(targets.values()):  # with the schema of any file the check below raises the error
-        return Spark(frames[0])
+        return Spark(frames[0], files=files)
     with guarded_schema(_WHAT):
-        return Spark(_union(frames, targets), converted=converted, unsigned=unsigned)
+        return Spark(_union(frames, targets), converted=converted, unsigned=unsigned, files=files)
 
 
 def _alike(

@@ -20,15 +20,7 @@ from ...core.limits import Bounds
 from ...core.totals import Groups
 from ...errors import BoundsError, DataError, SourceError
 from ..database import GENERATED, SqlSource, check_unchanged, generated, has_magic
-from ..source import (
-    INT64,
-    Field,
-    Schema,
-    guarded,
-    guarded_schema,
-    raise_alone,
-    register,
-)
+from ..source import INT64, Field, Schema, guarded, guarded_schema, raise_alone, register
 from ..sql.cells import INFINITY, INTEGER, REAL, columns_of, identifier, literal, with_source
 from ..sql.dialects import Dialect, exact_real, integer_division
 from ..sql.expression.arithmetic import SCALARS
